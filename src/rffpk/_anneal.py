@@ -1,0 +1,174 @@
+"""Annealing: from a smooth objective to kernel k-means by lowering the exponent s.
+
+Each pass is a step of majorisation-minimisation: sum_i M_s never rises while s stands, and, M_s
+growing with s, it never rises when s falls either.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+from scipy.spatial.distance import pdist, squareform
+
+from rffpk._stats import Rows, Sums, is_hard, one_pass
+
+Array = NDArray[Any]
+Record = dict[str, Any]
+
+# Annealing is over when the power mean is this close to the minimum: 1 - sum M' / sum d_min.
+# Merged centroids give log(k)/|s|, so they cannot end it early.
+HARDNESS = 1e-3
+
+# Centroids closer than this fraction of the total variance (squared) count as one.
+_COINCIDENT = 1e-6
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How s falls, and when a run ends."""
+
+    s0: float
+    factor: float = 1.0  # s <- factor * s ...
+    every: int = 1  # ... after this many passes
+    s_final: float = -math.inf  # -inf: end in the hard rule
+    stop: str = "annealed"
+    max_iter: int = 300
+    tol: float = 1e-4
+
+
+@dataclass
+class Result:
+    """The end of one run."""
+
+    theta: Array  # (k, F), shifted
+    s: float  # the last soft exponent
+    n_iter: int
+    converged: bool
+
+
+@dataclass
+class Run:
+    """One start on its way: its centroids, and the record that it leaves of every pass."""
+
+    rows: Rows
+    theta: Array
+    variance: float  # total variance of the features: the unit of all tolerances
+    history: list[Record]
+    verbose: int = 0
+    objective_unit: float = 1.0
+
+    def step(self, stage: str, s: float) -> tuple[Sums, float]:
+        """One pass at `s`; moves the centroids. Returns the sums and the relative shift."""
+        started = time.perf_counter()
+        sums, _ = one_pass(self.rows, self.theta, s)
+        theta = sums.centers(self.theta, self.rows.dtype)
+        gone = sums.vanished(self.rows.dtype)
+        repairs = _relocate(self.rows, theta, gone, self.variance) if gone.any() else 0
+        moved = float(((theta - self.theta) ** 2).sum()) / len(theta)
+        shift = math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
+        record = {
+            "stage": stage,
+            "rows": self.rows.n,
+            "s": s,
+            "objective": self.objective_unit * sums.objective(s),
+            "shift": shift,
+            "distinct": count_distinct(theta, self.variance),
+            "repairs": repairs,
+            "seconds": time.perf_counter() - started,
+        }
+        self.history.append(record)
+        if self.verbose:
+            print(
+                f"[{stage}] s={s:.4g} objective={record['objective']:.8g} shift={shift:.2e} "
+                f"distinct={record['distinct']} repairs={repairs}"
+            )
+        self.theta = theta
+        return sums, shift
+
+    def settle(self, stage: str, s: float, tol: float, passes: int) -> bool:
+        """Passes at a fixed `s` until the centroids rest; whether they did within `passes`."""
+        return any(self.step(stage, s)[1] <= tol for _ in range(passes))
+
+
+def anneal(run: Run, schedule: Schedule) -> Result:
+    """Lower s by the schedule, then finish: in the hard rule, or at `s_final`."""
+    before = len(run.history)
+    s, converged = _lower(run, schedule)
+    left = schedule.max_iter - (len(run.history) - before)
+    if schedule.stop == "annealed" and converged:
+        hard = math.isinf(schedule.s_final)
+        stage, end = ("hard", -math.inf) if hard else ("settle", s)
+        converged = run.settle(stage, end, schedule.tol, left)
+    return Result(run.theta, s, len(run.history) - before, converged)
+
+
+def _lower(run: Run, schedule: Schedule) -> tuple[float, bool]:
+    """The soft passes; returns the last exponent and whether their end was reached."""
+    s, previous = schedule.s0, math.inf
+    for t in range(1, schedule.max_iter + 1):
+        sums, _ = run.step("anneal", s)
+        objective = sums.objective(s)
+        if schedule.stop == "objective":
+            if abs(previous - objective) <= schedule.tol * objective:
+                return s, True
+        elif s <= schedule.s_final:
+            return s, True
+        elif math.isinf(schedule.s_final) and sums.soft >= (1 - HARDNESS) * sums.floor:
+            return s, True
+        previous = objective
+        if t % schedule.every == 0:
+            lower = max(schedule.factor * s, schedule.s_final)
+            if is_hard(lower, run.rows.dtype):
+                return s, True
+            s = lower
+    return s, False
+
+
+def count_distinct(theta: Array, variance: float) -> int:
+    """Centroids that lie apart from all earlier ones. O(k^2 F)."""
+    if len(theta) == 1:
+        return 1
+    close = squareform(pdist(theta, "sqeuclidean") <= _COINCIDENT * variance)
+    return len(theta) - int(np.tril(close, -1).any(axis=1).sum())
+
+
+def _relocate(rows: Rows, theta: Array, gone: Array, variance: float) -> int:
+    """Move vanished centroids, in place, to the rows that cost most; returns how many moved.
+
+    Rows at rounding distance from a centroid are no place to go: with fewer distinct rows than
+    centroids the vanished ones stay where they were.
+    """
+    _, outputs = one_pass(rows, theta[~gone], -math.inf, want=("nearest",))
+    nearest = outputs["nearest"].astype(np.float64)
+    nearest[nearest <= 64 * np.finfo(rows.dtype).eps * variance] = 0
+    cost = nearest if rows.weight is None else nearest * rows.weight
+    order = np.argsort(-cost, kind="stable")[: int(gone.sum())]
+    order = order[cost[order] > 0]
+    places = np.flatnonzero(gone)[: len(order)]
+    if len(order):
+        theta[places] = rows.take(order).features()
+    return len(order)
+
+
+def critical_exponent(features: Array, weight: Array | None) -> float:
+    """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
+
+    lambda_max is the largest eigenvalue of sum p zz'/sum p over the rows' directions z from their
+    mean. O(m F min(m, F)) for m rows.
+    """
+    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+    z = features - (p @ features) / p.sum()
+    norms = np.linalg.norm(z, axis=1)
+    apart = norms > 1e-6 * max(norms.max(), np.finfo(float).tiny)
+    if not apart.any():
+        return -math.inf
+    z = z[apart] * (np.sqrt(p[apart] / p[apart].sum()) / norms[apart])[:, None]
+    gram = z @ z.T if len(z) < z.shape[1] else z.T @ z
+    top = len(gram) - 1
+    return 1 - 1 / (2 * float(eigvalsh(gram, subset_by_index=[top, top])[0]))

@@ -1,0 +1,101 @@
+"""Validation: every refusal names the argument, what it was, and what it must be."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import validate_data
+
+Array = NDArray[Any]
+
+
+def check_int(value: Any, name: str, low: int) -> int:
+    """An integer >= `low`; booleans are not integers here."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an instance of int, not bool.")
+    return int(check_scalar(value, name, numbers.Integral, min_val=low))
+
+
+def check_real(
+    value: Any, name: str, low: float = -math.inf, high: float = math.inf, include: str = "both"
+) -> float:
+    """A finite number between `low` and `high`; `include` says which ends belong."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an instance of float, not bool.")
+    if isinstance(value, numbers.Real) and not math.isfinite(value):
+        raise ValueError(f"{name} == {value}, must be finite.")
+    ends = {"min_val": low, "max_val": high}
+    bounds = {key: end for key, end in ends.items() if math.isfinite(end)}
+    if len(bounds) == 1:
+        closed = include in ("both", "left" if "min_val" in bounds else "right")
+        include = "both" if closed else "neither"
+    check_scalar(value, name, numbers.Real, include_boundaries=include, **bounds)
+    return float(value)
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
+    """One of some strings; `also` names what else would have been taken."""
+    if not isinstance(value, str) or value not in choices:
+        also = f" or {also}" if also else ""
+        raise ValueError(f"{name} == {value!r}, must be one of {list(choices)}{also}.")
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """X as a C-ordered float32 or float64 array, finite, with at least one row and column.
+
+    Such an array is passed through without a copy; other dtypes become float64, other layouts
+    are copied to C order.
+    """
+    if sparse.issparse(X):
+        raise TypeError(
+            "X is sparse, and sparse input is not supported yet: pass a dense array, "
+            "such as X.toarray()."
+        )
+    try:
+        return validate_data(
+            estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C"
+        )
+    except ValueError as error:
+        if str(error).startswith(("Input X", "X ", "The feature names")):
+            raise
+        raise ValueError(f"X is not acceptable: {error}") from error
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
+    """Row weights as a float64 array (n,), finite, >= 0, not all zero; None stays None."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight is not numeric: {error}") from error
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, must be ({n},) like the rows of X.")
+    if not np.isfinite(weight).all():
+        raise ValueError("sample_weight contains NaN or infinity, must be finite.")
+    if (weight < 0).any():
+        raise ValueError(f"sample_weight has {weight.min()} in it, must be >= 0.")
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
+    return weight
+
+
+def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
+    """An integer between 1 and the number of rows that count."""
+    k = check_int(n_clusters, "n_clusters", 1)
+    if k > n:
+        raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
+    if weight is not None and k > np.count_nonzero(weight):
+        raise ValueError(
+            f"n_clusters == {k}, must be <= {np.count_nonzero(weight)}, the number of rows with "
+            "a positive sample_weight."
+        )
+    return k

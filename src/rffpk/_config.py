@@ -1,0 +1,101 @@
+"""What this process runs on: threads, backend, and a report of both."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+import threadpoolctl
+
+from rffpk import _core, _reference
+
+__version__ = version("rffpk")
+
+_BACKENDS: dict[str, ModuleType] = {"core": _core, "numpy": _reference}
+_forked = False
+
+
+def _after_fork() -> None:
+    """GNU's OpenMP hangs in a child forked after its threads were started; one thread works."""
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads for `n_jobs`.
+
+    None and -1 take all that the affinity mask, OMP_NUM_THREADS and threadpoolctl allow, -2 all
+    but one and so on; a positive number is taken as it is. A forked child gets one.
+    """
+    if _forked:
+        return 1
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    allowed = _core.max_threads()
+    if hasattr(os, "sched_getaffinity"):
+        allowed = min(allowed, len(os.sched_getaffinity(0)))
+    return allowed if n_jobs is None else max(1, allowed + 1 + int(n_jobs))
+
+
+def backend(name: str | None = None) -> ModuleType:
+    """The module whose `fused_pass` runs: `name`, else RFFPK_BACKEND, else the compiled core.
+
+    Raises
+    ------
+    ValueError
+        If the name is neither "core" nor "numpy".
+    """
+    source = "backend" if name else "RFFPK_BACKEND"
+    name = name or os.environ.get("RFFPK_BACKEND") or "core"
+    if name not in _BACKENDS:
+        raise ValueError(f"{source}={name!r}, must be one of {sorted(_BACKENDS)}.")
+    return _BACKENDS[name]
+
+
+def show_config() -> dict[str, Any]:
+    """Report version, compiled core, OpenMP, threads and BLAS.
+
+    Returns
+    -------
+    config : dict
+        "version", "backend", "isa" (instruction set in use), "isa_levels" (all that this
+        processor runs, of those compiled), "openmp" (the _OPENMP date, or None), "threads" (what
+        `n_jobs=None` gives), "blas" (of the loaded libraries), "python", "numpy", "scipy",
+        "scikit-learn", "platform".
+
+    Examples
+    --------
+    >>> import rffpk
+    >>> rffpk.show_config()["backend"]
+    'core'
+    """
+    pools = threadpoolctl.threadpool_info()
+    blas = {
+        f"{p['internal_api']} {p['version']} ({p.get('architecture', '?')})"
+        for p in pools
+        if p["user_api"] == "blas"
+    }
+    return {
+        "version": __version__,
+        "backend": next(key for key, value in _BACKENDS.items() if value is backend()),
+        "isa": _core.ISA,
+        "isa_levels": _core.isa_levels(),
+        "openmp": _core.openmp_version() or None,
+        "threads": n_threads(None),
+        "blas": sorted(blas),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": platform.platform(),
+    }

@@ -1,0 +1,27 @@
+"""The compiled core: the tile (C), its variants by instruction set, and threads (Cython)."""
+
+from rffpk._core._pass import (
+    HARD,
+    ISA,
+    POWER,
+    SLOT_ROWS,
+    TYPICALITY,
+    fused_pass,
+    isa_levels,
+    max_threads,
+    openmp_version,
+    vecmath,
+)
+
+__all__ = [
+    "HARD",
+    "ISA",
+    "POWER",
+    "SLOT_ROWS",
+    "TYPICALITY",
+    "fused_pass",
+    "isa_levels",
+    "max_threads",
+    "openmp_version",
+    "vecmath",
+]

@@ -1,0 +1,34 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+POWER: int
+HARD: int
+TYPICALITY: int
+SLOT_ROWS: int
+ISA: str
+
+def fused_pass(
+    xs: list[Array],
+    omegas: list[Array | None],
+    shifts: list[Array],
+    theta: Array,
+    alpha: NDArray[np.float64],
+    weight: Array | None,
+    rule: int,
+    s: float,
+    n_threads: int,
+    *,
+    labels: NDArray[np.int32] | None = None,
+    memberships: Array | None = None,
+    distances: Array | None = None,
+    nearest: Array | None = None,
+    features: Array | None = None,
+) -> tuple[Array, Array, Array, Array, float, float]: ...
+def isa_levels() -> list[str]: ...
+def max_threads() -> int: ...
+def openmp_version() -> int: ...
+def vecmath(name: str, array: Array) -> Array: ...

@@ -1,0 +1,280 @@
+# cython: language_level=3, freethreading_compatible=True
+# cython: cdivision=True
+"""Threads, slots and buffers around the C tile.
+
+Slots of a fixed number of rows are computed in any order and merged in theirs, a wave of slots
+at a time: memory grows with the threads and the bits of a result do not depend on them.
+"""
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t, uintptr_t
+from libc.stdlib cimport free, malloc
+
+import os
+
+import numpy as np
+
+
+cdef extern from "contract.h" nogil:
+    enum:
+        RFFPK_SLOT_ROWS
+        RFFPK_ALIGN
+    enum rffpk_status:
+        RFFPK_OK
+        RFFPK_UNKNOWN_RULE
+    enum rffpk_rule:
+        RFFPK_POWER
+        RFFPK_HARD
+        RFFPK_TYPICALITY
+    ctypedef struct rffpk_view:
+        const void *x
+        const void *omega
+        const void *shift
+        size_t d
+        size_t D
+    ctypedef struct rffpk_problem:
+        const rffpk_view *views
+        const double *alpha
+        const void *theta
+        const void *weight
+        size_t n_views
+        size_t k
+        size_t F
+        rffpk_rule rule
+        double s
+        const double *eta
+        double m
+    ctypedef struct rffpk_sums:
+        double *moments
+        double *excess
+        double *totals
+    ctypedef struct rffpk_rows:
+        int32_t *labels
+        void *memberships
+        void *distances
+        void *nearest
+        void *features
+    ctypedef size_t (*bytes_function)(const rffpk_problem *) noexcept nogil
+    ctypedef void (*prepare_function)(const rffpk_problem *, void *) noexcept nogil
+    ctypedef int (*run_function)(
+        const rffpk_problem *, const void *, size_t, size_t,
+        const rffpk_sums *, const rffpk_rows *, void *) noexcept nogil
+    ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
+    ctypedef struct rffpk_kernels:
+        bytes_function prepared_bytes
+        bytes_function workspace_bytes
+        prepare_function prepare
+        run_function run
+        vecmath_function vecmath
+
+cdef extern from "dispatch.h" nogil:
+    ctypedef struct rffpk_variant:
+        const char *name
+        const rffpk_kernels *f32
+        const rffpk_kernels *f64
+    size_t rffpk_n_variants()
+    const rffpk_variant *rffpk_variant_at(size_t)
+    int rffpk_variant_runs(size_t)
+    int rffpk_openmp_version()
+    int rffpk_openmp_max_threads()
+    int rffpk_thread_number()
+    void rffpk_merge(double *, const double *, size_t, size_t, size_t, size_t)
+
+POWER, HARD, TYPICALITY = RFFPK_POWER, RFFPK_HARD, RFFPK_TYPICALITY
+SLOT_ROWS = RFFPK_SLOT_ROWS
+
+# Slots of a wave: enough a thread that a slow one does not hold up the others, few enough that
+# their sums stay small beside the rows.
+cdef enum:
+    SLOTS_A_THREAD = 8
+    WAVE_BYTES = 8 << 20
+
+
+def isa_levels():
+    """Names of the compiled variants that this processor runs, narrowest first."""
+    return [
+        rffpk_variant_at(i).name.decode()
+        for i in range(rffpk_n_variants())
+        if rffpk_variant_runs(i)
+    ]
+
+
+def _chosen_level():
+    """The widest level, or the one that RFFPK_ISA names as a cap."""
+    levels = isa_levels()
+    cap = os.environ.get("RFFPK_ISA")
+    if cap is None:
+        return levels[-1]
+    every = [rffpk_variant_at(i).name.decode() for i in range(rffpk_n_variants())]
+    if cap not in every:
+        raise ImportError(f"RFFPK_ISA={cap!r} names no compiled level; they are: {', '.join(every)}")
+    allowed = set(every[: every.index(cap) + 1])
+    return [level for level in levels if level in allowed][-1]
+
+
+ISA = _chosen_level()
+
+cdef const rffpk_kernels *kernels_f32
+cdef const rffpk_kernels *kernels_f64
+
+
+def _select():
+    global kernels_f32, kernels_f64
+    for i in range(rffpk_n_variants()):
+        if rffpk_variant_at(i).name.decode() == ISA:
+            kernels_f32 = rffpk_variant_at(i).f32
+            kernels_f64 = rffpk_variant_at(i).f64
+
+
+_select()
+
+
+def openmp_version():
+    """The _OPENMP date of the build, 0 without OpenMP."""
+    return rffpk_openmp_version()
+
+
+def max_threads():
+    """Threads that OpenMP would use now: OMP_NUM_THREADS, affinity and threadpoolctl."""
+    return rffpk_openmp_max_threads()
+
+
+cdef const rffpk_kernels *kernels_for(dtype) except NULL:
+    if dtype == np.float32:
+        return kernels_f32
+    if dtype == np.float64:
+        return kernels_f64
+    raise TypeError(f"dtype must be float32 or float64, not {dtype}")
+
+
+cdef void *data(array, str name, dtype, tuple shape) except? NULL:
+    """The address of an array that is what its name promises; the last line of defence."""
+    if array is None:
+        return NULL
+    if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
+        raise ValueError(
+            f"{name} must be a C-contiguous {np.dtype(dtype)} array of shape {shape}, "
+            f"not {array.dtype} {array.shape}"
+        )
+    return <void *><uintptr_t>array.__array_interface__["data"][0]
+
+
+cdef void *aligned(array) noexcept:
+    cdef uintptr_t address = array.__array_interface__["data"][0]
+    return <void *>((address + RFFPK_ALIGN - 1) // RFFPK_ALIGN * RFFPK_ALIGN)
+
+
+cdef size_t padded(size_t n_bytes) noexcept:
+    return (n_bytes + RFFPK_ALIGN - 1) // RFFPK_ALIGN * RFFPK_ALIGN
+
+
+def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
+               labels=None, memberships=None, distances=None, nearest=None,
+               features=None):
+    """One pass over the rows; the compiled twin of `rffpk._reference.fused_pass`, which see."""
+    cdef rffpk_problem problem
+    cdef rffpk_rows out
+    cdef size_t n = xs[0].shape[0], n_views = len(xs), k = theta.shape[0], F = theta.shape[1], l
+    cdef rffpk_view *views = <rffpk_view *>malloc(n_views * sizeof(rffpk_view))
+    if views == NULL:
+        raise MemoryError
+    try:
+        dtype = theta.dtype
+        for l in range(n_views):
+            d = xs[l].shape[1]
+            D = 0 if omegas[l] is None else omegas[l].shape[1]
+            views[l].x = data(xs[l], f"xs[{l}]", dtype, (n, d))
+            views[l].omega = data(omegas[l], f"omegas[{l}]", dtype, (d, D))
+            views[l].shift = data(shifts[l], f"shifts[{l}]", dtype, (2 * D if D else d,))
+            views[l].d = d
+            views[l].D = D
+        if sum(len(shift) for shift in shifts) != F:
+            raise ValueError(f"theta has {F} columns, the views have other features")
+        problem.views = views
+        problem.n_views = n_views
+        problem.k = k
+        problem.F = F
+        problem.theta = data(theta, "theta", dtype, (k, F))
+        problem.alpha = <const double *>data(alpha, "alpha", np.float64, (n_views,))
+        problem.weight = data(weight, "weight", dtype, (n,))
+        problem.rule = <rffpk_rule><int>rule
+        problem.s = s
+        problem.eta = NULL
+        problem.m = 0
+        out.labels = <int32_t *>data(labels, "labels", np.int32, (n,))
+        out.memberships = data(memberships, "memberships", dtype, (n, k))
+        out.distances = data(distances, "distances", dtype, (n, k))
+        out.nearest = data(nearest, "nearest", dtype, (n,))
+        out.features = data(features, "features", dtype, (n, F))
+        sums = run_waves(&problem, kernels_for(dtype), n, max(1, n_threads), &out)
+    finally:
+        free(views)
+    moments = sums[: k * (F + n_views + 1)].reshape(k, F + n_views + 1)
+    excess = sums[moments.size : moments.size + k]
+    soft, floor = sums[-2:].tolist()
+    return moments[:, :F], moments[:, -1], moments[:, F:-1], excess, soft, floor
+
+
+cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_t n,
+               int n_threads, const rffpk_rows *out):
+    """Sums of all slots, one array: moments, excess, totals of `rffpk_sums`."""
+    cdef size_t moments = problem.k * (problem.F + problem.n_views + 1)
+    cdef size_t width = moments + problem.k + 2
+    cdef Py_ssize_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    cdef Py_ssize_t wave = max(1, min(SLOTS_A_THREAD, WAVE_BYTES // (8 * width * n_threads)))
+    n_threads = max(1, min(n_threads, n_slots))
+    wave = min(wave * n_threads, n_slots)
+
+    cdef size_t space = padded(kernels.workspace_bytes(problem))
+    prepared_memory = np.empty(kernels.prepared_bytes(problem) + RFFPK_ALIGN, dtype=np.uint8)
+    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    slot_memory = np.empty((wave, width))
+    total_memory = np.zeros(width)
+    status_memory = np.zeros(wave, dtype=np.intc)
+
+    cdef void *prepared = aligned(prepared_memory)
+    cdef char *workspace = <char *>aligned(workspace_memory)
+    cdef double *slots = <double *>data(slot_memory, "slots", np.float64, (wave, width))
+    cdef double *total = <double *>data(total_memory, "total", np.float64, (width,))
+    cdef int *status = <int *>data(status_memory, "status", np.intc, (wave,))
+    cdef Py_ssize_t first, slot, here, piece
+    cdef int worst = RFFPK_OK
+    with nogil:
+        kernels.prepare(problem, prepared)
+        first = 0
+        while first < n_slots and worst == RFFPK_OK:
+            here = min(wave, n_slots - first)
+            for slot in prange(here, num_threads=n_threads, schedule="dynamic", chunksize=1):
+                status[slot] = run_slot(
+                    problem, kernels, prepared, first + slot, n, slots + slot * width, moments,
+                    out, workspace + rffpk_thread_number() * space)
+            for piece in prange(n_threads, num_threads=n_threads, schedule="static"):
+                rffpk_merge(total, slots, here, width,
+                            width * piece // n_threads, width * (piece + 1) // n_threads)
+            for slot in range(here):
+                worst = max(worst, status[slot])
+            first += here
+    if worst != RFFPK_OK:
+        raise NotImplementedError(f"the tile does not implement rule {problem.rule}")
+    return total_memory
+
+
+cdef int run_slot(const rffpk_problem *problem, const rffpk_kernels *kernels,
+                  const void *prepared, size_t slot, size_t n, double *sums, size_t moments,
+                  const rffpk_rows *out, void *workspace) noexcept nogil:
+    cdef rffpk_sums parts
+    cdef size_t begin = slot * RFFPK_SLOT_ROWS
+    parts.moments = sums
+    parts.excess = sums + moments
+    parts.totals = sums + moments + problem.k
+    return kernels.run(
+        problem, prepared, begin, min(begin + RFFPK_SLOT_ROWS, n), &parts, out, workspace)
+
+
+def vecmath(str name, array):
+    """sin or cos of quarter turns, log2 or exp2 of an array, by the tile's own routines."""
+    which = ("sin", "cos", "log2", "exp2").index(name)
+    result = np.empty_like(array)
+    kernels_for(array.dtype).vecmath(
+        which, data(array, "array", array.dtype, array.shape),
+        data(result, "result", array.dtype, array.shape), array.size)
+    return result

@@ -1,0 +1,65 @@
+#include "dispatch.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define DECLARE(isa) extern const rffpk_kernels rffpk_##isa##_f32, rffpk_##isa##_f64
+
+DECLARE(plain);
+#ifdef RFFPK_HAVE_VECTOR
+DECLARE(vector);
+#endif
+#ifdef RFFPK_HAVE_X86_LEVELS
+DECLARE(x86_64_v3);
+DECLARE(x86_64_v4);
+#endif
+
+static const rffpk_variant variants[] = {
+    {"plain", &rffpk_plain_f32, &rffpk_plain_f64},
+#ifdef RFFPK_HAVE_VECTOR
+    {RFFPK_BASELINE, &rffpk_vector_f32, &rffpk_vector_f64},
+#endif
+#ifdef RFFPK_HAVE_X86_LEVELS
+    {"x86-64-v3", &rffpk_x86_64_v3_f32, &rffpk_x86_64_v3_f64},
+    {"x86-64-v4", &rffpk_x86_64_v4_f32, &rffpk_x86_64_v4_f64},
+#endif
+};
+
+size_t rffpk_n_variants(void) { return sizeof variants / sizeof variants[0]; }
+
+const rffpk_variant *rffpk_variant_at(size_t i) { return &variants[i]; }
+
+int rffpk_variant_runs(size_t i)
+{
+#ifdef RFFPK_HAVE_X86_LEVELS
+    __builtin_cpu_init();
+    if (i == 2)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+               __builtin_cpu_supports("bmi2");
+    if (i == 3)
+        return rffpk_variant_runs(2) && __builtin_cpu_supports("avx512f") &&
+               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
+    (void)i;
+    return 1;
+}
+
+#ifdef _OPENMP
+int rffpk_openmp_version(void) { return _OPENMP; }
+int rffpk_openmp_max_threads(void) { return omp_get_max_threads(); }
+int rffpk_thread_number(void) { return omp_get_thread_num(); }
+#else
+int rffpk_openmp_version(void) { return 0; }
+int rffpk_openmp_max_threads(void) { return 1; }
+int rffpk_thread_number(void) { return 0; }
+#endif
+
+void rffpk_merge(double *total, const double *slots, size_t n_slots, size_t width, size_t from,
+                 size_t to)
+{
+    for (size_t slot = 0; slot < n_slots; slot++)
+        for (size_t i = from; i < to; i++)
+            total[i] += slots[slot * width + i];
+}

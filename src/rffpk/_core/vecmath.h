@@ -1,0 +1,106 @@
+/* sin, cos, log2 and exp2 of a vector.
+ *
+ * Error bounds, over the stated ranges, held by tests/test_vecmath.py (eps = 2^-23 or 2^-52):
+ *   sin, cos of x quarter turns  absolute 1 eps     every finite x
+ *   log2                         absolute 1.5 eps + relative 1.5 eps   every x > 0; 0 gives -inf
+ *   exp2                         relative 1.5 eps   [MIN_EXPONENT, 0]; 0 below
+ * Polynomials: bench/fit_vecmath.py. */
+#ifndef RFFPK_VECMATH_H
+#define RFFPK_VECMATH_H
+
+#include "simd.h"
+
+#include <math.h>
+
+#if RFFPK_BITS == 32
+#define MANTISSA_BITS 23
+#define MIN_EXPONENT (-126)
+static const real SIN_POLY[] = {1.570796322f, -0.6459634777f, 0.07968021765f, -0.004602149213f};
+static const real COS_POLY[] = {-1.233700549f, 0.2536694104f, -0.02086152834f, 0.0009067398984f};
+static const real EXP2_POLY[] = {0.693147188f,    0.2402265076f,   0.05550357114f,
+                                 0.009618082557f, 0.001339086336f, 0.0001545316295f};
+static const real LOG2_POLY[] = {2.88539008f, 0.9617988388f, 0.576715186f, 0.4317176975f};
+#else
+#define MANTISSA_BITS 52
+#define MIN_EXPONENT (-1022)
+static const real SIN_POLY[] = {1.57079632679489661,     -0.645964097506244316,
+                                0.0796926262460430031,   -0.00468175413234097599,
+                                0.000160441150742190911, -3.5986433529823097e-6,
+                                5.63393378153785395e-8};
+static const real COS_POLY[] = {-1.23370055013616983,    0.253669507901047823,
+                                -0.0208634807633407725,  0.000919260274546844619,
+                                -2.52020382390280291e-5, 4.71067840550522711e-7,
+                                -6.32939634496742351e-9};
+static const real EXP2_POLY[] = {
+    0.693147180559945309,   0.240226506959100982,  0.0555041086648215943, 0.00961812910760688853,
+    0.00133335581464169353, 0.000154035304417360502, 1.52527338298361184e-5, 1.32154425879216897e-6,
+    1.01780624458457735e-7, 7.0725859492692237e-9, 4.45496059818651839e-10};
+static const real LOG2_POLY[] = {2.88539008177792681,  0.961796693925989729, 0.577078016345520229,
+                                 0.412198585840900534, 0.320598534913959861, 0.262334352504183019,
+                                 0.220913084231176796, 0.213658956943192694};
+#endif
+
+#define EXPONENT_BIAS (1 - MIN_EXPONENT)
+/* Adding 1.5 * 2^MANTISSA_BITS rounds to a whole number and leaves it in the low bits. */
+#define ROUNDER ((real)((whole)3 << (MANTISSA_BITS - 1)))
+
+#define HORNER(table, x) horner(table, sizeof table / sizeof table[0], x)
+
+INLINE vec horner(const real *table, int terms, vec x)
+{
+    vec y = splat(table[terms - 1]);
+    UNROLL
+    for (int i = terms - 2; i >= 0; i--)
+        y = y * x + table[i];
+    return y;
+}
+
+/* In quarter turns the reduction is a subtraction without rounding error, however large x: 2/pi
+ * is folded into the frequencies beforehand. Numbers of 2^(MANTISSA_BITS + 2) and more are
+ * multiples of four quarters. */
+INLINE void sincos_quarters(vec x, vec *sine, vec *cosine)
+{
+    const vec whole_turns = (x * (real)0.25 + ROUNDER) - ROUNDER;
+    const real even = (real)((whole)1 << MANTISSA_BITS) * 4;
+    x = SELECT((x < even) & (x > -even), x - whole_turns * 4, splat(0));
+    const vec rounded = x + ROUNDER;
+    const vec r = x - (rounded - ROUNDER); /* within half a quarter of an axis */
+    const ivec quarter = bits_of(rounded);
+    const vec z = r * r;
+    const vec s = r * HORNER(SIN_POLY, z);
+    const vec c = z * HORNER(COS_POLY, z) + 1;
+    const ivec odd = (quarter & 1) != 0;
+    const ivec flip_s = shift_left(quarter & 2, RFFPK_BITS - 2);
+    const ivec flip_c = shift_left((quarter + 1) & 2, RFFPK_BITS - 2);
+    *sine = from_bits(bits_of(SELECT(odd, c, s)) ^ flip_s);
+    *cosine = from_bits(bits_of(SELECT(odd, s, c)) ^ flip_c);
+}
+
+INLINE vec log2_positive(vec x)
+{
+    const real least = (real)(RFFPK_BITS == 32 ? 1.17549435e-38 : 2.2250738585072014e-308);
+    const real lift = (real)((whole)1 << (MANTISSA_BITS + 1));
+    const ivec tiny = x < least;
+    const vec scaled = SELECT(tiny, x * lift, x);
+    /* mantissa in [sqrt(1/2), sqrt(2)): the exponent steps where the bits of sqrt(1/2) do */
+    const ivec root_half = bits_of(splat((real)0.70710678118654752));
+    const ivec exponent = (bits_of(scaled) - root_half) >> MANTISSA_BITS;
+    const vec m = from_bits(bits_of(scaled) - shift_left(exponent, MANTISSA_BITS));
+    /* the small whole number `exponent` as a real, by way of the rounder's low bits */
+    const vec e = from_bits(exponent + bits_of(splat(ROUNDER))) - ROUNDER;
+    const vec t = (m - 1) / (m + 1);
+    const vec y = t * HORNER(LOG2_POLY, t * t) + (e - SELECT(tiny, splat(MANTISSA_BITS + 1), splat(0)));
+    return SELECT(x > 0, y, splat(-(real)INFINITY));
+}
+
+INLINE vec exp2_nonpositive(vec x)
+{
+    const vec rounded = x + ROUNDER;
+    const vec f = x - (rounded - ROUNDER);
+    const ivec n = bits_of(rounded) - bits_of(splat(ROUNDER));
+    const vec scale = from_bits(shift_left(n + EXPONENT_BIAS, MANTISSA_BITS));
+    const vec y = f * HORNER(EXP2_POLY, f) + 1;
+    return SELECT(x >= MIN_EXPONENT, y * scale, splat(0));
+}
+
+#endif

@@ -1,0 +1,297 @@
+"""The common skeleton: validation, starts, annealing and the fitted attributes."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk import _anneal, _checks, _config
+from rffpk._anneal import Result, Run, Schedule
+from rffpk._seeding import seed_centers, seed_rows
+from rffpk._stats import Rows, Sums, make_rows, one_pass, total_variance
+
+Array = NDArray[Any]
+
+MAX_S = -0.2  # the largest exponent whose weights float32 holds up to k = 10^4
+
+INITS = ("k-means++", "random", "k-means")
+
+
+class PowerMeanClusterer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Base of the estimators that minimise a power mean of squared distances to centroids.
+
+    A subclass checks its own parameters, says how rows become features and how s falls.
+    """
+
+    n_clusters: int
+    init: Any
+    n_init: int
+    max_iter: int
+    tol: float
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    # ---- what subclasses decide -------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        _checks.check_int(self.n_clusters, "n_clusters", 1)
+        if isinstance(self.init, str):
+            _checks.check_choice(self.init, "init", INITS, also="an array or a callable")
+        _checks.check_int(self.n_init, "n_init", 1)
+        _checks.check_int(self.max_iter, "max_iter", 1)
+        _checks.check_real(self.tol, "tol", 0)
+        if self.n_jobs is not None and _checks.check_int(self.n_jobs, "n_jobs", -(2**31)) == 0:
+            raise ValueError("n_jobs == 0, must be None, positive or negative.")
+
+    def _fit_map(self, X: Array, weight: Array | None, random: Any) -> None:
+        """Fit what turns rows into features; nothing where the features are the rows."""
+
+    def _frequencies(self, dtype: Any) -> Array | None:
+        """Frequencies of the fitted map in `dtype`; None for identity features."""
+        return None
+
+    def _schedule(self, features: Array, weight: Array | None) -> Schedule:
+        """The schedule, which may depend on a sample of shifted features."""
+        raise NotImplementedError
+
+    def _objective_unit(self, s: float) -> float:
+        """What the objective sum M_s is reported in multiples of."""
+        return 1.0
+
+    # ---- fitting ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers. C-ordered float32 and float64 arrays, memory-mapped ones too, are read
+            in place; anything else is converted (integers and float16 to float64).
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, X or sample_weight is not as described; nothing is changed then.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` ended a run, or centroids coincide at the end.
+        """
+        self._check_parameters()
+        X = _checks.check_rows(self, X, reset=True)
+        weight = _checks.check_sample_weight(sample_weight, len(X))
+        k = _checks.check_n_clusters(self.n_clusters, len(X), weight)
+        random = check_random_state(self.random_state)
+
+        self._fit_map(X, weight, random)
+        rows = self._rows(X, weight)
+        variance = total_variance(rows)
+        sample = seed_rows(rows, k, random)
+        features = sample.features()
+        schedule = self._schedule(features, sample.weight)
+        self.history_: list[dict[str, Any]] = []
+        results = [
+            self._one_start(rows, sample, features, schedule, variance, random)
+            for _ in range(self.n_init if isinstance(self.init, str) else 1)
+        ]
+        self._keep_best(rows, schedule, results, variance)
+        return self
+
+    def _rows(
+        self, X: Array, weight: Array | None = None, shifts: list[Array] | None = None
+    ) -> Rows:
+        n_threads = _config.n_threads(self.n_jobs)
+        return make_rows([X], [self._frequencies(X.dtype)], weight, n_threads, shifts)
+
+    def _one_start(
+        self,
+        rows: Rows,
+        sample: Rows,
+        features: Array,
+        schedule: Schedule,
+        variance: float,
+        random: Any,
+    ) -> Result:
+        theta = self._initial_centers(rows, sample, features, random)
+        unit = self._objective_unit(schedule.s0)
+        run = Run(rows, theta, variance, self.history_, self.verbose, unit)
+        if isinstance(self.init, str) and self.init == "k-means":
+            run.settle("k-means", -math.inf, schedule.tol, schedule.max_iter)
+        return _anneal.anneal(run, schedule)
+
+    def _initial_centers(self, rows: Rows, sample: Rows, features: Array, random: Any) -> Array:
+        """Shifted initial centroids (k, F); logs how many rows were looked at."""
+        k, width = self.n_clusters, len(rows.shift)
+        if isinstance(self.init, str):
+            self.history_.append({"stage": "seeding", "rows": sample.n})
+            return seed_centers(features, sample.weight, k, self.init, random)
+        centers = self.init
+        if callable(centers):
+            self.history_.append({"stage": "seeding", "rows": sample.n})
+            centers = centers(features + rows.shift, k, random_state=random)
+        centers = np.array(centers, dtype=np.float64)
+        if centers.shape != (k, width):
+            raise ValueError(
+                f"init has shape {centers.shape}, must be {(k, width)}: (n_clusters, number of "
+                "features that the rows are mapped to)."
+            )
+        if not np.isfinite(centers).all():
+            raise ValueError("init contains NaN or infinity, must be finite.")
+        return centers - rows.shift
+
+    def _keep_best(
+        self, rows: Rows, schedule: Schedule, results: list[Result], variance: float
+    ) -> None:
+        """Set the fitted attributes from the start with the lowest objective."""
+        ends = [_evaluate(rows, result) for result in results]
+        soft = math.isfinite(schedule.s_final) or schedule.stop == "objective"
+        values = [
+            end.soft_sums.objective(result.s) if soft else end.hard_sums.floor
+            for result, end in zip(results, ends)
+        ]
+        best = int(np.argmin(values))
+        result, end = results[best], ends[best]
+        theta = end.theta
+        self.cluster_centers_ = end.centers
+        self.labels_ = end.labels
+        self.inertia_ = max(0.0, float((end.hard_sums.view_costs() @ rows.alpha).sum()))
+        self.s_ = result.s
+        self.objective_ = self._objective_unit(result.s) * end.soft_sums.objective(result.s)
+        self.n_iter_ = result.n_iter
+        self._shift = rows.shift
+        self._n_features_out = self.n_clusters
+        if not result.converged:
+            warnings.warn(
+                f"max_iter={self.max_iter} passes ended the run before it converged.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        distinct = _anneal.count_distinct(theta, variance)
+        if distinct < self.n_clusters:
+            warnings.warn(
+                f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
+                "distinct rows, or centroids merged.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    # ---- using ------------------------------------------------------------------------------
+
+    def _visit(self, X: Any, s: float, want: tuple[str, ...], sample_weight: Any = None) -> Any:
+        """One pass over new rows at the fitted centroids."""
+        check_is_fitted(self)
+        X = _checks.check_rows(self, X, reset=False)
+        weight = _checks.check_sample_weight(sample_weight, len(X))
+        shift = self._shift.astype(X.dtype)
+        rows = self._rows(X, weight, shifts=[shift])
+        return one_pass(rows, self.cluster_centers_.astype(np.float64) - shift, s, want=want)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Label each row with its nearest centroid.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+        """
+        return self._visit(X, -math.inf, ("labels",))[1]["labels"]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Memberships of the rows in the clusters at the exponent `s_`.
+
+        u_ij = d_ij^s / sum_l d_il^s with squared distances d: the memberships of fuzzy c-means.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_samples, n_clusters)
+            In [0, 1]; rows sum to one.
+        """
+        check_is_fitted(self)
+        return self._visit(X, self.s_, ("memberships",))[1]["memberships"]
+
+    def transform(self, X: Any) -> Array:
+        """Euclidean distances of the rows to the centroids, in feature space.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        distances = self._visit(X, -math.inf, ("distances",))[1]["distances"]
+        return np.sqrt(distances, out=distances)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the weighted sum of squared distances of the rows to their nearest centroids.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+            <= 0; the higher the better.
+        """
+        return -self._visit(X, -math.inf, (), sample_weight)[0].floor
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+@dataclass(frozen=True)
+class _End:
+    """A run's end, seen through the centroids as they are published."""
+
+    centers: Array  # (k, F), the dtype of X
+    theta: Array  # the same, shifted, float64
+    labels: NDArray[np.int32]
+    soft_sums: Sums
+    hard_sums: Sums
+
+
+def _evaluate(rows: Rows, result: Result) -> _End:
+    centers = (result.theta + rows.shift).astype(rows.dtype)
+    theta = centers.astype(np.float64) - rows.shift
+    soft_sums, _ = one_pass(rows, theta, result.s)
+    hard_sums, outputs = one_pass(rows, theta, -math.inf, want=("labels",))
+    return _End(centers, theta, outputs["labels"], soft_sums, hard_sums)

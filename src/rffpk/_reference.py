@@ -1,0 +1,190 @@
+"""The NumPy twin of the compiled pass, and the papers' algorithms in their printed order.
+
+NumPy only. The twin computes in float64 whatever the type of its input, takes distances as sums
+of squared differences, and so has none of the core's shortcuts. Against it the compiled pass
+agrees to `TOLERANCE[dtype]`, relative to the largest entry of each result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+POWER, HARD, TYPICALITY = 0, 1, 2
+
+# float32: phases of the features carry the rounding of x Omega, a few eps times its size, and the
+# power mean multiplies relative errors of the distances by |s|. Both hold for |s| <= 30.
+TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-11}
+
+_BLOCK_ROWS = 4096
+
+
+def features(x: Array, omega: Array | None) -> Array:
+    """Feature vectors: x itself, or D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2)."""
+    x = np.asarray(x, dtype=np.float64)
+    if omega is None:
+        return x
+    phase = x @ np.asarray(omega, dtype=np.float64)
+    return np.hstack([np.sin(phase), np.cos(phase)]) / np.sqrt(omega.shape[1])
+
+
+def squared_distances(phi: Array, theta: Array) -> Array:
+    """``||phi_i - theta_j||^2`` for all i and j, without cancellation. O(n k F)."""
+    return np.stack([((phi - center) ** 2).sum(axis=1) for center in theta], axis=1)
+
+
+def power_weights(d: Array, s: float) -> tuple[Array, Array, Array]:
+    """Weights v, means M' and memberships u of the power mean, free of overflow.
+
+    With r_j = d_min/d_j: v_j = r_j^(1-s) / (sum_l r_l^(-s))^(1-1/s),
+    M' = d_min (sum_l r_l^(-s))^(1/s) and u_j = r_j^(-s) / sum_l r_l^(-s).
+    The weights of RFF-KPKM's eq. (4) are k^(-1/s) v, its M_s is k^(-1/s) M'.
+    """
+    least = d.min(axis=1, keepdims=True)
+    r = np.divide(least, d, out=np.ones_like(d), where=d != least)
+    powers = r**-s
+    total = powers.sum(axis=1, keepdims=True)
+    v = r * powers * total ** (1 / s - 1)
+    return v, (least * total ** (1 / s))[:, 0], powers / total
+
+
+def hard_weights(d: Array) -> tuple[Array, Array, Array]:
+    """The limit s -> -infinity: all weight on the nearest centroid, the first of equals."""
+    v = np.zeros_like(d)
+    v[np.arange(len(d)), d.argmin(axis=1)] = 1
+    return v, d.min(axis=1), v
+
+
+def fused_pass(
+    xs: list[Array],
+    omegas: list[Array | None],
+    shifts: list[Array],
+    theta: Array,
+    alpha: Array,
+    weight: Array | None,
+    rule: int,
+    s: float,
+    n_threads: int = 1,
+    *,
+    labels: Array | None = None,
+    memberships: Array | None = None,
+    distances: Array | None = None,
+    nearest: Array | None = None,
+    features: Array | None = None,
+) -> tuple[Array, Array, Array, Array, float, float]:
+    """One pass over the rows.
+
+    Parameters
+    ----------
+    xs : list of L arrays (n, d_l)
+        The views.
+    omegas : list of L arrays (d_l, D_l), or None
+        Frequencies; None asks for identity features.
+    shifts : list of L arrays (F_l,)
+        Subtracted from the features; F_l is 2 D_l, or d_l for identity features.
+    theta : array (k, F)
+        Centroids of all views side by side, shifted like the features. Its dtype is that of
+        `xs`, `omegas`, `shifts` and `weight`.
+    alpha : float64 array (L,)
+        View weights in the distance sum_l alpha_l ||phi_l - theta_jl||^2.
+    weight : array (n,), or None
+        Row weights p >= 0; None means one each.
+    rule : {POWER, HARD}
+        How a row's distances become weights v.
+    s : float
+        Exponent of the power mean, < 0; not used by HARD.
+    n_threads : int
+        The twin uses one whatever it says.
+    labels, memberships, distances, nearest, features : arrays to fill, or None
+        int32 (n,); (n, k); (n, k) squared; (n,) squared; (n, F) shifted.
+
+    Returns
+    -------
+    N : array (k, F)
+        sum_i p_i v_ij phi_i, with the shifted features.
+    G : array (k,)
+        sum_i p_i v_ij.
+    Q : array (k, L)
+        sum_i p_i v_ij ||phi_il||^2.
+    E : array (k,)
+        sum_i p_i v_ij (1 - u_ij)^m, zero without typicality.
+    soft, floor : float
+        sum_i p_i M'_i and sum_i p_i min_j d_ij.
+    """
+    if rule not in (POWER, HARD):
+        raise NotImplementedError(f"the reference does not implement rule {rule}")
+    n, k = len(xs[0]), len(theta)
+    widths = [len(shift) for shift in shifts]
+    edges = np.cumsum([0, *widths])
+    scales = np.sqrt(np.repeat(alpha, widths))
+    N, G, Q, E = np.zeros(theta.shape), np.zeros(k), np.zeros((k, len(xs))), np.zeros(k)
+    soft = floor = 0.0
+    for begin in range(0, n, _BLOCK_ROWS):
+        here = slice(begin, begin + _BLOCK_ROWS)
+        phi = np.hstack(
+            [_reference_features(x[here], om) - c for x, om, c in zip(xs, omegas, shifts)]
+        )
+        d = squared_distances(phi * scales, theta * scales)
+        v, means, u = power_weights(d, s) if rule == POWER else hard_weights(d)
+        p = np.ones(len(d)) if weight is None else weight[here].astype(np.float64)
+        g = p[:, None] * v
+        norms = np.stack(
+            [(phi[:, a:b] ** 2).sum(axis=1) for a, b in zip(edges, edges[1:])], axis=1
+        )
+        N += g.T @ phi
+        G += g.sum(axis=0)
+        Q += g.T @ norms
+        soft += float(p @ means)
+        floor += float(p @ d.min(axis=1))
+        results = (d.argmin(axis=1), u, d, d.min(axis=1), phi)
+        for out, value in zip((labels, memberships, distances, nearest, features), results):
+            if out is not None:
+                out[here] = value
+    return N, G, Q, E, soft, floor
+
+
+_reference_features = features  # the argument of the same name hides it inside the pass
+
+
+def rff_kpkm(
+    x: Array,
+    omega: Array | None,
+    theta: Array,
+    s0: float,
+    *,
+    anneal_factor: float = 1.04,
+    anneal_every: int = 3,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+) -> tuple[Array, Array, list[float]]:
+    """Algorithm 1 of the RFF-KPKM paper as printed.
+
+    The weights are eq. (4) without its constant 1/k, which the normalisation of line 4 removes;
+    distances must be positive. Ends when the objective (eq. 5) changes by at most `tol` of
+    itself from one iteration to the next.
+
+    Returns
+    -------
+    theta : array (k, F)
+        Centroids, not shifted.
+    labels : array (n,)
+        The nearest of them.
+    objective : list of float
+        sum_i M_s at the centroids that each iteration started from.
+    """
+    phi = features(x, omega)
+    s, objective = s0, []
+    for t in range(max_iter):
+        d = squared_distances(phi, theta)
+        objective.append(float(((d**s).mean(axis=1) ** (1 / s)).sum()))
+        if t and abs(objective[-2] - objective[-1]) <= tol * objective[-2]:
+            break
+        w = (d**s).sum(axis=1, keepdims=True) ** (1 / s - 1) * d ** (s - 1)
+        theta = (w / w.sum(axis=0)).T @ phi
+        if (t + 1) % anneal_every == 0:
+            s *= anneal_factor
+    return theta, squared_distances(phi, theta).argmin(axis=1), objective

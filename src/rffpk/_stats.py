@@ -1,0 +1,224 @@
+"""The pass as the solvers see it: rows in, sums out. Sums add over rows, so they merge."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk import _config, _core
+
+Array = NDArray[Any]
+
+# The power mean multiplies relative errors of the distances by |s|. Where that product passes
+# 2^-7 with errors of one eps, the hard rule takes over: s < -65 536 in float32.
+_MAX_AMPLIFICATION = 2.0**-7
+
+# A centroid whose weight is a fraction below this of the total has vanished.
+_VANISHED = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
+
+
+def is_hard(s: float, dtype: Any) -> bool:
+    """Whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
+    return bool(-s * np.finfo(dtype).eps > _MAX_AMPLIFICATION)
+
+
+def power_constant(k: int, s: float) -> float:
+    """k^(-1/s), the constant between M_s and M' (and between the weights w and v)."""
+    return math.exp(-math.log(k) / s)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of all views, with what turns them into shifted features.
+
+    Arrays share one dtype, float32 or float64, except `alpha`. Row weights are `weight` times
+    `weight_unit`, a power of two that keeps float32 sums in range.
+    """
+
+    xs: list[Array]  # L arrays (n, d_l)
+    omegas: list[Array | None]  # L arrays (d_l, D_l), None for identity features
+    shifts: list[Array]  # L arrays (F_l,), the mean features
+    alpha: NDArray[np.float64]  # (L,)
+    weight: Array | None  # (n,)
+    weight_unit: float
+    n_threads: int
+
+    @property
+    def n(self) -> int:
+        return len(self.xs[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.xs[0].dtype
+
+    @property
+    def shift(self) -> Array:
+        return np.concatenate(self.shifts)
+
+    @property
+    def total_weight(self) -> float:
+        if self.weight is None:
+            return float(self.n)
+        return self.weight_unit * float(self.weight.sum(dtype=np.float64))
+
+    def take(self, index: Array) -> Rows:
+        """The rows at `index`, copied."""
+        weight = None if self.weight is None else self.weight[index]
+        return replace(self, xs=[x[index] for x in self.xs], weight=weight)
+
+    def features(self) -> Array:
+        """Shifted features of all rows, (n, F): made only for samples and for `transform`."""
+        origin = np.zeros((1, len(self.shift)), dtype=self.dtype)
+        return one_pass(self, origin, -math.inf, want=("features",))[1]["features"]
+
+
+def make_rows(
+    xs: list[Array],
+    omegas: list[Array | None],
+    weight: Array | None,
+    n_threads: int,
+    shifts: list[Array] | None = None,
+) -> Rows:
+    """Rows of views with equal view weights, shifted by their mean features unless told."""
+    dtype = xs[0].dtype
+    unit = 1.0
+    if weight is not None:
+        unit = 2.0 ** math.frexp(float(weight.max()))[1]
+        weight = np.ascontiguousarray(weight / unit, dtype=dtype)
+    widths = [x.shape[1] if om is None else 2 * om.shape[1] for x, om in zip(xs, omegas)]
+    zeros = [np.zeros(width, dtype=dtype) for width in widths]
+    alpha = np.full(len(xs), 1.0 / len(xs))
+    rows = Rows(xs, omegas, zeros if shifts is None else shifts, alpha, weight, unit, n_threads)
+    if shifts is not None:
+        return rows
+    mean = _sums_about(rows).mean()
+    edges = np.cumsum(widths)[:-1]
+    return replace(rows, shifts=[c.astype(dtype) for c in np.split(mean, edges)])
+
+
+def _sums_about(rows: Rows) -> Sums:
+    """Sums of all rows as one cluster, centred where the features are."""
+    origin = np.zeros((1, len(rows.shift)), dtype=rows.dtype)
+    return one_pass(rows, origin, -math.inf)[0]
+
+
+def total_variance(rows: Rows) -> float:
+    """Weighted mean squared distance of the feature vectors from their mean.
+
+    Raises
+    ------
+    ValueError
+        If it overflows the dtype of the rows.
+    """
+    sums = _sums_about(rows)
+    cost = float(rows.alpha @ sums.view_costs()[0]) / float(sums.G[0])
+    if not math.isfinite(cost):
+        raise ValueError(
+            f"X has values so large that squared distances overflow {rows.dtype}; rescale X"
+            + (" or pass float64." if rows.dtype == np.float32 else ".")
+        )
+    return max(cost, 0.0)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What one pass returns, in float64; see `_reference.fused_pass` for the symbols."""
+
+    N: Array  # (k, F)
+    G: Array  # (k,)
+    Q: Array  # (k, L)
+    E: Array  # (k,)
+    soft: float
+    floor: float
+    widths: tuple[int, ...]  # F_l
+
+    def merge(self, other: Sums) -> Sums:
+        """Sums over the rows of both."""
+        return Sums(
+            self.N + other.N,
+            self.G + other.G,
+            self.Q + other.Q,
+            self.E + other.E,
+            self.soft + other.soft,
+            self.floor + other.floor,
+            self.widths,
+        )
+
+    def objective(self, s: float) -> float:
+        """sum_i p_i M_s, the objective of RFF-KPKM's eq. (5); the floor where s is -inf."""
+        if math.isinf(s):
+            return self.floor
+        return power_constant(len(self.G), s) * self.soft
+
+    def mean(self) -> Array:
+        """The mean of all rows, (F,); for a pass with one centroid."""
+        return self.N[0] / self.G[0]
+
+    def vanished(self, dtype: Any) -> Array:
+        """Centroids, a mask (k,), that have no weight left."""
+        return ~(self.G > _VANISHED[np.dtype(dtype)] * self.G.sum())
+
+    def centers(self, previous: Array, dtype: Any) -> Array:
+        """theta = N / G; a vanished centroid stays where it was."""
+        gone = self.vanished(dtype)
+        return np.where(gone[:, None], previous, self.N / np.where(gone, 1, self.G)[:, None])
+
+    def view_costs(self) -> Array:
+        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L): Q - ||N||^2 / G."""
+        squares = np.add.reduceat(self.N**2, np.cumsum([0, *self.widths[:-1]]), axis=1)
+        weight = np.where(self.G > 0, self.G, 1)[:, None]
+        return np.where(self.G[:, None] > 0, self.Q - squares / weight, 0)
+
+
+_OUTPUTS = ("labels", "memberships", "distances", "nearest", "features")
+
+
+def one_pass(
+    rows: Rows, theta: Array, s: float, *, want: tuple[str, ...] = (), backend: str | None = None
+) -> tuple[Sums, dict[str, Array]]:
+    """One fused pass over the rows at the shifted centroids `theta` (k, F).
+
+    Parameters
+    ----------
+    rows : Rows
+    theta : array (k, F)
+        Cast to the dtype of the rows.
+    s : float
+        Exponent; -inf, or anything beyond what the dtype resolves, is the hard rule.
+    want : tuple of {"labels", "memberships", "distances", "nearest", "features"}
+        Per-row results to make: O(n), O(n k), O(n k), O(n) and O(n F) memory.
+    backend : {"core", "numpy"}, optional
+        Which implementation; RFFPK_BACKEND, else the compiled one.
+
+    Returns
+    -------
+    sums : Sums
+    outputs : dict
+        The arrays that were asked for.
+
+    Notes
+    -----
+    O(n (d D + k F)) time; memory beyond `want` does not grow with n.
+    """
+    theta = np.ascontiguousarray(theta, dtype=rows.dtype)
+    k, width = theta.shape
+    shapes: dict[str, tuple[int, ...]] = dict(
+        zip(_OUTPUTS, ((rows.n,), (rows.n, k), (rows.n, k), (rows.n,), (rows.n, width)))
+    )
+    outputs = {
+        name: np.empty(shapes[name], dtype=np.int32 if name == "labels" else rows.dtype)
+        for name in want
+    }
+    rule = _core.HARD if is_hard(s, rows.dtype) else _core.POWER
+    N, G, Q, E, soft, floor = _config.backend(backend).fused_pass(
+        rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
+        rule, s, rows.n_threads, **outputs,
+    )  # fmt: skip
+    unit = rows.weight_unit
+    widths = tuple(len(shift) for shift in rows.shifts)
+    sums = Sums(N * unit, G * unit, Q * unit, E * unit, soft * unit, floor * unit, widths)
+    return sums, outputs

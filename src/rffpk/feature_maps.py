@@ -1,0 +1,227 @@
+"""Random Fourier features: an explicit map whose inner products approximate a kernel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk import _checks, _config
+from rffpk._stats import Rows, make_rows, total_variance
+
+Array = NDArray[Any]
+
+KERNELS = ("rbf", "laplacian", "cauchy")
+GAMMAS = ("mean", "median", "scale")
+SAMPLINGS = ("auto", "orthogonal", "iid")
+
+# Distances without a closed mean come from the pairs of at most this many rows: the relative
+# error of a mean or median of distances is then a few percent, far below what gamma needs.
+_PAIR_ROWS = 1000
+
+
+def default_n_frequencies(n_clusters: int) -> int:
+    """ceil(4 log^3(2k)): theorem 3 of the RFF-KPKM paper with epsilon = delta = 0.5."""
+    return math.ceil(4 * math.log(2 * n_clusters) ** 3)
+
+
+def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
+    """The parameters that every user of random features shares."""
+    _checks.check_choice(kernel, "kernel", KERNELS)
+    if isinstance(gamma, str):
+        _checks.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
+    else:
+        _checks.check_real(gamma, "gamma", 0, include="neither")
+    _checks.check_choice(sampling, "sampling", SAMPLINGS)
+    if sampling == "orthogonal" and kernel != "rbf":
+        raise ValueError(
+            f"sampling == 'orthogonal' needs kernel == 'rbf', not {kernel!r}: only its "
+            "frequencies are isotropic."
+        )
+
+
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Map rows to D^(-1/2) [sin(x Omega), cos(x Omega)].
+
+    The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel, and
+    every mapped row has length one.
+
+    Parameters
+    ----------
+    n_frequencies : int, default=64
+        D, at least 1. The output has 2 D columns.
+    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
+        exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
+    gamma : {"mean", "median", "scale"} or float, default="mean"
+        "mean": 1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
+        Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the
+        median. "scale": 1 / (n_features * X.var()). A number must be > 0. The squared Euclidean
+        mean is exact; other distances are taken over the pairs of at most 1000 random rows.
+    sampling : {"auto", "orthogonal", "iid"}, default="auto"
+        "orthogonal": blocks of up to n_features orthogonal directions with chi-distributed lengths
+        [2]_, for "rbf" only. "iid": independent draws [1]_. "auto": "orthogonal" for "rbf", "iid"
+        for the others.
+    random_state : int, RandomState instance or None, default=None
+        Draws the frequencies, and the rows whose distances are taken.
+    n_jobs : int or None, default=None
+        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow.
+
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
+        Omega, in the dtype of X.
+    gamma_ : float
+        The bandwidth parameter in use.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if X had column names
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter or X is not as described.
+
+    Notes
+    -----
+    `fit` costs O(n d) for the mean distance and O(d^2 D) for orthogonal draws; `transform` costs
+    O(n d D).
+
+    References
+    ----------
+    .. [1] Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS 2007.
+    .. [2] Yu et al.: Orthogonal random features. NeurIPS 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffpk import RandomFourierFeatures
+    >>> X = np.random.RandomState(0).randn(100, 3)
+    >>> RandomFourierFeatures(200, random_state=0).fit_transform(X).shape
+    (100, 400)
+    """
+
+    def __init__(
+        self,
+        n_frequencies: int = 64,
+        *,
+        kernel: str = "rbf",
+        gamma: str | float = "mean",
+        sampling: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_frequencies = n_frequencies
+        self.kernel = kernel
+        self.gamma = gamma
+        self.sampling = sampling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomFourierFeatures:
+        """Choose gamma and draw the frequencies.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows in the mean and the variance.
+
+        Returns
+        -------
+        self : object
+        """
+        _checks.check_int(self.n_frequencies, "n_frequencies", 1)
+        check_kernel(self.kernel, self.gamma, self.sampling)
+        X = _checks.check_rows(self, X, reset=True)
+        weight = _checks.check_sample_weight(sample_weight, len(X))
+        return self._draw(X, weight)
+
+    def _draw(self, X: Array, weight: Array | None) -> RandomFourierFeatures:
+        """`fit` for rows and parameters that have been checked."""
+        random = check_random_state(self.random_state)
+        self.gamma_ = self._resolve_gamma(X, weight, random)
+        omega = _draw_frequencies(
+            self.kernel, self.gamma_, self.sampling, X.shape[1], self.n_frequencies, random
+        )
+        self.frequencies_ = np.ascontiguousarray(omega, dtype=X.dtype)
+        self._n_features_out = 2 * self.n_frequencies
+        return self
+
+    def _resolve_gamma(self, X: Array, weight: Array | None, random: Any) -> float:
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.gamma == "median" or (self.gamma == "mean" and self.kernel == "laplacian"):
+            distance = self._sampled_distance(X, weight, random)
+        else:
+            rows = make_rows([X], [None], weight, _config.n_threads(self.n_jobs))
+            distance = 2 * total_variance(rows)  # the mean over all ordered pairs
+            if self.gamma == "scale":  # X.var() = (total variance) / d + variance of the means
+                distance = (distance / 2 + X.shape[1] * float(rows.shift.var(dtype=np.float64))) / 2
+        return 1 / (2 * distance) if distance > 0 else 1.0
+
+    def _sampled_distance(self, X: Array, weight: Array | None, random: Any) -> float:
+        """Mean or median distance between two rows of a sample drawn with the row weights."""
+        counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+        index = random.permutation(counted)[:_PAIR_ROWS]
+        metric = "cityblock" if self.kernel == "laplacian" else "sqeuclidean"
+        distances = pdist(X[np.sort(index)].astype(np.float64), metric)
+        if not distances.size:
+            return 0.0
+        return float(np.mean(distances) if self.gamma == "mean" else np.median(distances))
+
+    def transform(self, X: Any) -> Array:
+        """Map rows to their features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, 2 * n_frequencies)
+            float32 for float32 input, else float64; rows of length one.
+        """
+        check_is_fitted(self)
+        X = _checks.check_rows(self, X, reset=False)
+        return self._rows(X).features()
+
+    def _rows(self, X: Array) -> Rows:
+        """The rows of X behind this map, without a shift."""
+        omega = self.frequencies_.astype(X.dtype, copy=False)
+        zero = np.zeros(2 * omega.shape[1], dtype=X.dtype)
+        return make_rows([X], [omega], None, _config.n_threads(self.n_jobs), shifts=[zero])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _draw_frequencies(
+    kernel: str, gamma: float, sampling: str, d: int, D: int, random: Any
+) -> Array:
+    """Omega of shape (d, D); its columns follow the kernel's spectral density."""
+    if kernel == "laplacian":
+        return gamma * random.standard_cauchy((d, D))
+    if kernel == "cauchy":
+        return math.sqrt(gamma) * random.laplace(size=(d, D))
+    if sampling == "iid":
+        return math.sqrt(2 * gamma) * random.standard_normal((d, D))
+    return math.sqrt(2 * gamma) * _orthogonal_directions(d, D, random)
+
+
+def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
+    """Columns distributed as standard normal vectors, orthogonal in blocks of d."""
+    blocks = []
+    for start in range(0, D, d):
+        gaussian = random.standard_normal((d, min(d, D - start)))
+        q, r = np.linalg.qr(gaussian)
+        blocks.append(q * np.sign(np.diag(r)))  # uniform over the orthogonal group
+    lengths = np.sqrt(random.chisquare(d, size=D))
+    return np.hstack(blocks) * lengths

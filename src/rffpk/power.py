@@ -1,0 +1,407 @@
+"""Power k-means, fuzzy c-means and kernel power k-means on random Fourier features."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numpy.typing import NDArray
+
+from rffpk import _checks
+from rffpk._anneal import Schedule, critical_exponent
+from rffpk._estimator import MAX_S, PowerMeanClusterer
+from rffpk._stats import power_constant
+from rffpk.feature_maps import RandomFourierFeatures, check_kernel, default_n_frequencies
+
+Array = NDArray[Any]
+
+# The default schedule; see PowerKMeans. Chosen on digits and on blobs in 2 to 64 dimensions:
+# factors from 1.05 to 1.2 end within 0.2 % of each other's objective there.
+_AUTO_FACTOR, _AUTO_EVERY = 1.1, 2
+
+MAX_M = 6.0  # the fuzzifier at s = MAX_S
+
+
+class PowerKMeans(PowerMeanClusterer):
+    """Power k-means: k-means annealed from a smooth objective.
+
+    Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2), the power mean M_s with
+    exponent s < 0 [1]_, while s falls to minus infinity, where it is k-means.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        k, from 1 to n_samples.
+    s0 : "auto" or float, default="auto"
+        The exponent to start from, <= -0.2. "auto" is the lower of -1 and twice the critical
+        exponent, above which all centroids fall into one point; it is taken from a sample.
+    anneal_factor : "auto" or float, default="auto"
+        s is multiplied by this number > 1 ("auto": 1.1) ...
+    anneal_every : "auto" or int, default="auto"
+        ... after this many passes ("auto": 2). The papers use 1.04 after 3 to 5.
+    s_final : "hard" or float, default="hard"
+        "hard": anneal until the power mean is within 0.1 % of the minimum, then run passes of
+        k-means until the centroids rest. A number <= s0: anneal to that exponent and rest there,
+        for soft results.
+    stop : {"annealed", "objective"}, default="annealed"
+        "annealed": the run ends when annealing is over. "objective": it ends when the objective
+        changes by at most `tol` of itself from one pass to the next, as in the papers, wherever s
+        is by then; no passes follow, and `s_final` only bounds s.
+    sample : None, default=None
+        Annealing visits all rows. Nothing else is supported yet.
+    init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
+        "k-means++" and "random" choose among a random sample of rows, of a size that
+        `history_[0]` reports (all rows while n_samples * n_output_features is below two million,
+        20 000 rows at most, but 20 * n_clusters at least); "k-means" goes on with k-means passes
+        over all rows. An array holds initial centres, shape (n_clusters, n_output_features). A
+        callable gets (features of the sample, n_clusters, random_state=...) and returns such an
+        array.
+    n_init : int, default=1
+        Number of starts; the best end is kept. One start where `init` is an array or a callable.
+    max_iter : int, default=1000
+        Most passes of a start.
+    tol : float, default=1e-4
+        The centroids rest when their root mean square shift in a pass is at most `tol` times the
+        standard deviation of the features.
+    random_state : int, RandomState instance or None, default=None
+        Draws the sample and the seeds.
+    n_jobs : int or None, default=None
+        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow. Results do
+        not depend on it, to the bit.
+    verbose : int, default=0
+        Prints a line for each pass if not 0.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
+        Centroids, in the dtype of X.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Nearest centroid of each row.
+    inertia_ : float
+        The k-means objective of `labels_`: squared distances of the rows to the means of their
+        clusters, weighted and summed.
+    objective_ : float
+        sum_i M_s at `s_` and `cluster_centers_`, weighted.
+    s_ : float
+        The last soft exponent; `predict_proba` uses it.
+    n_iter_ : int
+        Passes of the best start.
+    history_ : list of dict
+        One record for each pass of all starts: "stage" ("k-means", "anneal", "hard" or "settle"),
+        "rows", "s" (-inf in the hard rule), "objective" (before the step), "shift" (relative, see
+        `tol`), "distinct" (centroids that do not coincide), "repairs" (vanished centroids that
+        were moved to the costliest rows), "seconds". A start opens with a record of stage
+        "seeding" and the rows that were looked at.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if X had column names
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described.
+
+    Notes
+    -----
+    A pass costs O(n k d) time; memory beyond X is O(n) for the labels. Sums are kept in float64.
+
+    References
+    ----------
+    .. [1] Xu, Lange: Power k-means clustering. ICML 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from rffpk import PowerKMeans
+    >>> X, _ = make_blobs(500, centers=5, cluster_std=0.5, random_state=0)
+    >>> PowerKMeans(5, random_state=0).fit(X).cluster_centers_.shape
+    (5, 2)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        s0: str | float = "auto",
+        anneal_factor: str | float = "auto",
+        anneal_every: str | int = "auto",
+        s_final: str | float = "hard",
+        stop: str = "annealed",
+        sample: None = None,
+        init: Any = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.s0 = s0
+        self.anneal_factor = anneal_factor
+        self.anneal_every = anneal_every
+        self.s_final = s_final
+        self.stop = stop
+        self.sample = sample
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.s0 != "auto":
+            _checks.check_real(self.s0, "s0", high=MAX_S)
+        if self.anneal_factor != "auto":
+            _checks.check_real(self.anneal_factor, "anneal_factor", 1, include="neither")
+        if self.anneal_every != "auto":
+            _checks.check_int(self.anneal_every, "anneal_every", 1)
+        if self.s_final != "hard":
+            top = MAX_S if self.s0 == "auto" else float(self.s0)
+            _checks.check_real(self.s_final, "s_final", high=top)
+        _checks.check_choice(self.stop, "stop", ("annealed", "objective"))
+        if self.sample is not None:
+            raise ValueError(f"sample == {self.sample!r}, must be None: nothing else is supported.")
+
+    def _schedule(self, features: Array, weight: Array | None) -> Schedule:
+        s_final = -math.inf if self.s_final == "hard" else float(self.s_final)
+        s0 = _auto_s0(features, weight) if self.s0 == "auto" else float(self.s0)
+        return Schedule(
+            s0=max(s0, s_final),
+            factor=_AUTO_FACTOR if self.anneal_factor == "auto" else float(self.anneal_factor),
+            every=_AUTO_EVERY if self.anneal_every == "auto" else int(self.anneal_every),
+            s_final=s_final,
+            stop=self.stop,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+
+
+# Rows that the critical exponent is taken from.
+_CRITICAL_ROWS = 1000
+
+
+def _auto_s0(features: Array, weight: Array | None) -> float:
+    some = slice(None, None, max(1, len(features) // _CRITICAL_ROWS))
+    critical = critical_exponent(features[some], None if weight is None else weight[some])
+    return min(-1.0, 2 * critical) if math.isfinite(critical) else -1.0
+
+
+class FuzzyCMeans(PowerMeanClusterer):
+    """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
+
+    Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
+    and centroids theta [1]_. The memberships are never stored: a pass over the rows computes, uses
+    and drops them.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        k, from 1 to n_samples.
+    m : float, default=2.0
+        Fuzzifier, 1 < m <= 6. The closer to one, the harder the memberships.
+    init, n_init, random_state, n_jobs, verbose
+        As in `PowerKMeans`.
+    max_iter : int, default=300
+        Most passes of a start.
+    tol : float, default=1e-4
+        The run ends when the root mean square shift of the centroids in a pass is at most `tol`
+        times the standard deviation of the features.
+
+    Attributes
+    ----------
+    cluster_centers_, labels_, inertia_, n_iter_, history_, n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
+    objective_ : float
+        J_m at `cluster_centers_`, weighted; so is the objective in `history_`.
+    s_ : float
+        -1/(m-1).
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described.
+
+    Notes
+    -----
+    J_m = k^(-(m-1)) sum_i M_s, and u^m is the weight of a row in the update of a centroid. In many
+    dimensions all centroids of fuzzy c-means may fall into one point; a `ConvergenceWarning` says
+    how many stayed distinct. A pass costs O(n k d).
+
+    References
+    ----------
+    .. [1] Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm. Computers &
+       Geosciences 1984.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from rffpk import FuzzyCMeans
+    >>> X, _ = make_blobs(500, centers=3, random_state=0)
+    >>> FuzzyCMeans(3, random_state=0).fit(X).predict_proba(X).shape
+    (500, 3)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        m: float = 2.0,
+        init: Any = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.m = m
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _checks.check_real(self.m, "m", 1, MAX_M, include="right")
+
+    def _schedule(self, features: Array, weight: Array | None) -> Schedule:
+        s = -1 / (self.m - 1)
+        return Schedule(s0=s, s_final=s, max_iter=self.max_iter, tol=self.tol)
+
+    def _objective_unit(self, s: float) -> float:
+        return 1 / power_constant(self.n_clusters, s)
+
+
+class RFFKernelPowerKMeans(PowerKMeans):
+    """Kernel power k-means on random Fourier features (RFF-KPKM).
+
+    Power k-means in the feature space of a shift-invariant kernel [1]_: rows are mapped to
+    D^(-1/2) [sin(x Omega), cos(x Omega)] on the fly, in the same pass that measures distances and
+    moves the centroids, so the features are never stored.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        k, from 1 to n_samples.
+    kernel, gamma, sampling
+        As in `RandomFourierFeatures`.
+    n_frequencies : {"auto", "paper"} or int, default="auto"
+        D. "paper": ceil(4 log^3(2 k)), theorem 3 of [1]_. "auto": that, and at least 64.
+    s0, anneal_factor, anneal_every, s_final, stop, sample, init, n_init, max_iter, tol, n_jobs, verbose
+        As in `PowerKMeans`. Centres live in the feature space of 2 D dimensions. The protocol of
+        [1]_ is a number for `s0` with ``anneal_factor=1.04, anneal_every=3, init="k-means",
+        stop="objective"``.
+    random_state : int, RandomState instance or None, default=None
+        Draws the frequencies, the sample and the seeds.
+
+    Attributes
+    ----------
+    feature_map_ : RandomFourierFeatures
+        Fitted; `feature_map_.frequencies_` is Omega, of shape (n_features_in_, D).
+    cluster_centers_ : ndarray of shape (n_clusters, 2 D)
+        Centroids in feature space, in the dtype of X.
+    inertia_ : float
+        The kernel k-means objective of `labels_`, in feature space.
+    labels_, objective_, s_, n_iter_, history_, n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described.
+
+    Notes
+    -----
+    A pass costs O(n (d + k) D) time; memory beyond X is O(n) for the labels.
+
+    References
+    ----------
+    .. [1] Chen et al.: Enhancing kernel power k-means: scalable and robust clustering with random
+       Fourier features and possibilistic method. Algorithm 1, eqs. (2) to (5).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rffpk import RFFKernelPowerKMeans
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = RFFKernelPowerKMeans(10, random_state=0).fit(X)
+    >>> model.feature_map_.frequencies_.shape
+    (64, 108)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: str = "rbf",
+        gamma: str | float = "mean",
+        n_frequencies: str | int = "auto",
+        sampling: str = "auto",
+        s0: str | float = "auto",
+        anneal_factor: str | float = "auto",
+        anneal_every: str | int = "auto",
+        s_final: str | float = "hard",
+        stop: str = "annealed",
+        sample: None = None,
+        init: Any = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            s0=s0,
+            anneal_factor=anneal_factor,
+            anneal_every=anneal_every,
+            s_final=s_final,
+            stop=stop,
+            sample=sample,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_frequencies = n_frequencies
+        self.sampling = sampling
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_kernel(self.kernel, self.gamma, self.sampling)
+        if isinstance(self.n_frequencies, str):
+            choices = ("auto", "paper")
+            _checks.check_choice(self.n_frequencies, "n_frequencies", choices, also="an int >= 1")
+        else:
+            _checks.check_int(self.n_frequencies, "n_frequencies", 1)
+
+    def _fit_map(self, X: Array, weight: Array | None, random: Any) -> None:
+        D = self.n_frequencies
+        if isinstance(D, str):
+            least = 64 if D == "auto" else 1
+            D = max(least, default_n_frequencies(self.n_clusters))
+        self.feature_map_ = RandomFourierFeatures(
+            D,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            sampling=self.sampling,
+            random_state=random.randint(2**31 - 1),
+            n_jobs=self.n_jobs,
+        )
+        self.feature_map_.fit(X, sample_weight=weight)
+
+    def _frequencies(self, dtype: Any) -> Array:
+        return self.feature_map_.frequencies_.astype(dtype, copy=False)
