@@ -107,8 +107,12 @@ class PowerMeanClusterer(
         X = _checks.check_rows(self, X, reset=True)
         weight = _checks.check_sample_weight(sample_weight, len(X))
         k = _checks.check_n_clusters(self.n_clusters, len(X), weight)
-        random = check_random_state(self.random_state)
+        with _config.one_blas_thread():
+            self._fit_rows(X, weight, k, check_random_state(self.random_state))
+        return self
 
+    def _fit_rows(self, X: Array, weight: Array | None, k: int, random: Any) -> None:
+        """`fit` for rows and parameters that have been checked."""
         self._fit_map(X, weight, random)
         rows = self._rows(X, weight)
         variance = total_variance(rows)
@@ -121,7 +125,6 @@ class PowerMeanClusterer(
             for _ in range(self.n_init if isinstance(self.init, str) else 1)
         ]
         self._keep_best(rows, schedule, results, variance)
-        return self
 
     def _rows(
         self, X: Array, weight: Array | None = None, shifts: list[Array] | None = None
@@ -190,7 +193,7 @@ class PowerMeanClusterer(
             warnings.warn(
                 f"max_iter={self.max_iter} passes ended the run before it converged.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         distinct = _anneal.count_distinct(theta, variance)
         if distinct < self.n_clusters:
@@ -198,7 +201,7 @@ class PowerMeanClusterer(
                 f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
                 "distinct rows, or centroids merged.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     # ---- using ------------------------------------------------------------------------------

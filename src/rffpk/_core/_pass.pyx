@@ -174,6 +174,7 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     cdef rffpk_problem problem
     cdef rffpk_rows out
     cdef size_t n = xs[0].shape[0], n_views = len(xs), k = theta.shape[0], F = theta.shape[1], l
+    cdef const rffpk_kernels *kernels = kernels_for(theta.dtype)
     cdef rffpk_view *views = <rffpk_view *>malloc(n_views * sizeof(rffpk_view))
     if views == NULL:
         raise MemoryError
@@ -205,7 +206,7 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         out.distances = data(distances, "distances", dtype, (n, k))
         out.nearest = data(nearest, "nearest", dtype, (n,))
         out.features = data(features, "features", dtype, (n, F))
-        sums = run_waves(&problem, kernels_for(dtype), n, max(1, n_threads), &out)
+        sums = run_waves(&problem, kernels, n, max(1, n_threads), &out)
     finally:
         free(views)
     moments = sums[: k * (F + n_views + 1)].reshape(k, F + n_views + 1)

@@ -29,7 +29,7 @@ static const real SIN_POLY[] = {1.57079632679489661,     -0.645964097506244316,
                                 5.63393378153785395e-8};
 static const real COS_POLY[] = {-1.23370055013616983,    0.253669507901047823,
                                 -0.0208634807633407725,  0.000919260274546844619,
-                                -2.52020382390280291e-5, 4.71067840550522711e-7,
+                                -2.52020390280291761e-5, 4.71067840550522711e-7,
                                 -6.32939634496742351e-9};
 static const real EXP2_POLY[] = {
     0.693147180559945309,   0.240226506959100982,  0.0555041086648215943, 0.00961812910760688853,
@@ -56,13 +56,14 @@ INLINE vec horner(const real *table, int terms, vec x)
 }
 
 /* In quarter turns the reduction is a subtraction without rounding error, however large x: 2/pi
- * is folded into the frequencies beforehand. Numbers of 2^(MANTISSA_BITS + 2) and more are
- * multiples of four quarters. */
+ * is folded into the frequencies beforehand. Numbers of 2^(MANTISSA_BITS + 2) and more are whole
+ * turns; below, multiples of eight quarters come off first, so that the quarter that is left fits
+ * the rounder. */
 INLINE void sincos_quarters(vec x, vec *sine, vec *cosine)
 {
-    const vec whole_turns = (x * (real)0.25 + ROUNDER) - ROUNDER;
-    const real even = (real)((whole)1 << MANTISSA_BITS) * 4;
-    x = SELECT((x < even) & (x > -even), x - whole_turns * 4, splat(0));
+    const real whole_turns = (real)((whole)1 << MANTISSA_BITS) * 4;
+    const vec pairs = (x * (real)0.25 + 2 * ROUNDER) - 2 * ROUNDER; /* of turns: even numbers */
+    x = SELECT((x < whole_turns) & (x > -whole_turns), x - pairs * 4, splat(0));
     const vec rounded = x + ROUNDER;
     const vec r = x - (rounded - ROUNDER); /* within half a quarter of an axis */
     const ivec quarter = bits_of(rounded);

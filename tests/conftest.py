@@ -1,0 +1,53 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from sklearn.datasets import load_digits
+
+settings.register_profile(
+    "default",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("default")
+
+
+@pytest.fixture(params=["core", "numpy"])
+def backend(request, monkeypatch):
+    """Both implementations of the pass, each chosen by name."""
+    monkeypatch.setenv("RFFPK_BACKEND", request.param)
+    return request.param
+
+
+@pytest.fixture(params=[np.float32, np.float64], ids=["f32", "f64"])
+def dtype(request):
+    return np.dtype(request.param)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    return load_digits(return_X_y=True)
+
+
+@pytest.fixture
+def python():
+    """Run Python code in a process of its own; returns its standard output."""
+
+    def run(code, check=True, **environment):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if check:
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+        return done
+
+    return run

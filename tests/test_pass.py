@@ -1,0 +1,280 @@
+"""The fused pass: the compiled core against its twin, and both against the formulas."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rffpk import _core, _reference
+from rffpk._stats import is_hard, make_rows, one_pass, power_constant, total_variance
+
+OUTPUTS = ("labels", "memberships", "distances", "nearest", "features")
+
+
+def problem(n, dims, k, dtype, seed=0, weighted=False, n_threads=1, spread=1.0):
+    """Random views; a positive number of frequencies makes a view Fourier, 0 identity."""
+    rng = np.random.default_rng(seed)
+    xs = [rng.standard_normal((n, d)).astype(dtype) for d, _ in dims]
+    omegas = [rng.standard_normal((d, D)).astype(dtype) if D else None for d, D in dims]
+    weight = rng.uniform(0.1, 3, n) if weighted else None
+    rows = make_rows(xs, omegas, weight, n_threads)
+    theta = spread * rng.standard_normal((k, len(rows.shift)))
+    return replace(rows, alpha=rng.dirichlet(np.ones(len(dims)))), theta
+
+
+def assert_close(actual, expected, dtype, unit=0.0, name=""):
+    """Equal to the tolerance of the dtype, relative to the largest entry or to `unit`."""
+    scale = max(unit, float(np.max(np.abs(expected), initial=0)))
+    tolerance = _reference.TOLERANCE[np.dtype(dtype)]
+    assert_allclose(actual, expected, rtol=0, atol=tolerance * scale, err_msg=name)
+
+
+def assert_same_pass(rows, theta, s):
+    ours, outputs = one_pass(rows, theta, s, want=OUTPUTS, backend="core")
+    twin, expected = one_pass(rows, theta, s, want=OUTPUTS, backend="numpy")
+    # A result that cancels to zero is known to the rounding of what it was made from.
+    length = float(np.linalg.norm(expected["features"] + rows.shift, axis=1).max())
+    square, weight = (length + np.linalg.norm(rows.shift)) ** 2, rows.total_weight
+    units = {"N": weight * length, "Q": weight * square, "soft": weight * square}
+    for name in ("N", "G", "Q", "E", "soft", "floor"):
+        unit = units.get(name, weight * square if name == "floor" else 0)
+        assert_close(getattr(ours, name), getattr(twin, name), rows.dtype, unit, name)
+    units = {"features": length, "distances": square, "nearest": square, "memberships": 1}
+    for name, unit in units.items():
+        assert outputs[name].dtype == rows.dtype
+        assert_close(outputs[name], expected[name], rows.dtype, unit, name)
+    # A label is the twin's, or a tie to rounding.
+    picked = np.take_along_axis(expected["distances"], outputs["labels"][:, None], 1)[:, 0]
+    assert_close(picked, expected["nearest"], rows.dtype, square, "labels")
+
+
+shapes = st.tuples(
+    st.integers(1, 600),
+    st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), min_size=1, max_size=3),
+    st.integers(1, 15),
+)
+
+
+@given(
+    shapes,
+    st.sampled_from([-0.2, -0.7, -1.0, -1.5, -5.0, -30.0, -np.inf]),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_core_agrees_with_its_twin_on_random_shapes(dtype, shape, s, weighted, seed):
+    n, dims, k = shape
+    assert_same_pass(*problem(n, dims, k, dtype, seed, weighted), s)
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 2500])
+def test_rows_around_the_edges_of_tiles_and_slots(n, dtype):
+    assert_same_pass(*problem(n, [(5, 7)], 4, dtype, seed=n, weighted=True, n_threads=2), -2.5)
+
+
+@pytest.mark.parametrize("dims", [[(300, 1)], [(1, 700)], [(900, 0)], [(40, 600), (600, 0)]])
+def test_wide_views_shrink_the_tile(dims, dtype):
+    assert_same_pass(*problem(700, dims, 9, dtype, n_threads=2, spread=0.1), -1.0)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 6, 7, 12, 13, 200])
+def test_any_number_of_centroids(k, dtype):
+    assert_same_pass(*problem(300, [(6, 10)], k, dtype, spread=0.1), -3.0)
+
+
+@pytest.mark.parametrize("s", [-0.5, -1.0, -4.0])
+def test_one_pass_is_one_iteration_of_the_paper(backend, dtype, s):
+    rng = np.random.default_rng(1)
+    X, omega = rng.standard_normal((400, 5)), rng.standard_normal((5, 12))
+    p = rng.uniform(0.5, 2, 400)
+    X, omega = X.astype(dtype), omega.astype(dtype)
+    rows = make_rows([X], [omega], p, 2)
+    phi = oracles.rff(X.astype(float), omega.astype(float))
+    theta = phi[:6] + 0.01 * rng.standard_normal((6, 24))
+    expected, objective = oracles.kpkm_step(phi, theta, s, p)
+    sums, _ = one_pass(rows, theta - rows.shift, s)
+    assert_close(sums.centers(theta, dtype) + rows.shift, expected, dtype)
+    assert_close(sums.objective(s), objective, dtype)
+
+
+@pytest.mark.parametrize("m", [1.2, 2.0, 3.0, 6.0])
+def test_weights_and_memberships_are_those_of_fuzzy_c_means(backend, m):
+    rng = np.random.default_rng(2)
+    X, V = rng.standard_normal((200, 3)), rng.standard_normal((4, 3))
+    rows, s = make_rows([X], [None], None, 1), -1 / (m - 1)
+    sums, out = one_pass(rows, V - rows.shift, s, want=("memberships",))
+    u = oracles.fcm_memberships(X, V, m)
+    assert_allclose(out["memberships"], u, rtol=1e-10)
+    assert_allclose(sums.G, (u**m).sum(axis=0), rtol=1e-10)
+    assert_allclose(sums.soft, oracles.fcm_objective(X, V, m), rtol=1e-10)
+    assert_allclose(sums.centers(V, float) + rows.shift, oracles.fcm_step(X, V, m), rtol=1e-10)
+
+
+def test_hard_rule_is_a_step_of_lloyd(backend, dtype):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((3000, 4)).astype(dtype)
+    rows = make_rows([X], [None], None, 2)
+    V = X[:7].astype(float)
+    expected, labels = oracles.lloyd_step(X.astype(float), V)
+    sums, out = one_pass(rows, V - rows.shift, -np.inf, want=("labels", "memberships"))
+    assert_close(sums.centers(V, dtype) + rows.shift, expected, dtype)
+    assert_array_equal(out["labels"], labels)
+    assert_array_equal(out["memberships"], np.eye(7)[labels])
+    assert_array_equal(sums.G, np.bincount(labels))
+
+
+def test_view_costs_without_a_second_pass(backend):
+    rows, theta = problem(500, [(4, 6), (3, 0), (2, 5)], 5, np.float64, weighted=True)
+    sums, out = one_pass(rows, theta, -1.7, want=("distances",))
+    d = out["distances"]
+    w = oracles.kpkm_weights(d, -1.7) * power_constant(5, -1.7) ** -1
+    g = w * (rows.weight * rows.weight_unit)[:, None]
+    phi = rows.features()
+    new = (g.T @ phi) / g.sum(axis=0)[:, None]
+    edges = np.cumsum([0, *sums.widths])
+    for view, (a, b) in enumerate(zip(edges, edges[1:])):
+        squared = ((phi[:, None, a:b] - new[None, :, a:b]) ** 2).sum(axis=2)
+        assert_allclose(sums.view_costs()[:, view], (g * squared).sum(axis=0), rtol=1e-9)
+
+
+@given(shapes, st.sampled_from([-1.0, -2.3, -np.inf]), st.integers(0, 2**31))
+def test_same_bits_for_any_number_of_threads(dtype, shape, s, seed):
+    n, dims, k = shape
+    rows, theta = problem(n * 13, dims, k, dtype, seed, weighted=True)
+    results = []
+    for n_threads in (1, 2, 5):
+        sums, out = one_pass(replace(rows, n_threads=n_threads), theta, s, want=OUTPUTS)
+        results.append([sums.N, sums.G, sums.Q, sums.soft, sums.floor, *out.values()])
+    for other in results[1:]:
+        for a, b in zip(results[0], other):
+            assert_array_equal(a, b)
+
+
+def test_sums_of_parts_merge_to_the_sums_of_the_whole(backend):
+    rows, theta = problem(5000, [(6, 9), (2, 0)], 4, np.float64, weighted=True)
+    whole, _ = one_pass(rows, theta, -3.0)
+    cuts = [0, 1024, 1100, 3072, 5000]
+    parts = [one_pass(rows.take(slice(a, b)), theta, -3.0)[0] for a, b in zip(cuts, cuts[1:])]
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = merged.merge(part)
+    for name in ("N", "G", "Q", "E", "soft", "floor"):
+        assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("s", [-0.2, -1.0, -3.0, -1000.0, -np.inf])
+def test_rows_on_centroids_have_finite_weights(backend, dtype, s):
+    X = np.repeat(np.arange(12, dtype=dtype).reshape(4, 3) ** 2, 3, axis=0)
+    rows = make_rows([X], [None], None, 1)
+    theta = np.vstack([X[::3], X[:1]]) - rows.shift  # all distances zero somewhere, one twice
+    sums, out = one_pass(rows, theta, s, want=("memberships", "distances"))
+    assert all(np.isfinite(a).all() for a in (sums.N, sums.G, sums.Q, *out.values()))
+    assert (out["distances"] >= 0).all()
+    assert_allclose(out["memberships"].sum(axis=1), 1, rtol=1e-5)
+    assert sums.soft <= 1e-3 * total_variance(rows) * rows.n
+
+
+def test_a_large_bandwidth_in_float32_labels_as_in_float64(backend):
+    """sigma = 1000, the RFF-KPKM paper's setting: squared distances near 1e-6."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((2000, 10))
+    X[:, 0] += 6 * rng.integers(4, size=2000)
+    omega = rng.standard_normal((10, 60)) / 1000
+    labels, distances = [], []
+    for dtype in (np.float64, np.float32):
+        rows = make_rows([X.astype(dtype)], [omega.astype(dtype)], None, 1)
+        theta = oracles.rff(X[:5], omega) - rows.shift.astype(np.float64)
+        out = one_pass(rows, theta, -3.0, want=("labels", "distances"))[1]
+        labels.append(out["labels"])
+        distances.append(out["distances"])
+    assert distances[0].max() < 1e-3
+    # The first rows are the centroids. Elsewhere a label may change only at a tie to 1e-3.
+    ordered = np.sort(distances[0], axis=1)
+    clear = ordered[:, 0] < (1 - 1e-3) * ordered[:, 1]
+    assert clear.mean() > 0.98
+    assert_array_equal(labels[0][clear], labels[1][clear])
+
+
+@pytest.mark.parametrize("k", [2, 10_000])
+def test_weights_do_not_overflow_at_the_largest_exponent(backend, k):
+    X = np.zeros((3, 2), dtype=np.float32)
+    X[1] = 1e-15
+    X[2] = 1e15
+    rows = make_rows([X], [None], None, 1)
+    theta = np.zeros((k, 2))
+    theta[1:] = np.linspace(1e-12, 1e12, k - 1)[:, None]
+    for s in (-0.2, -1.0, -20.0):
+        sums, out = one_pass(rows, theta, s, want=("memberships",))
+        assert np.isfinite(sums.N).all() and np.isfinite(sums.soft)
+        assert_allclose(out["memberships"].sum(axis=1), 1, rtol=1e-4)
+
+
+def test_the_hard_rule_takes_over_where_the_power_mean_loses_its_digits(backend):
+    assert not is_hard(-65536.0, np.float32) and is_hard(-65537.0, np.float32)
+    assert not is_hard(-1e13, np.float64) and is_hard(-np.inf, np.float64)
+    rows, theta = problem(100, [(3, 0)], 4, np.float32)
+    hard, _ = one_pass(rows, theta, -np.inf)
+    beyond, _ = one_pass(rows, theta, -1e6)
+    assert_array_equal(hard.N, beyond.N)
+
+
+def test_scaling_of_weights_scales_the_sums(backend, dtype):
+    rows, theta = problem(300, [(4, 5)], 3, dtype, weighted=True)
+    weight = rows.weight.astype(np.float64)
+    plain, _ = one_pass(make_rows(rows.xs, rows.omegas, weight, 1), theta, -2.0)
+    for factor in (2.0**100, 2.0**-140):
+        scaled, _ = one_pass(make_rows(rows.xs, rows.omegas, weight * factor, 1), theta, -2.0)
+        assert_allclose(scaled.N / factor, plain.N, rtol=1e-12)
+        assert_allclose(scaled.soft / factor, plain.soft, rtol=1e-12)
+
+
+def test_memory_does_not_grow_with_the_rows():
+    peaks = []
+    for n in (50_000, 400_000):
+        rows, theta = problem(n, [(4, 32)], 20, np.float32, n_threads=2)
+        one_pass(rows, theta, -2.0)
+        tracemalloc.start()
+        one_pass(rows, theta, -2.0)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] <= peaks[0] + 4096
+    assert peaks[1] < 400_000 * 4  # less than one number a row
+
+
+def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype):
+    X = np.random.default_rng(0).standard_normal((3000, 5)).astype(dtype)
+    mapped = np.memmap(tmp_path / "x", dtype=dtype, mode="w+", shape=X.shape)
+    mapped[:] = X
+    mapped = np.memmap(tmp_path / "x", dtype=dtype, mode="r", shape=X.shape)
+    theta = np.eye(5)[:3]
+    expected, _ = one_pass(make_rows([X], [None], None, 2), theta, -2.0)
+    sums, _ = one_pass(make_rows([mapped], [None], None, 2), theta, -2.0)
+    assert_array_equal(sums.N, expected.N)
+
+
+def test_an_unknown_rule_is_refused():
+    X, c = np.zeros((4, 2)), np.zeros(2)
+    for fused_pass in (_core.fused_pass, _reference.fused_pass):
+        with pytest.raises(NotImplementedError, match="rule"):
+            fused_pass([X], [None], [c], X[:1], np.ones(1), None, _core.TYPICALITY, -1.0, 1)
+
+
+def test_the_core_refuses_buffers_that_are_not_what_it_needs():
+    X, c = np.zeros((4, 2)), np.zeros(2)
+    arguments = ([X], [None], [c], X[:1], np.ones(1), None, _core.HARD, -1.0, 1)
+    for place, wrong in ((0, [X.astype(np.float32)]), (0, [X.T]), (2, [c[:1]]), (4, np.ones(2))):
+        with pytest.raises(ValueError, match="must be|features"):
+            _core.fused_pass(*arguments[:place], wrong, *arguments[place + 1 :])
+    with pytest.raises(ValueError, match="labels"):
+        _core.fused_pass(*arguments, labels=np.zeros(4))
+    with pytest.raises(TypeError, match="float32 or float64"):
+        _core.fused_pass(*arguments[:3], X[:1].astype(int), *arguments[4:])
+
+
+def test_rules_have_the_same_numbers_in_both_backends():
+    for name in ("POWER", "HARD", "TYPICALITY"):
+        assert getattr(_core, name) == getattr(_reference, name)
