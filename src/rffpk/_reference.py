@@ -181,10 +181,10 @@ def rff_kpkm(
     for t in range(max_iter):
         d = squared_distances(phi, theta)
         objective.append(float(((d**s).mean(axis=1) ** (1 / s)).sum()))
-        if t and abs(objective[-2] - objective[-1]) <= tol * objective[-2]:
-            break
         w = (d**s).sum(axis=1, keepdims=True) ** (1 / s - 1) * d ** (s - 1)
         theta = (w / w.sum(axis=0)).T @ phi
+        if t and abs(objective[-2] - objective[-1]) <= tol * objective[-1]:
+            break
         if (t + 1) % anneal_every == 0:
             s *= anneal_factor
     return theta, squared_distances(phi, theta).argmin(axis=1), objective

@@ -1,0 +1,197 @@
+"""The descent: monotone objectives, stationary ends, the papers' schedules, repairs."""
+
+import itertools
+
+import numpy as np
+import oracles
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+
+from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _reference
+from rffpk._anneal import count_distinct, critical_exponent
+from rffpk._stats import make_rows, one_pass, total_variance
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(900, n_features=6, centers=7, cluster_std=1.5, random_state=0)
+
+
+def passes(model):
+    return [record for record in model.history_ if record["stage"] != "seeding"]
+
+
+MODELS = [
+    PowerKMeans(7, random_state=0),
+    PowerKMeans(7, s0=-0.5, anneal_factor=1.04, anneal_every=5, random_state=1),
+    PowerKMeans(7, s_final=-9.0, random_state=2),
+    FuzzyCMeans(7, m=1.3, random_state=0),
+    FuzzyCMeans(7, m=3.0, random_state=0),
+    RFFKernelPowerKMeans(7, random_state=0),
+    RFFKernelPowerKMeans(7, kernel="laplacian", gamma="median", random_state=3),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_objective_never_rises(backend, blobs, model, weighted):
+    weight = np.random.default_rng(0).uniform(0, 2, 900) if weighted else None
+    records = passes(model.fit(blobs[0], sample_weight=weight))
+    assert len(records) > 4
+    for before, after in itertools.pairwise(records):
+        if not before["repairs"]:
+            assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
+    assert [r["s"] for r in records] == sorted((r["s"] for r in records), reverse=True)
+
+
+@pytest.mark.parametrize("s", [-0.5, -1.0, -4.0, -np.inf])
+def test_the_end_is_stationary(backend, blobs, s):
+    """At convergence one more iteration of the paper's formulas moves nothing."""
+    X = blobs[0]
+    soft = np.isfinite(s)
+    model = PowerKMeans(7, s0=max(s, -0.5), s_final=s if soft else "hard", tol=1e-11, max_iter=5000)
+    model.set_params(random_state=0).fit(X)
+    V = model.cluster_centers_
+    if soft:
+        assert model.s_ == s
+        expected, objective = oracles.kpkm_step(X, V, s)
+        assert_allclose(model.objective_, objective, rtol=1e-10)
+    else:
+        expected, labels = oracles.lloyd_step(X, V)
+        assert_array_equal(model.labels_, labels)
+    assert_allclose(V, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("every, factor", [(3, 1.04), (5, 1.3), (2, 1.2)])
+def test_the_papers_protocol_is_its_algorithm(backend, blobs, every, factor):
+    X = blobs[0]
+    omega = np.random.default_rng(0).standard_normal((6, 30)) * 0.2
+    start = oracles.rff(X[:7], omega) + 1e-3 * np.random.default_rng(1).standard_normal((7, 60))
+    expected, labels, objective = _reference.rff_kpkm(
+        X, omega, start, -3.0, anneal_factor=factor, anneal_every=every, tol=1e-7
+    )
+    phi = oracles.rff(X, omega)
+    model = PowerKMeans(
+        7, s0=-3.0, anneal_factor=factor, anneal_every=every, stop="objective", tol=1e-7, init=start
+    ).fit(phi)
+    assert len(objective) > 10
+    assert_allclose([r["objective"] for r in passes(model)], objective, rtol=1e-9)
+    assert_allclose(model.cluster_centers_, expected, atol=1e-9)
+    assert_array_equal(model.labels_, labels)
+
+
+def test_the_papers_protocol_as_parameters(digits):
+    model = RFFKernelPowerKMeans(
+        10, n_frequencies="paper", sampling="iid", s0=-5.0, anneal_factor=1.04, anneal_every=3,
+        init="k-means", stop="objective", random_state=0,
+    ).fit(digits[0])  # fmt: skip
+    stages = [record["stage"] for record in passes(model)]
+    annealed = [r["s"] for r in passes(model) if r["stage"] == "anneal"]
+    assert stages == sorted(stages, key=["k-means", "anneal"].index)  # nothing follows
+    assert {"k-means", "anneal"} == set(stages)
+    assert_allclose(annealed, [-5.0 * 1.04 ** (t // 3) for t in range(len(annealed))])
+    assert model.feature_map_.n_frequencies == 108
+    assert model.s_ == annealed[-1]
+
+
+def test_a_standing_objective_does_not_end_annealing():
+    """From one point for all centroids nothing moves while s > s_c, and the run goes on."""
+    X, _ = make_blobs(300, n_features=3, centers=4, random_state=1)
+    start = np.tile(X.mean(axis=0), (4, 1)) + 1e-9 * np.eye(4, 3)
+    model = PowerKMeans(4, s0=-0.3, init=start, random_state=0).fit(X)
+    first, second = passes(model)[:2]
+    assert first["distinct"] == 1
+    assert_allclose(first["objective"], second["objective"], rtol=1e-6)
+    assert model.s_ < 3 * -0.3
+    assert passes(model)[-1]["distinct"] == 4
+
+
+@pytest.mark.parametrize("shape", [(400, 5), (40, 90)])
+def test_the_critical_exponent_is_where_a_small_perturbation_stops_growing(shape):
+    """Growth of a perturbation of the merged state in a pass: 2 (1 - s) lambda_max."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(shape) * rng.uniform(0.2, 2, shape[1])
+    p = rng.uniform(0.5, 2, len(X))
+    rows = make_rows([X], [None], p, 1)
+    critical = critical_exponent(rows.features(), p)
+    largest = 1 / (2 * (1 - critical))
+    z = rows.features()
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    values, vectors = np.linalg.eigh((z.T * p) @ z / p.sum())
+    assert_allclose(values[-1], largest, rtol=1e-10)
+    theta = 1e-7 * np.outer([1, -2, 1], vectors[:, -1])
+    for s in (critical + 0.1, critical - 0.5):
+        if s <= -0.2:
+            sums, _ = one_pass(rows, theta, s)
+            moved = sums.centers(theta, np.float64)
+            growth = np.linalg.norm(moved - moved.mean(axis=0)) / np.linalg.norm(theta)
+            assert_allclose(growth, 2 * (1 - s) * largest, rtol=1e-4)
+            assert (growth > 1) == (s < critical)
+
+
+def test_inertia_is_the_kernel_k_means_objective_of_the_labels(backend, blobs):
+    X = blobs[0]
+    for model in (FuzzyCMeans(7, random_state=0), PowerKMeans(7, random_state=0)):
+        expected = oracles.kernel_kmeans_objective(X @ X.T, model.fit(X).labels_)
+        assert_allclose(model.inertia_, expected, rtol=1e-9)
+    model = RFFKernelPowerKMeans(7, gamma=0.01, n_frequencies=4000, random_state=0).fit(X)
+    phi = model.feature_map_.transform(X)
+    in_features = oracles.kernel_kmeans_objective(phi @ phi.T, model.labels_)
+    assert_allclose(model.inertia_, in_features, rtol=1e-9)
+    exact = oracles.kernel_kmeans_objective(rbf_kernel(X, gamma=0.01), model.labels_)
+    assert_allclose(model.inertia_, exact, rtol=0.03)
+
+
+def test_annealing_beats_a_bad_start_that_holds_k_means():
+    X, y = make_blobs(600, n_features=2, centers=[[0, 0], [10, 0], [0, 10]], random_state=0)
+    start = np.array([[10.0, 0], [10.1, 0], [5.0, 5.0]])
+    stuck = PowerKMeans(3, s0=-60000.0, init=start).fit(X)
+    annealed = PowerKMeans(3, s0=-1.0, init=start).fit(X)
+    assert annealed.inertia_ < 0.5 * stuck.inertia_
+
+
+def test_an_empty_cluster_is_repaired_and_logged(backend):
+    X, _ = make_blobs(300, n_features=2, centers=4, cluster_std=0.2, random_state=3)
+    start = np.vstack([X[:3], [[1e6, 1e6]]])
+    model = PowerKMeans(4, s0=-6e4, init=start).fit(X)
+    assert sum(record["repairs"] for record in passes(model)) >= 1
+    assert len(np.unique(model.labels_)) == 4
+
+
+def test_more_clusters_than_distinct_rows_end_with_a_warning(backend, dtype):
+    X = np.repeat(np.arange(3.0), 10)[:, None].astype(dtype) @ np.ones((1, 2), dtype)
+    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=5 centroids are distinct"):
+        model = PowerKMeans(5, random_state=0).fit(X)
+    assert len(np.unique(model.labels_)) == 3
+    assert model.inertia_ <= 1e-5
+    assert model.n_iter_ < 1000
+
+
+def test_max_iter_ends_with_a_warning(blobs):
+    with pytest.warns(ConvergenceWarning, match="max_iter=4 passes"):
+        model = PowerKMeans(7, max_iter=4, random_state=0).fit(blobs[0])
+    assert model.n_iter_ == 4 == len(passes(model))
+
+
+def test_centroids_that_coincide_count_as_one():
+    theta = np.array([[0.0, 0], [1, 1], [1 + 1e-9, 1], [0, 0], [2, 0]])
+    assert count_distinct(theta, 1.0) == 3
+    assert count_distinct(theta[:1], 0.0) == 1
+
+
+def test_total_variance_is_that_of_the_features(backend, dtype):
+    X = (np.random.default_rng(0).standard_normal((5000, 4)) + 1e3).astype(dtype)
+    rows = make_rows([X], [None], None, 2)
+    rtol = 1e-5 if dtype == np.float32 else 1e-12
+    assert_allclose(total_variance(rows), X.astype(float).var(axis=0).sum(), rtol=rtol)
+
+
+def test_best_of_several_starts(blobs):
+    X = blobs[0]
+    many = PowerKMeans(7, s0=-6e4, n_init=8, random_state=0).fit(X)
+    ends = [PowerKMeans(7, s0=-6e4, random_state=seed).fit(X).inertia_ for seed in range(8)]
+    assert many.inertia_ <= np.median(ends)
+    assert [r["stage"] for r in many.history_].count("seeding") == 8

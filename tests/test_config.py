@@ -1,0 +1,115 @@
+"""Backends, instruction sets, threads and the command line."""
+
+import multiprocessing
+import os
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+import rffpk
+from rffpk import _config, _core
+from rffpk.__main__ import main
+from rffpk._stats import make_rows, one_pass
+
+
+def test_report_of_the_configuration(capsys):
+    config = rffpk.show_config()
+    assert config["isa"] == config["isa_levels"][-1] or "RFFPK_ISA" in os.environ
+    assert config["threads"] >= 1 and config["blas"]
+    main(["info"])
+    printed = capsys.readouterr().out
+    assert all(key in printed for key in ("version", "isa", "openmp", "threads", "blas"))
+
+
+def test_demo_prints_both_methods_and_reaches_its_promise(capsys):
+    main(["demo"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["objective", "NMI", "ACC", "seconds", "exponent", "threads"]
+    ours, peer = lines[2].split()[1:], lines[3].split()[2:]
+    assert len(ours) == len(peer) == 6
+    assert float(ours[1]) >= 0.70
+    assert float(ours[4]) < -1
+
+
+def test_unknown_commands_end_with_a_message(capsys):
+    with pytest.raises(SystemExit):
+        main(["nonsense"])
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_the_backend_is_chosen_by_name(monkeypatch):
+    monkeypatch.delenv("RFFPK_BACKEND", raising=False)
+    assert _config.backend() is _core
+    monkeypatch.setenv("RFFPK_BACKEND", "numpy")
+    assert rffpk.show_config()["backend"] == "numpy"
+    assert _config.backend("core") is _core
+    monkeypatch.setenv("RFFPK_BACKEND", "fortran")
+    with pytest.raises(ValueError, match="RFFPK_BACKEND='fortran', must be one of"):
+        rffpk.PowerKMeans(2).fit(np.eye(4))
+    with pytest.raises(ValueError, match="backend='fortran'"):
+        _config.backend("fortran")
+
+
+FIT = """
+import numpy as np, rffpk
+X = np.random.default_rng(0).standard_normal((3000, 6))
+model = rffpk.RFFKernelPowerKMeans(5, random_state=0).fit(X)
+print(rffpk.show_config()["isa"], repr(model.objective_), repr(model.inertia_))
+"""
+
+
+def test_every_instruction_set_gives_the_same_answer_to_rounding(python):
+    answers = []
+    for isa in _core.isa_levels():
+        name, *values = python(FIT, RFFPK_ISA=isa).split()
+        assert name == isa
+        answers.append([float(v.split("(")[-1].rstrip(")")) for v in values])
+    np.testing.assert_allclose(answers, [answers[0]] * len(answers), rtol=1e-9)
+
+
+def test_an_unknown_instruction_set_is_named(python):
+    done = python("import rffpk", check=False, RFFPK_ISA="x86-64-v9")
+    assert done.returncode != 0
+    assert "RFFPK_ISA='x86-64-v9' names no compiled level" in done.stderr
+
+
+def test_threads_follow_n_jobs_and_limits(monkeypatch):
+    everything = _config.n_threads(None)
+    assert everything == _config.n_threads(-1) >= 1
+    assert _config.n_threads(3) == 3
+    assert _config.n_threads(-2) == max(1, everything - 1)
+    if rffpk.show_config()["openmp"]:
+        with threadpoolctl.threadpool_limits(1, user_api="openmp"):
+            assert _config.n_threads(None) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
+def test_threads_follow_the_affinity_mask(python):
+    code = """
+import os
+import rffpk
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+print(rffpk.show_config()["threads"])
+"""
+    assert python(code).strip() == "1"
+
+
+def _child(queue):
+    X = np.random.default_rng(0).standard_normal((5000, 3))
+    rows = make_rows([X], [None], None, _config.n_threads(2))
+    queue.put((rows.n_threads, one_pass(rows, np.eye(3), -2.0)[0].soft))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_does_not_hang():
+    X = np.random.default_rng(0).standard_normal((5000, 3))
+    expected = one_pass(make_rows([X], [None], None, 2), np.eye(3), -2.0)[0].soft
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_child, args=(queue,))
+    child.start()
+    n_threads, soft = queue.get(timeout=60)
+    child.join(60)
+    assert (n_threads, soft) == (1, expected)

@@ -1,0 +1,316 @@
+"""The estimators as users meet them."""
+
+import pickle
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rffpk import FuzzyCMeans, PowerKMeans, RandomFourierFeatures, RFFKernelPowerKMeans
+
+CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
+
+# What scikit-learn's own KMeans is excused from: seeding draws rows, and a row of weight two is
+# not drawn like two rows. `test_weights_are_repetitions` holds it at a fixed start.
+WEIGHT_CHECKS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "seeding draws rows, not weights"
+    for kind in ("dense", "sparse")
+}
+
+
+def expected_failures(estimator):
+    return {} if isinstance(estimator, RandomFourierFeatures) else WEIGHT_CHECKS
+
+
+@parametrize_with_checks(
+    [RandomFourierFeatures(8), *(estimator() for estimator in CLUSTERERS)],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(500, n_features=4, centers=5, random_state=3)
+
+
+def starting_at(estimator, X, k=5):
+    """The estimator with a fixed start: its own features of the first rows."""
+    model = estimator(k, random_state=0)
+    if estimator is RFFKernelPowerKMeans:
+        model.set_params(gamma=0.05)
+        init = clone(model).set_params(max_iter=1).fit(X).feature_map_.transform(X[:k])
+    else:
+        init = X[:k]
+    return model.set_params(init=init)
+
+
+def test_digits(backend, digits):
+    X, y = digits
+    model = RFFKernelPowerKMeans(10, random_state=0).fit(X)
+    assert normalized_mutual_info_score(y, model.labels_) >= 0.70
+    features = model.feature_map_.transform(X)
+    peer = KMeans(10, n_init=1, random_state=0).fit(features)
+    assert model.inertia_ <= 1.002 * peer.inertia_
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_attributes_and_methods_agree(backend, blobs, dtype, estimator):
+    X, y = blobs
+    X = X.astype(dtype)
+    model = estimator(5, random_state=0)
+    assert_array_equal(model.fit_predict(X), model.labels_)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert model.labels_.dtype == np.int32
+    assert model.cluster_centers_.dtype == dtype
+    width = 4 if estimator is not RFFKernelPowerKMeans else 2 * 64
+    assert model.cluster_centers_.shape == (5, width)
+    assert_array_equal(model.predict(X), model.labels_)
+    assert_array_equal(model.predict(X[17:18]), model.labels_[17:18])
+    distances = model.transform(X)
+    assert distances.dtype == dtype and distances.shape == (500, 5)
+    assert_array_equal(distances.argmin(axis=1), model.labels_)
+    memberships = model.predict_proba(X)
+    assert memberships.dtype == dtype
+    assert_allclose(memberships.sum(axis=1), 1, rtol=1e-5)
+    assert ((memberships >= 0) & (memberships <= 1)).all()
+    assert_array_equal(memberships.argmax(axis=1), model.labels_)
+    assert_allclose(model.score(X), -(distances.min(axis=1) ** 2).sum(), rtol=1e-4)
+    assert model.inertia_ <= -model.score(X) * (1 + 1e-5)
+    assert model.n_features_in_ == 4
+    assert model.n_iter_ == sum("s" in record for record in model.history_)
+    assert set(model.history_[-1]) == {
+        "stage", "rows", "s", "objective", "shift", "distinct", "repairs", "seconds"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("m", [1.1, 1.5, 2.0, 4.0])
+def test_fuzzy_c_means_is_the_textbooks(backend, blobs, m):
+    X, _ = blobs
+    model = FuzzyCMeans(5, m=m, tol=1e-10, max_iter=3000, random_state=0).fit(X)
+    V = model.cluster_centers_
+    assert_allclose(model.s_, -1 / (m - 1))
+    assert_allclose(model.predict_proba(X), oracles.fcm_memberships(X, V, m), atol=1e-9)
+    assert_allclose(model.objective_, oracles.fcm_objective(X, V, m), rtol=1e-9)
+    assert_allclose(V, oracles.fcm_step(X, V, m), atol=1e-6)
+
+
+@pytest.mark.parametrize("m", [1.001, 1.000001])
+def test_fuzzy_c_means_near_one_is_k_means(blobs, m):
+    X, _ = blobs
+    soft = starting_at(FuzzyCMeans, X).set_params(m=m, tol=0, max_iter=200).fit(X)
+    hard = KMeans(5, init=X[:5], n_init=1, tol=0).fit(X)
+    assert_allclose(soft.cluster_centers_, hard.cluster_centers_, atol=0.02)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_weights_are_repetitions_at_a_fixed_start(backend, blobs, estimator):
+    X, _ = blobs
+    repeats = np.random.default_rng(0).integers(0, 4, len(X))
+    model = starting_at(estimator, X)
+    if "s0" in model.get_params():
+        model.set_params(s0=-2.0)
+    weighted = clone(model).fit(X, sample_weight=repeats)
+    repeated = clone(model).fit(np.repeat(X, repeats, axis=0))
+    assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-9, atol=1e-10)
+    assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-10)
+    assert_array_equal(np.repeat(weighted.labels_, repeats), repeated.labels_)
+    assert_allclose(
+        weighted.score(X, sample_weight=repeats), repeated.score(np.repeat(X, repeats, axis=0))
+    )
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_a_row_without_weight_has_no_influence(blobs, estimator):
+    X = blobs[0].copy()
+    weight = np.ones(len(X))
+    weight[::7] = 0
+    expected = estimator(5, random_state=0).fit(X, sample_weight=weight)
+    X[::7] = 1e4
+    moved = estimator(5, random_state=0).fit(X, sample_weight=weight)
+    assert_allclose(moved.cluster_centers_, expected.cluster_centers_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_scaling_the_weights_changes_nothing_but_the_unit(blobs, estimator):
+    X = blobs[0]
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    model = estimator(5, random_state=0)
+    plain = clone(model).fit(X, sample_weight=weight)
+    for factor in (1024.0, 2.0**-300):
+        scaled = clone(model).fit(X, sample_weight=factor * weight)
+        assert_array_equal(scaled.cluster_centers_, plain.cluster_centers_)
+        assert_allclose(scaled.objective_, factor * plain.objective_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_order_of_rows_and_centres_does_not_matter(blobs, estimator):
+    X = blobs[0]
+    order = np.random.default_rng(1).permutation(len(X))
+    names = np.array([3, 0, 4, 1, 2])
+    model = starting_at(estimator, X)
+    expected = clone(model).fit(X)
+    permuted = clone(model).set_params(init=model.init[names]).fit(X[order])
+    assert_array_equal(names[permuted.labels_], expected.labels_[order])
+    assert_allclose(permuted.inertia_, expected.inertia_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("estimator", [PowerKMeans, FuzzyCMeans])
+@given(st.floats(-3, 3), st.floats(-100, 100))
+def test_scale_and_origin_do_not_matter(blobs, estimator, log_scale, origin):
+    X = blobs[0]
+    scale = 10**log_scale
+    model = starting_at(estimator, X)
+    plain = clone(model).fit(X)
+    moved = clone(model).set_params(init=X[:5] * scale + origin).fit(X * scale + origin)
+    assert_array_equal(moved.labels_, plain.labels_)
+    assert_allclose(moved.inertia_, plain.inertia_ * scale**2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_same_bits_for_any_number_of_jobs(blobs, dtype, estimator):
+    X = np.tile(blobs[0], (9, 1)).astype(dtype)
+    X += np.random.default_rng(0).standard_normal(X.shape).astype(dtype)
+    models = [estimator(5, random_state=0, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2, 5)]
+    for other in models[1:]:
+        assert_array_equal(other.cluster_centers_, models[0].cluster_centers_)
+        assert other.objective_ == models[0].objective_
+        assert other.inertia_ == models[0].inertia_
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_edge_shapes(backend, dtype, estimator):
+    X = np.random.default_rng(0).standard_normal((12, 3)).astype(dtype)
+    one = estimator(1, random_state=0).fit(X)
+    assert_array_equal(one.labels_, 0)
+    if estimator is not RFFKernelPowerKMeans:
+        assert_allclose(one.cluster_centers_[0], X.mean(axis=0), atol=1e-5)
+    every = estimator(12, random_state=0, **({"m": 1.2} if estimator is FuzzyCMeans else {})).fit(X)
+    assert len(set(every.labels_)) == 12
+    assert every.inertia_ <= 1e-5 * one.inertia_
+    column = estimator(3, random_state=0).fit(X[:, :1])
+    assert len(set(column.labels_)) == 3
+    single = estimator(1, random_state=0).fit(X[:1])
+    assert single.inertia_ <= 1e-10
+    constant = np.hstack([X, np.full((12, 2), 7, dtype)])
+    assert np.isfinite(estimator(3, random_state=0).fit(constant).cluster_centers_).all()
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_all_rows_equal(backend, dtype, estimator):
+    model = estimator(3, random_state=0).fit(np.full((20, 2), 5, dtype))
+    assert np.isfinite(model.cluster_centers_).all()
+    assert_array_equal(model.labels_, model.labels_[0])
+    assert model.inertia_ <= 1e-6
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_pickle_clone_and_repeat(blobs, estimator):
+    X, _ = blobs
+    model = estimator(5, random_state=7).fit(X)
+    thawed = pickle.loads(pickle.dumps(model))
+    assert_array_equal(thawed.transform(X), model.transform(X))
+    assert_array_equal(clone(model).fit(X).cluster_centers_, model.cluster_centers_)
+    assert_array_equal(model.fit(X).cluster_centers_, thawed.cluster_centers_)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_data_frames_and_names(estimator):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(np.random.default_rng(0).standard_normal((50, 3)), columns=list("abc"))
+    model = estimator(2, random_state=0).set_output(transform="pandas").fit(X)
+    prefix = estimator.__name__.lower()
+    assert list(model.transform(X).columns) == [f"{prefix}0", f"{prefix}1"]
+    assert list(model.get_feature_names_out()) == [f"{prefix}0", f"{prefix}1"]
+    assert list(model.feature_names_in_) == list("abc")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[["b", "a", "c"]])
+
+
+def test_pipeline_and_grid_search(blobs):
+    X, _ = blobs
+    chain = make_pipeline(StandardScaler(), RandomFourierFeatures(32), PowerKMeans(5))
+    assert chain.fit(X).predict(X).shape == (500,)
+    search = GridSearchCV(PowerKMeans(random_state=0), {"n_clusters": [2, 5]}, cv=3).fit(X)
+    assert search.best_params_ == {"n_clusters": 5}
+
+
+def test_initial_centres_by_every_means(blobs):
+    X, y = blobs
+
+    def chosen(features, n_clusters, random_state):
+        assert features.shape == (500, 4) and n_clusters == 5
+        assert_allclose(features, X, rtol=1e-12, atol=1e-12)
+        return features[:n_clusters]
+
+    by_array = PowerKMeans(5, init=X[:5], random_state=0).fit(X)
+    by_call = PowerKMeans(5, init=chosen, random_state=0).fit(X)
+    assert_allclose(by_call.cluster_centers_, by_array.cluster_centers_)
+    for init in ("k-means++", "random", "k-means"):
+        model = PowerKMeans(5, init=init, random_state=0).fit(X)
+        assert adjusted_rand_score(y, model.labels_) > 0.9
+        assert model.history_[0] == {"stage": "seeding", "rows": 500}
+
+
+def test_seeding_looks_at_a_sample_and_says_so():
+    X = np.random.default_rng(0).standard_normal((30_000, 3)).astype(np.float32)
+    model = PowerKMeans(4, random_state=0, max_iter=2).fit(X)
+    assert model.history_[0] == {"stage": "seeding", "rows": 20_000}
+    assert model.history_[1]["rows"] == 30_000
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_the_callers_data_is_untouched(blobs, estimator):
+    X = blobs[0].copy()
+    weight = np.ones(len(X))
+    start = X[:5].copy()
+    kept = [a.copy() for a in (X, weight, start)]
+    for a in (X, weight, start):
+        a.flags.writeable = False
+    init = start if estimator is not RFFKernelPowerKMeans else "k-means++"
+    model = estimator(5, init=init, random_state=0).fit(X, sample_weight=weight)
+    model.predict_proba(X)
+    for a, b in zip((X, weight, start), kept):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("layout", ["fortran", "strided", "integers", "float16", "list"])
+def test_other_layouts_and_types_are_converted(blobs, layout):
+    X = np.round(blobs[0] * 8) / 8
+    other = {
+        "fortran": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=1)[:, ::2],
+        "integers": (X * 8).astype(np.int64),
+        "float16": X.astype(np.float16),
+        "list": X.tolist(),
+    }[layout]
+    expected = PowerKMeans(5, random_state=0).fit(X * 8 if layout == "integers" else X)
+    model = PowerKMeans(5, random_state=0).fit(other)
+    assert model.cluster_centers_.dtype == np.float64
+    assert_array_equal(model.labels_, expected.labels_)
+
+
+def test_a_soft_result_rests_at_its_exponent(blobs):
+    X, _ = blobs
+    model = PowerKMeans(5, s0=-1.0, s_final=-3.0, random_state=0).fit(X)
+    assert model.s_ == -3.0 == model.history_[-1]["s"]
+    same = FuzzyCMeans(5, m=1 + 1 / 3, init=model.cluster_centers_).fit(X)
+    assert_allclose(same.cluster_centers_, model.cluster_centers_, atol=1e-3)
+    assert 1e-3 < 1 - model.predict_proba(X).max(axis=1).mean() < 0.5
+
+
+def test_verbose_prints_a_line_for_each_pass(blobs, capsys):
+    model = PowerKMeans(3, random_state=0, verbose=1).fit(blobs[0])
+    assert len(capsys.readouterr().out.splitlines()) == model.n_iter_

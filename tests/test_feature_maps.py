@@ -1,0 +1,136 @@
+"""Random Fourier features: the kernels they stand for, the bandwidth, the sampling."""
+
+import numpy as np
+import oracles
+import pytest
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+from rffpk import RandomFourierFeatures
+
+
+def cauchy_kernel(X, gamma):
+    return np.prod(1 / (1 + gamma * (X[:, None] - X[None]) ** 2), axis=2)
+
+
+EXACT = {
+    "rbf": lambda X, gamma: rbf_kernel(X, gamma=gamma),
+    "laplacian": lambda X, gamma: laplacian_kernel(X, gamma=gamma),
+    "cauchy": cauchy_kernel,
+}
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).standard_normal((60, 5)) * [1, 2, 0.5, 1, 3] + 10
+
+
+@pytest.mark.parametrize("kernel", EXACT)
+@pytest.mark.parametrize("gamma", [0.02, 0.2])
+def test_inner_products_approach_the_kernel(backend, X, kernel, gamma):
+    """40 000 frequencies: the error is within 5 standard deviations, and a gamma wrong by 20 %
+    is outside of them, so a wrong bandwidth cannot pass."""
+    phi = RandomFourierFeatures(40_000, kernel=kernel, gamma=gamma, random_state=1).fit_transform(X)
+    exact = EXACT[kernel](X, gamma)
+    assert np.abs(phi @ phi.T - exact).max() < 5 / np.sqrt(40_000)
+    assert np.abs(phi @ phi.T - EXACT[kernel](X, 1.2 * gamma)).max() > 5 / np.sqrt(40_000)
+
+
+def test_features_are_those_of_the_paper(backend, X, dtype):
+    mapped = RandomFourierFeatures(17, random_state=0).fit(X.astype(dtype))
+    phi = mapped.transform(X.astype(dtype))
+    assert phi.dtype == dtype and mapped.frequencies_.dtype == dtype
+    expected = oracles.rff(X.astype(dtype).astype(float), mapped.frequencies_.astype(float))
+    assert_allclose(phi, expected, atol=1e-5 if dtype == np.float32 else 1e-14)
+    assert_allclose(np.linalg.norm(phi, axis=1), 1, rtol=1e-5)
+
+
+def test_heavy_tailed_frequencies_of_the_laplacian_stay_right(X):
+    """Cauchy frequencies reach 10^5 here; phases are then far beyond where float32 resolves
+    them, but in float64 they must be right, and in both bounded."""
+    mapped = RandomFourierFeatures(20_000, kernel="laplacian", gamma=1.0, random_state=0).fit(X)
+    assert np.abs(mapped.frequencies_).max() > 1e4
+    phi = mapped.transform(X)
+    assert_allclose(phi, oracles.rff(X, mapped.frequencies_), atol=1e-10)
+    narrow = mapped.transform(X.astype(np.float32))
+    assert_allclose(np.linalg.norm(narrow, axis=1), 1, rtol=1e-5)
+
+
+def test_mean_bandwidth_is_the_mean_over_all_pairs(X, dtype):
+    squared = (pdist(X) ** 2).sum() * 2 / len(X) ** 2
+    found = RandomFourierFeatures(2).fit(X.astype(dtype)).gamma_
+    assert_allclose(found, 1 / (2 * squared), rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+def test_bandwidths_by_name(X):
+    def gamma(**kw):
+        return RandomFourierFeatures(2, random_state=0, **kw).fit(X).gamma_
+
+    assert_allclose(gamma(gamma="median"), 1 / (2 * np.median(pdist(X) ** 2)))
+    assert_allclose(gamma(gamma="scale"), 1 / (X.shape[1] * X.var()))
+    absolute = pdist(X, "cityblock")
+    assert_allclose(gamma(gamma="mean", kernel="laplacian"), 1 / (2 * absolute.mean()))
+    assert_allclose(gamma(gamma="median", kernel="laplacian"), 1 / (2 * np.median(absolute)))
+    assert gamma(gamma=0.3) == 0.3
+
+
+def test_weights_of_rows_are_repetitions_in_the_bandwidth(X):
+    repeats = np.arange(len(X)) % 4
+    repeated = RandomFourierFeatures(2).fit(np.repeat(X, repeats, axis=0)).gamma_
+    weighted = RandomFourierFeatures(2).fit(X, sample_weight=repeats).gamma_
+    assert_allclose(weighted, repeated, rtol=1e-12)
+
+
+def test_constant_rows_get_a_bandwidth():
+    for gamma in ("mean", "median", "scale"):
+        assert RandomFourierFeatures(2, gamma=gamma).fit(np.zeros((5, 3))).gamma_ == 1
+
+
+def test_orthogonal_frequencies_are_orthogonal_in_blocks(X):
+    omega = RandomFourierFeatures(13, gamma=0.5, random_state=0).fit(X).frequencies_
+    for start in (0, 5, 10):
+        block = omega[:, start : start + 5]
+        gram = block.T @ block
+        assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-12)
+
+
+@pytest.mark.parametrize("sampling", ["orthogonal", "iid"])
+def test_frequencies_have_the_spectral_density_of_the_kernel(X, sampling):
+    mapped = RandomFourierFeatures(50_000, gamma=0.5, sampling=sampling, random_state=0)
+    omega = mapped.fit(X).frequencies_  # standard normal for gamma = 1/2
+    assert_allclose(omega.mean(axis=1), 0, atol=0.03)
+    assert_allclose(omega @ omega.T / 50_000, np.eye(5), atol=0.03)
+    assert_allclose((omega**4).mean(), 3, rtol=0.05)
+
+
+def test_orthogonal_features_approximate_better_than_independent_ones():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 30))
+    exact = rbf_kernel(X, gamma=1 / 60)
+
+    def error(sampling):
+        errors = []
+        for seed in range(10):
+            mapped = RandomFourierFeatures(30, gamma=1 / 60, sampling=sampling, random_state=seed)
+            phi = mapped.fit_transform(X)
+            errors.append(np.abs(phi @ phi.T - exact).mean())
+        return np.mean(errors)
+
+    assert error("orthogonal") < 0.6 * error("iid")
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"n_frequencies": 0}, "n_frequencies == 0, must be >= 1"),
+        ({"gamma": 0}, "gamma == 0, must be > 0"),
+        ({"gamma": np.nan}, "gamma == nan, must be finite"),
+        ({"gamma": "auto"}, "gamma == 'auto', must be one of"),
+        ({"kernel": "poly"}, "kernel == 'poly', must be one of"),
+        ({"sampling": "orthogonal", "kernel": "cauchy"}, "sampling == 'orthogonal' needs"),
+    ],
+)
+def test_bad_parameters_are_named(X, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        RandomFourierFeatures(**parameters).fit(X)

@@ -1,0 +1,140 @@
+"""Bad input: an error that names the argument, the value and the range, before any work."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from rffpk import FuzzyCMeans, PowerKMeans, RandomFourierFeatures, RFFKernelPowerKMeans
+
+CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
+ALL = [*CLUSTERERS, RandomFourierFeatures]
+GOOD = np.random.default_rng(0).standard_normal((20, 3))
+
+BAD_ROWS = {
+    "NaN": (np.where(GOOD == GOOD.max(), np.nan, GOOD), ValueError, "X contains NaN"),
+    "infinity": (np.where(GOOD == GOOD.max(), np.inf, GOOD), ValueError, "X contains infinity"),
+    "no rows": (np.empty((0, 3)), ValueError, r"X .*0 sample\(s\)"),
+    "no columns": (np.empty((20, 0)), ValueError, r"X .*0 feature\(s\)"),
+    "one dimension": (GOOD[:, 0], ValueError, "X .*Expected 2D array"),
+    "three dimensions": (GOOD[:, :, None], ValueError, "X .*dim 3"),
+    "strings": (np.array([["a", "b"]] * 20), ValueError, "X .*could not convert|X .*string"),
+    "complex": (GOOD + 1j, ValueError, "X .*[Cc]omplex"),
+    "sparse": (sparse.csr_array(GOOD), TypeError, "X is sparse.*not supported yet"),
+}
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_bad_rows(estimator, kind):
+    X, error, message = BAD_ROWS[kind]
+    with pytest.raises(error, match=message):
+        estimator().fit(X)
+
+
+BAD_PARAMETERS = [
+    ({"n_clusters": 21}, "n_clusters == 21, must be <= n_samples == 20"),
+    ({"n_clusters": 0}, "n_clusters == 0, must be >= 1"),
+    ({"n_clusters": 2.0}, "n_clusters must be an instance of int, not float"),
+    ({"n_clusters": True}, "n_clusters must be an instance of int, not bool"),
+    ({"n_init": 0}, "n_init == 0, must be >= 1"),
+    ({"max_iter": 0}, "max_iter == 0, must be >= 1"),
+    ({"tol": -1e-3}, "tol == -0.001, must be >= 0"),
+    ({"tol": "tight"}, "tol must be an instance of float, not str"),
+    ({"n_jobs": 0}, "n_jobs == 0, must be None, positive or negative"),
+    ({"init": "furthest"}, "init == 'furthest', must be one of"),
+    ({"init": np.zeros((2, 3))}, r"init has shape \(2, 3\), must be \(8, "),
+    ({"random_state": "x"}, "'x' cannot be used to seed"),
+]
+BAD_POWER = [
+    ({"s0": -0.1}, "s0 == -0.1, must be <= -0.2"),
+    ({"s0": 1}, "s0 == 1, must be <= -0.2"),
+    ({"s0": np.nan}, "s0 == nan, must be finite"),
+    ({"s0": "automatic"}, "s0 must be an instance of float, not str"),
+    ({"s_final": -0.1}, "s_final == -0.1, must be <= -0.2"),
+    ({"s0": -5.0, "s_final": -3.0}, "s_final == -3.0, must be <= -5.0"),
+    ({"anneal_factor": 1.0}, "anneal_factor == 1.0, must be > 1"),
+    ({"anneal_factor": np.inf}, "anneal_factor == inf, must be finite"),
+    ({"anneal_every": 0}, "anneal_every == 0, must be >= 1"),
+    ({"stop": "never"}, "stop == 'never', must be one of"),
+    ({"sample": 100}, "sample == 100, must be None"),
+]
+BAD_KERNEL = [
+    ({"gamma": 0.0}, "gamma == 0.0, must be > 0"),
+    ({"gamma": -1}, "gamma == -1, must be > 0"),
+    ({"gamma": "wide"}, "gamma == 'wide', must be one of"),
+    ({"kernel": "linear"}, "kernel == 'linear', must be one of"),
+    ({"n_frequencies": 0}, "n_frequencies == 0, must be >= 1"),
+    ({"n_frequencies": "many"}, "n_frequencies == 'many', must be one of"),
+    ({"sampling": "structured"}, "sampling == 'structured', must be one of"),
+    ({"kernel": "laplacian", "sampling": "orthogonal"}, "sampling == 'orthogonal' needs"),
+]
+BAD_FUZZY = [
+    ({"m": 1.0}, "m == 1.0, must be > 1"),
+    ({"m": 6.5}, "m == 6.5, must be <= 6"),
+    ({"m": None}, "m must be an instance of float, not NoneType"),
+]
+CASES = [
+    *((estimator, *case) for estimator in CLUSTERERS for case in BAD_PARAMETERS),
+    *((estimator, *case) for estimator in (PowerKMeans, RFFKernelPowerKMeans) for case in BAD_POWER),
+    *((RFFKernelPowerKMeans, *case) for case in BAD_KERNEL),
+    *((FuzzyCMeans, *case) for case in BAD_FUZZY),
+]
+
+
+@pytest.mark.parametrize("estimator, parameters, message", CASES)
+def test_bad_parameters(estimator, parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        estimator(**parameters).fit(GOOD)
+
+
+def test_initial_centres_must_be_finite():
+    with pytest.raises(ValueError, match="init contains NaN or infinity"):
+        PowerKMeans(2, init=np.array([[0, 0, 0], [np.nan, 0, 0]])).fit(GOOD)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+@pytest.mark.parametrize(
+    "weight, message",
+    [
+        (np.ones(19), r"sample_weight.shape == \(19,\), must be \(20,\)"),
+        (np.ones((20, 1)), "sample_weight.shape"),
+        (np.full(20, -1.0), "sample_weight has -1.0 in it, must be >= 0"),
+        (np.zeros(20), "sample_weight is zero everywhere"),
+        (np.full(20, np.nan), "sample_weight contains NaN"),
+        (["heavy"] * 20, "sample_weight is not numeric"),
+        (np.eye(20)[0], "n_clusters == 8, must be <= 1, the number of rows with a positive"),
+    ],
+)
+def test_bad_weights(estimator, weight, message):
+    with pytest.raises(ValueError, match=message):
+        estimator().fit(GOOD, sample_weight=weight)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform", "score"])
+def test_use_before_fit_and_with_other_columns(estimator, method):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(estimator(), method)(GOOD)
+    model = estimator(2, random_state=0).fit(GOOD)
+    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3"):
+        getattr(model, method)(GOOD[:, :2])
+    with pytest.raises(ValueError, match="X contains NaN"):
+        getattr(model, method)(np.full((2, 3), np.nan))
+
+
+def test_values_too_large_for_their_type():
+    X = (GOOD * 1e30).astype(np.float32)
+    with pytest.raises(ValueError, match="X has values so large .* overflow float32; rescale"):
+        PowerKMeans(2).fit(X)
+    assert np.isfinite(PowerKMeans(2, random_state=0).fit(X.astype(np.float64)).inertia_)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_a_refused_fit_leaves_the_model_as_it_was(estimator):
+    model = estimator(2, random_state=0).fit(GOOD)
+    centers = model.cluster_centers_
+    with pytest.raises(ValueError, match="X contains NaN"):
+        model.fit(np.full((5, 3), np.nan))
+    assert model.cluster_centers_ is centers
+    assert model.predict(GOOD).shape == (20,)
