@@ -76,7 +76,11 @@ BAD_FUZZY = [
 ]
 CASES = [
     *((estimator, *case) for estimator in CLUSTERERS for case in BAD_PARAMETERS),
-    *((estimator, *case) for estimator in (PowerKMeans, RFFKernelPowerKMeans) for case in BAD_POWER),
+    *(
+        (estimator, *case)
+        for estimator in (PowerKMeans, RFFKernelPowerKMeans)
+        for case in BAD_POWER
+    ),
     *((RFFKernelPowerKMeans, *case) for case in BAD_KERNEL),
     *((FuzzyCMeans, *case) for case in BAD_FUZZY),
 ]

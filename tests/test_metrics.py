@@ -17,7 +17,9 @@ labelings = st.integers(1, 60).flatmap(
 @given(labelings)
 def test_accuracy_is_that_of_the_best_permutation(pair):
     y, labels = map(np.array, pair)
-    assert clustering_accuracy(y, labels) == pytest.approx(oracles.best_matching_accuracy(y, labels))
+    assert clustering_accuracy(y, labels) == pytest.approx(
+        oracles.best_matching_accuracy(y, labels)
+    )
 
 
 @given(labelings, st.permutations(range(5)))

@@ -31,8 +31,8 @@ for dtype in (np.float32, np.float64):
         assert error <= 1, (name, dtype, "huge", error)
 
     x = np.concatenate([
-        np.exp2(rng.uniform(np.log2(tiny) - 5, np.log2(top), 100_000)), rng.uniform(0.5, 2, 100_000),
-        1 + np.linspace(-1e-3, 1e-3, 2001), [1.0, tiny, top],
+        np.exp2(rng.uniform(np.log2(tiny) - 5, np.log2(top), 100_000)),
+        rng.uniform(0.5, 2, 100_000), 1 + np.linspace(-1e-3, 1e-3, 2001), [1.0, tiny, top],
     ]).astype(dtype)
     exact = np.log2(x.astype(wide))
     error = (np.abs(_core.vecmath("log2", x) - exact) / (1 + np.abs(exact))).max() / eps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from typing import Any
 
@@ -13,28 +14,39 @@ from sklearn.metrics import normalized_mutual_info_score
 from rffpk import RFFKernelPowerKMeans, clustering_accuracy, show_config
 
 
-def _row(name: str, seconds: float, y: Any, labels: Any, objective: float, s: str, t: int) -> str:
-    nmi, acc = normalized_mutual_info_score(y, labels), clustering_accuracy(y, labels)
-    return f"{name:<24}{objective:>10.2f}{nmi:>8.3f}{acc:>8.3f}{seconds:>9.3f}{s:>10}{t:>9}"
+def _row(name: str, model: Any, y: Any, seconds: float, exponent: float, threads: int) -> str:
+    nmi = normalized_mutual_info_score(y, model.labels_)
+    acc = clustering_accuracy(y, model.labels_)
+    return (
+        f"{name:<24}{model.inertia_:>10.2f}{nmi:>8.3f}{acc:>8.3f}{seconds:>9.3f}{exponent:>10.1f}"
+        f"{threads:>9}"
+    )
+
+
+def _timed_fit(model: Any, X: Any) -> float:
+    started = time.perf_counter()
+    model.fit(X)
+    return time.perf_counter() - started
 
 
 def demo() -> None:
-    """RFF-KPKM on the digits, beside scikit-learn's KMeans on the same random features."""
+    """Cluster scikit-learn's digits, beside its KMeans on the same random features."""
     X, y = load_digits(return_X_y=True)
     threads = show_config()["threads"]
-    started = time.perf_counter()
-    ours = RFFKernelPowerKMeans(10, random_state=0).fit(X)
-    seconds = time.perf_counter() - started
+    ours = RFFKernelPowerKMeans(10, random_state=0)
+    seconds = _timed_fit(ours, X)
     features = ours.feature_map_.transform(X)
-    started = time.perf_counter()
-    peer = KMeans(10, n_init=1, random_state=0).fit(features)
-    peer_seconds = time.perf_counter() - started
+    peer = KMeans(10, n_init=1, random_state=0)
+    peer_seconds = _timed_fit(peer, features)
 
-    n, d = X.shape
-    print(f"digits: {n} rows, {d} columns, 10 classes; {features.shape[1]} random Fourier features")
-    print(f"{'':<24}{'objective':>10}{'NMI':>8}{'ACC':>8}{'seconds':>9}{'exponent':>10}{'threads':>9}")
-    print(_row("RFFKernelPowerKMeans", seconds, y, ours.labels_, ours.inertia_, f"{ours.s_:.1f}", threads))
-    print(_row("sklearn KMeans", peer_seconds, y, peer.labels_, peer.inertia_, "-inf", threads))
+    print(
+        f"digits: {X.shape[0]} rows, {X.shape[1]} columns, 10 classes; "
+        f"{features.shape[1]} random Fourier features"
+    )
+    heads = ("objective", "NMI", "ACC", "seconds", "exponent", "threads")
+    print(" " * 24 + "".join(f"{h:>{w}}" for h, w in zip(heads, (10, 8, 8, 9, 10, 9))))
+    print(_row("RFFKernelPowerKMeans", ours, y, seconds, ours.s_, threads))
+    print(_row("sklearn KMeans", peer, y, peer_seconds, -math.inf, threads))
 
 
 def info() -> None:
@@ -46,8 +58,8 @@ def info() -> None:
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="rffpk", description="Annealed kernel clustering.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("demo", help="cluster scikit-learn's digits").set_defaults(run=demo)
-    commands.add_parser("info", help="report version, core, threads and BLAS").set_defaults(run=info)
+    for name, run in (("demo", demo), ("info", info)):
+        commands.add_parser(name, help=run.__doc__).set_defaults(run=run)
     parser.parse_args(argv).run()
 
 

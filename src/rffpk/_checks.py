@@ -58,9 +58,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
             "such as X.toarray()."
         )
     try:
-        return validate_data(
-            estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C"
-        )
+        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
     except ValueError as error:
         if str(error).startswith(("Input X", "X ", "The feature names")):
             raise
@@ -78,7 +76,9 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, must be ({n},) like the rows of X.")
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, must be ({n},) like the rows of X."
+        )
     if not np.isfinite(weight).all():
         raise ValueError("sample_weight contains NaN or infinity, must be finite.")
     if (weight < 0).any():

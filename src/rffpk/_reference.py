@@ -132,9 +132,7 @@ def fused_pass(
         v, means, u = power_weights(d, s) if rule == POWER else hard_weights(d)
         p = np.ones(len(d)) if weight is None else weight[here].astype(np.float64)
         g = p[:, None] * v
-        norms = np.stack(
-            [(phi[:, a:b] ** 2).sum(axis=1) for a, b in zip(edges, edges[1:])], axis=1
-        )
+        norms = np.stack([(phi[:, a:b] ** 2).sum(axis=1) for a, b in zip(edges, edges[1:])], axis=1)
         N += g.T @ phi
         G += g.sum(axis=0)
         Q += g.T @ norms

@@ -295,7 +295,9 @@ class RFFKernelPowerKMeans(PowerKMeans):
         As in `RandomFourierFeatures`.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         D. "paper": ceil(4 log^3(2 k)), theorem 3 of [1]_. "auto": that, and at least 64.
-    s0, anneal_factor, anneal_every, s_final, stop, sample, init, n_init, max_iter, tol, n_jobs, verbose
+    s0, anneal_factor, anneal_every, s_final, stop, sample : optional
+        As in `PowerKMeans`.
+    init, n_init, max_iter, tol, n_jobs, verbose : optional
         As in `PowerKMeans`. Centres live in the feature space of 2 D dimensions. The protocol of
         [1]_ is a number for `s0` with ``anneal_factor=1.04, anneal_every=3, init="k-means",
         stop="objective"``.

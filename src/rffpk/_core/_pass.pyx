@@ -106,7 +106,8 @@ def _chosen_level():
         return levels[-1]
     every = [rffpk_variant_at(i).name.decode() for i in range(rffpk_n_variants())]
     if cap not in every:
-        raise ImportError(f"RFFPK_ISA={cap!r} names no compiled level; they are: {', '.join(every)}")
+        raise ImportError(
+            f"RFFPK_ISA={cap!r} names no compiled level; they are: {', '.join(every)}")
     allowed = set(every[: every.index(cap) + 1])
     return [level for level in levels if level in allowed][-1]
 
@@ -173,21 +174,21 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     """One pass over the rows; the compiled twin of `rffpk._reference.fused_pass`, which see."""
     cdef rffpk_problem problem
     cdef rffpk_rows out
-    cdef size_t n = xs[0].shape[0], n_views = len(xs), k = theta.shape[0], F = theta.shape[1], l
+    cdef size_t n = xs[0].shape[0], n_views = len(xs), k = theta.shape[0], F = theta.shape[1], i
     cdef const rffpk_kernels *kernels = kernels_for(theta.dtype)
     cdef rffpk_view *views = <rffpk_view *>malloc(n_views * sizeof(rffpk_view))
     if views == NULL:
         raise MemoryError
     try:
         dtype = theta.dtype
-        for l in range(n_views):
-            d = xs[l].shape[1]
-            D = 0 if omegas[l] is None else omegas[l].shape[1]
-            views[l].x = data(xs[l], f"xs[{l}]", dtype, (n, d))
-            views[l].omega = data(omegas[l], f"omegas[{l}]", dtype, (d, D))
-            views[l].shift = data(shifts[l], f"shifts[{l}]", dtype, (2 * D if D else d,))
-            views[l].d = d
-            views[l].D = D
+        for i in range(n_views):
+            d = xs[i].shape[1]
+            D = 0 if omegas[i] is None else omegas[i].shape[1]
+            views[i].x = data(xs[i], f"xs[{i}]", dtype, (n, d))
+            views[i].omega = data(omegas[i], f"omegas[{i}]", dtype, (d, D))
+            views[i].shift = data(shifts[i], f"shifts[{i}]", dtype, (2 * D if D else d,))
+            views[i].d = d
+            views[i].D = D
         if sum(len(shift) for shift in shifts) != F:
             raise ValueError(f"theta has {F} columns, the views have other features")
         problem.views = views

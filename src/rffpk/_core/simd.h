@@ -84,10 +84,7 @@ INLINE ivec isplat(whole a) { return (ivec){0} + a; }
 
 INLINE ivec shift_left(ivec i, int by) { return (ivec)((uvec)i << by); }
 
-INLINE vec load(const real *p) /* aligned */
-{
-    return *(const vec *)p;
-}
+INLINE vec load(const real *p) /* aligned */ { return *(const vec *)p; }
 
 INLINE void store(real *p, vec v) { *(vec *)p = v; }
 

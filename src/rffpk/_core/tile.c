@@ -19,8 +19,8 @@
 #define NAME(isa, bits) JOIN3(rffpk, isa, bits)
 
 enum {
-    STEP = COLS * W,             /* rows are processed in steps of this many */
-    FEATURES_AT_ONCE = 4,        /* lines of phi in one block of the sums */
+    STEP = COLS * W,                 /* rows are processed in steps of this many */
+    FEATURES_AT_ONCE = 4,            /* lines of phi in one block of the sums */
     PAD = RFFPK_ALIGN / sizeof(real) /* keeps lines out of step with the sets of the cache */
 };
 
@@ -238,8 +238,8 @@ static void add_moments(const rffpk_problem *pr, const tile *t, size_t cols, dou
             moments_block(GROUP, t->g + j * t->stride, phi, cols, t->stride,
                           moments + j * width + f, width, valid);
         for (; j < pr->k; j++)
-            moments_block(1, t->g + j * t->stride, phi, cols, t->stride,
-                          moments + j * width + f, width, valid);
+            moments_block(1, t->g + j * t->stride, phi, cols, t->stride, moments + j * width + f,
+                          width, valid);
     }
 }
 
