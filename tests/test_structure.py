@@ -1,8 +1,12 @@
 """The architecture: imports point one way, and versions agree."""
 
 import ast
+import doctest
+import importlib
 from importlib.metadata import version
 from pathlib import Path
+
+import pytest
 
 import rffpk
 
@@ -62,3 +66,10 @@ def test_the_package_is_typed_and_its_version_is_the_installed_one():
 def test_every_public_name_has_a_docstring():
     for name in set(rffpk.__all__) - {"__version__"}:
         assert getattr(rffpk, name).__doc__, name
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_in_docstrings_run(path):
+    name = "rffpk" if path.stem == "__init__" else f"rffpk.{path.stem}"
+    failures, _ = doctest.testmod(importlib.import_module(name))
+    assert not failures
