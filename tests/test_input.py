@@ -41,6 +41,7 @@ BAD_PARAMETERS = [
     ({"max_iter": 0}, "max_iter == 0, must be >= 1"),
     ({"tol": -1e-3}, "tol == -0.001, must be >= 0"),
     ({"tol": "tight"}, "tol must be an instance of float, not str"),
+    ({"n_jobs": 100_000}, "n_jobs == 100000, must be <= 1024"),
     ({"n_jobs": 0}, "n_jobs == 0, must be None, positive or negative"),
     ({"init": "furthest"}, "init == 'furthest', must be one of"),
     ({"init": np.zeros((2, 3))}, r"init has shape \(2, 3\), must be \(8, "),
@@ -106,6 +107,7 @@ def test_initial_centres_must_be_finite():
         (np.full(20, -1.0), "sample_weight has -1.0 in it, must be >= 0"),
         (np.zeros(20), "sample_weight is zero everywhere"),
         (np.full(20, np.nan), "sample_weight contains NaN"),
+        (np.full(20, 1e308), "sample_weight has 1e[+]308 in it, must be <= 1e[+]100"),
         (["heavy"] * 20, "sample_weight is not numeric"),
         (np.eye(20)[0], "n_clusters == 8, must be <= 1, the number of rows with a positive"),
     ],
@@ -132,6 +134,15 @@ def test_values_too_large_for_their_type():
     with pytest.raises(ValueError, match="X has values so large .* overflow float32; rescale"):
         PowerKMeans(2).fit(X)
     assert np.isfinite(PowerKMeans(2, random_state=0).fit(X.astype(np.float64)).inertia_)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform", "score"])
+def test_new_values_too_large_for_their_type(estimator, method):
+    model = estimator(2, random_state=0).fit(GOOD.astype(np.float32))
+    X = np.array([[0, 0, 0], [3e38, -3e38, 3e38]], dtype=np.float32)
+    with pytest.raises(ValueError, match="X has values so large"):
+        getattr(model, method)(X)
 
 
 @pytest.mark.parametrize("estimator", CLUSTERERS)

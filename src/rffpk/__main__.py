@@ -52,6 +52,8 @@ def demo() -> None:
 def info() -> None:
     """What this installation runs on."""
     for key, value in show_config().items():
+        if key == "openmp" and value is None:
+            value = "missing: one thread"
         print(f"{key:<14}{', '.join(value) if isinstance(value, list) else value}")
 
 

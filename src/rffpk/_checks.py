@@ -15,11 +15,15 @@ from sklearn.utils.validation import validate_data
 Array = NDArray[Any]
 
 
-def check_int(value: Any, name: str, low: int) -> int:
-    """An integer >= `low`; booleans are not integers here."""
+MAX_WEIGHT = 1e100  # leaves room for squared distances beside it
+MAX_JOBS = 1024  # OpenMP ends the process where it cannot start a thread
+
+
+def check_int(value: Any, name: str, low: int, high: int | None = None) -> int:
+    """An integer between `low` and `high`; booleans are not integers here."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an instance of int, not bool.")
-    return int(check_scalar(value, name, numbers.Integral, min_val=low))
+    return int(check_scalar(value, name, numbers.Integral, min_val=low, max_val=high))
 
 
 def check_real(
@@ -37,6 +41,12 @@ def check_real(
         include = "both" if closed else "neither"
     check_scalar(value, name, numbers.Real, include_boundaries=include, **bounds)
     return float(value)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """None, or an integer but 0 between -MAX_JOBS and MAX_JOBS."""
+    if n_jobs is not None and check_int(n_jobs, "n_jobs", -MAX_JOBS, MAX_JOBS) == 0:
+        raise ValueError("n_jobs == 0, must be None, positive or negative.")
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
@@ -58,7 +68,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
             "such as X.toarray()."
         )
     try:
-        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
+        X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
+        return np.require(X, requirements="A")
     except ValueError as error:
         if str(error).startswith(("Input X", "X ", "The feature names")):
             raise
@@ -83,6 +94,8 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
         raise ValueError("sample_weight contains NaN or infinity, must be finite.")
     if (weight < 0).any():
         raise ValueError(f"sample_weight has {weight.min()} in it, must be >= 0.")
+    if (weight > MAX_WEIGHT).any():
+        raise ValueError(f"sample_weight has {weight.max()} in it, must be <= {MAX_WEIGHT}.")
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
     return weight
@@ -99,3 +112,12 @@ def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
             "a positive sample_weight."
         )
     return k
+
+
+def check_overflow(distance: float, dtype: Any) -> None:
+    """Refuse rows whose squared distances, summed in `distance`, are not finite."""
+    if not math.isfinite(distance):
+        remedy = "rescale X or pass float64" if dtype == np.float32 else "rescale X"
+        raise ValueError(
+            f"X has values so large that squared distances overflow {dtype}; {remedy}."
+        )

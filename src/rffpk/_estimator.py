@@ -57,8 +57,7 @@ class PowerMeanClusterer(
         _checks.check_int(self.n_init, "n_init", 1)
         _checks.check_int(self.max_iter, "max_iter", 1)
         _checks.check_real(self.tol, "tol", 0)
-        if self.n_jobs is not None and _checks.check_int(self.n_jobs, "n_jobs", -(2**31)) == 0:
-            raise ValueError("n_jobs == 0, must be None, positive or negative.")
+        _checks.check_n_jobs(self.n_jobs)
 
     def _fit_map(self, X: Array, weight: Array | None, random: Any) -> None:
         """Fit what turns rows into features; nothing where the features are the rows."""
@@ -213,7 +212,10 @@ class PowerMeanClusterer(
         weight = _checks.check_sample_weight(sample_weight, len(X))
         shift = self._shift.astype(X.dtype)
         rows = self._rows(X, weight, shifts=[shift])
-        return one_pass(rows, self.cluster_centers_.astype(np.float64) - shift, s, want=want)
+        theta = self.cluster_centers_.astype(np.float64) - shift
+        sums, outputs = one_pass(rows, theta, s, want=want)
+        _checks.check_overflow(sums.floor, X.dtype)
+        return sums, outputs
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with its nearest centroid.

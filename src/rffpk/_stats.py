@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk import _config, _core
+from rffpk import _checks, _config, _core
 
 Array = NDArray[Any]
 
@@ -116,11 +116,7 @@ def total_variance(rows: Rows) -> float:
     """
     sums = _sums_about(rows)
     cost = float(rows.alpha @ sums.view_costs()[0]) / float(sums.G[0])
-    if not math.isfinite(cost):
-        raise ValueError(
-            f"X has values so large that squared distances overflow {rows.dtype}; rescale X"
-            + (" or pass float64." if rows.dtype == np.float32 else ".")
-        )
+    _checks.check_overflow(cost, rows.dtype)
     return max(cost, 0.0)
 
 

@@ -138,6 +138,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """
         _checks.check_int(self.n_frequencies, "n_frequencies", 1)
         check_kernel(self.kernel, self.gamma, self.sampling)
+        _checks.check_n_jobs(self.n_jobs)
         X = _checks.check_rows(self, X, reset=True)
         weight = _checks.check_sample_weight(sample_weight, len(X))
         return self._draw(X, weight)
@@ -189,7 +190,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """
         check_is_fitted(self)
         X = _checks.check_rows(self, X, reset=False)
-        return self._rows(X).features()
+        features = self._rows(X).features()
+        _checks.check_overflow(float(features.sum()), X.dtype)
+        return features
 
     def _rows(self, X: Array) -> Rows:
         """The rows of X behind this map, without a shift."""

@@ -21,6 +21,14 @@ cdef extern from "contract.h" nogil:
     enum rffpk_status:
         RFFPK_OK
         RFFPK_UNKNOWN_RULE
+    enum rffpk_stage:
+        RFFPK_LOAD
+        RFFPK_PROJECT
+        RFFPK_SINCOS
+        RFFPK_DISTANCES
+        RFFPK_WEIGHTS
+        RFFPK_SUMS
+        RFFPK_ALL_STAGES
     enum rffpk_rule:
         RFFPK_POWER
         RFFPK_HARD
@@ -43,6 +51,7 @@ cdef extern from "contract.h" nogil:
         double s
         const double *eta
         double m
+        unsigned stages
     ctypedef struct rffpk_sums:
         double *moments
         double *excess
@@ -81,12 +90,21 @@ cdef extern from "dispatch.h" nogil:
 
 POWER, HARD, TYPICALITY = RFFPK_POWER, RFFPK_HARD, RFFPK_TYPICALITY
 SLOT_ROWS = RFFPK_SLOT_ROWS
+STAGES = {
+    "load": RFFPK_LOAD,
+    "project": RFFPK_PROJECT,
+    "sincos": RFFPK_SINCOS,
+    "distances": RFFPK_DISTANCES,
+    "weights": RFFPK_WEIGHTS,
+    "sums": RFFPK_SUMS,
+}
 
 # Slots of a wave: enough a thread that a slow one does not hold up the others, few enough that
-# their sums stay small beside the rows.
+# their sums stay small beside the rows; with very many centroids fewer threads run at once.
 cdef enum:
     SLOTS_A_THREAD = 8
-    WAVE_BYTES = 8 << 20
+    WAVE_BYTES_A_THREAD = 8 << 20
+    WAVE_BYTES = 1 << 30
 
 
 def isa_levels():
@@ -147,16 +165,24 @@ cdef const rffpk_kernels *kernels_for(dtype) except NULL:
     raise TypeError(f"dtype must be float32 or float64, not {dtype}")
 
 
-cdef void *data(array, str name, dtype, tuple shape) except? NULL:
+cdef const void *data(array, str name, dtype, tuple shape) except? NULL:
     """The address of an array that is what its name promises; the last line of defence."""
-    if array is None:
-        return NULL
-    if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
+    flags = array.flags
+    if array.dtype != dtype or array.shape != shape or not (flags.c_contiguous and flags.aligned):
         raise ValueError(
-            f"{name} must be a C-contiguous {np.dtype(dtype)} array of shape {shape}, "
+            f"{name} must be an aligned C-contiguous {np.dtype(dtype)} array of shape {shape}, "
             f"not {array.dtype} {array.shape}"
         )
-    return <void *><uintptr_t>array.__array_interface__["data"][0]
+    return <const void *><uintptr_t>array.__array_interface__["data"][0]
+
+
+cdef void *filled(array, str name, dtype, tuple shape) except? NULL:
+    """The same for an array to fill, or NULL for None."""
+    if array is None:
+        return NULL
+    if not array.flags.writeable:
+        raise ValueError(f"{name} must be writeable")
+    return <void *>data(array, name, dtype, shape)
 
 
 cdef void *aligned(array) noexcept:
@@ -170,8 +196,11 @@ cdef size_t padded(size_t n_bytes) noexcept:
 
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                labels=None, memberships=None, distances=None, nearest=None,
-               features=None):
-    """One pass over the rows; the compiled twin of `rffpk._reference.fused_pass`, which see."""
+               features=None, unsigned stages=RFFPK_ALL_STAGES):
+    """One pass over the rows; the compiled twin of `rffpk._reference.fused_pass`, which see.
+
+    `stages` leaves parts of the work out, for a profile: a mask of STAGES.
+    """
     cdef rffpk_problem problem
     cdef rffpk_rows out
     cdef size_t n = xs[0].shape[0], n_views = len(xs), k = theta.shape[0], F = theta.shape[1], i
@@ -183,9 +212,14 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         dtype = theta.dtype
         for i in range(n_views):
             d = xs[i].shape[1]
-            D = 0 if omegas[i] is None else omegas[i].shape[1]
+            D = 0
+            views[i].omega = NULL
+            if omegas[i] is not None:
+                D = omegas[i].shape[1]
+                views[i].omega = data(omegas[i], f"omegas[{i}]", dtype, (d, D))
+                if D == 0:
+                    raise ValueError(f"omegas[{i}] must have at least one column")
             views[i].x = data(xs[i], f"xs[{i}]", dtype, (n, d))
-            views[i].omega = data(omegas[i], f"omegas[{i}]", dtype, (d, D))
             views[i].shift = data(shifts[i], f"shifts[{i}]", dtype, (2 * D if D else d,))
             views[i].d = d
             views[i].D = D
@@ -197,16 +231,20 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         problem.F = F
         problem.theta = data(theta, "theta", dtype, (k, F))
         problem.alpha = <const double *>data(alpha, "alpha", np.float64, (n_views,))
-        problem.weight = data(weight, "weight", dtype, (n,))
+        problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
         problem.rule = <rffpk_rule><int>rule
         problem.s = s
         problem.eta = NULL
         problem.m = 0
-        out.labels = <int32_t *>data(labels, "labels", np.int32, (n,))
-        out.memberships = data(memberships, "memberships", dtype, (n, k))
-        out.distances = data(distances, "distances", dtype, (n, k))
-        out.nearest = data(nearest, "nearest", dtype, (n,))
-        out.features = data(features, "features", dtype, (n, F))
+        problem.stages = stages
+        out.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
+        out.memberships = filled(memberships, "memberships", dtype, (n, k))
+        out.distances = filled(distances, "distances", dtype, (n, k))
+        out.nearest = filled(nearest, "nearest", dtype, (n,))
+        out.features = filled(features, "features", dtype, (n, F))
+        wanted = (labels, memberships, distances, nearest, features)
+        if stages != RFFPK_ALL_STAGES and any(array is not None for array in wanted):
+            raise ValueError("stages must be all of them where rows have results")
         sums = run_waves(&problem, kernels, n, max(1, n_threads), &out)
     finally:
         free(views)
@@ -222,22 +260,24 @@ cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_
     cdef size_t moments = problem.k * (problem.F + problem.n_views + 1)
     cdef size_t width = moments + problem.k + 2
     cdef Py_ssize_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
-    cdef Py_ssize_t wave = max(1, min(SLOTS_A_THREAD, WAVE_BYTES // (8 * width * n_threads)))
-    n_threads = max(1, min(n_threads, n_slots))
+    n_threads = max(1, min(n_threads, n_slots, WAVE_BYTES // (8 * width)))
+    cdef Py_ssize_t wave = max(1, min(SLOTS_A_THREAD, WAVE_BYTES_A_THREAD // (8 * width)))
     wave = min(wave * n_threads, n_slots)
 
     cdef size_t space = padded(kernels.workspace_bytes(problem))
     prepared_memory = np.empty(kernels.prepared_bytes(problem) + RFFPK_ALIGN, dtype=np.uint8)
-    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    # zero, so that a profile without some stages works on numbers
+    allocate = np.empty if problem.stages == RFFPK_ALL_STAGES else np.zeros
+    workspace_memory = allocate(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
     slot_memory = np.empty((wave, width))
     total_memory = np.zeros(width)
     status_memory = np.zeros(wave, dtype=np.intc)
 
     cdef void *prepared = aligned(prepared_memory)
     cdef char *workspace = <char *>aligned(workspace_memory)
-    cdef double *slots = <double *>data(slot_memory, "slots", np.float64, (wave, width))
-    cdef double *total = <double *>data(total_memory, "total", np.float64, (width,))
-    cdef int *status = <int *>data(status_memory, "status", np.intc, (wave,))
+    cdef double *slots = <double *>filled(slot_memory, "slots", np.float64, (wave, width))
+    cdef double *total = <double *>filled(total_memory, "total", np.float64, (width,))
+    cdef int *status = <int *>filled(status_memory, "status", np.intc, (wave,))
     cdef Py_ssize_t first, slot, here, piece
     cdef int worst = RFFPK_OK
     with nogil:
@@ -278,5 +318,5 @@ def vecmath(str name, array):
     result = np.empty_like(array)
     kernels_for(array.dtype).vecmath(
         which, data(array, "array", array.dtype, array.shape),
-        data(result, "result", array.dtype, array.shape), array.size)
+        filled(result, "result", array.dtype, array.shape), array.size)
     return result

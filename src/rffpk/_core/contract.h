@@ -22,6 +22,18 @@ enum rffpk_status { RFFPK_OK = 0, RFFPK_UNKNOWN_RULE = 1 };
 /* Typicality has its place (eta, m, excess); no tile implements it yet. */
 enum rffpk_rule { RFFPK_POWER = 0, RFFPK_HARD = 1, RFFPK_TYPICALITY = 2 };
 
+/* The parts of a tile's work, in their order. A benchmark that leaves some out learns the share of
+ * each from outside; every other caller asks for all of them. */
+enum rffpk_stage {
+    RFFPK_LOAD = 1, /* and transpose */
+    RFFPK_PROJECT = 2,
+    RFFPK_SINCOS = 4, /* for identity features: shift and norms */
+    RFFPK_DISTANCES = 8,
+    RFFPK_WEIGHTS = 16,
+    RFFPK_SUMS = 32,
+    RFFPK_ALL_STAGES = 63
+};
+
 typedef struct {
     const void *x;     /* (n, d) rows, C order */
     const void *omega; /* (d, D) frequencies, C order; NULL: identity features */
@@ -39,6 +51,7 @@ typedef struct {
     double s;          /* exponent of the power mean, for RFFPK_POWER */
     const double *eta; /* (k,) reference distances and ... */
     double m;          /* ... fuzzifier, for RFFPK_TYPICALITY */
+    unsigned stages;   /* RFFPK_ALL_STAGES, but in a profile */
 } rffpk_problem;
 
 typedef struct {

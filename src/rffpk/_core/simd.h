@@ -6,6 +6,8 @@
 #ifndef RFFPK_SIMD_H
 #define RFFPK_SIMD_H
 
+#include "contract.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,6 +24,8 @@ typedef uint64_t bare;
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
+#define PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second level */
+#define ALIGNED __attribute__((aligned(64)))
 #define PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define UNROLL PRAGMA(unroll)
@@ -30,6 +34,8 @@ typedef uint64_t bare;
 #endif
 #else
 #define INLINE static inline
+#define PREFETCH(p) ((void)(p))
+#define ALIGNED
 #define UNROLL
 #endif
 
@@ -39,15 +45,23 @@ typedef uint64_t bare;
 #if defined(RFFPK_PLAIN)
 #define VECTOR_BYTES (RFFPK_BITS / 8)
 enum { PANEL = 4, COLS = 4, GROUP = 2 };
+#define PANEL_IS_6 0
+#define GROUP_IS_4 0
 #elif defined(__AVX512F__)
 #define VECTOR_BYTES 64
 enum { PANEL = 6, COLS = 4, GROUP = 4 };
+#define PANEL_IS_6 1
+#define GROUP_IS_4 1
 #elif defined(__AVX2__)
 #define VECTOR_BYTES 32
 enum { PANEL = 6, COLS = 2, GROUP = 2 };
+#define PANEL_IS_6 1
+#define GROUP_IS_4 0
 #else
 #define VECTOR_BYTES 16
 enum { PANEL = 6, COLS = 2, GROUP = 2 };
+#define PANEL_IS_6 1
+#define GROUP_IS_4 0
 #endif
 
 #define W (VECTOR_BYTES * 8 / RFFPK_BITS) /* numbers in a vector */
@@ -80,13 +94,21 @@ INLINE vec from_bits(ivec i)
 
 INLINE vec splat(real a) { return (vec){0} + a; }
 
-INLINE ivec isplat(whole a) { return (ivec){0} + a; }
-
+/* Whole numbers that wrap around, as those of C do only without a sign. */
 INLINE ivec shift_left(ivec i, int by) { return (ivec)((uvec)i << by); }
+INLINE ivec add(ivec a, ivec b) { return (ivec)((uvec)a + (uvec)b); }
+INLINE ivec minus(ivec a, ivec b) { return (ivec)((uvec)a - (uvec)b); }
 
 INLINE vec load(const real *p) /* aligned */ { return *(const vec *)p; }
 
 INLINE void store(real *p, vec v) { *(vec *)p = v; }
+
+INLINE vec load_anywhere(const real *p)
+{
+    vec v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
 
 #ifndef RFFPK_PLAIN
 INLINE vec select_lanes(ivec mask, vec a, vec b)
@@ -94,8 +116,6 @@ INLINE vec select_lanes(ivec mask, vec a, vec b)
     return from_bits((bits_of(a) & mask) | (bits_of(b) & ~mask));
 }
 #endif
-
-INLINE vec larger(vec a, vec b) { return SELECT(a > b, a, b); }
 
 INLINE real sum_lanes(vec v)
 {
@@ -106,21 +126,10 @@ INLINE real sum_lanes(vec v)
     return total;
 }
 
-/* Sums of adjacent pairs: of a in the first half, of b in the second. */
-#if W > 1
-#if W == 2
-#define EVEN 0, 2
-#define ODD 1, 3
-#elif W == 4
-#define EVEN 0, 2, 4, 6
-#define ODD 1, 3, 5, 7
-#elif W == 8
-#define EVEN 0, 2, 4, 6, 8, 10, 12, 14
-#define ODD 1, 3, 5, 7, 9, 11, 13, 15
-#else
-#define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
-#define ODD 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
-#endif
+/* Shuffles of two vectors, in the steps that processors have: elements and pairs of elements are
+ * interleaved within lanes of 128 bits (lower and upper halves of each lane); whole lanes are
+ * gathered (even and odd ones). LANE numbers fill a lane. */
+#define LANE (128 / RFFPK_BITS)
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -129,21 +138,106 @@ INLINE real sum_lanes(vec v)
 #ifndef PICK
 #define PICK(a, b, ...) __builtin_shuffle(a, b, (ivec){__VA_ARGS__})
 #endif
-INLINE vec pair_sums(vec a, vec b) { return PICK(a, b, EVEN) + PICK(a, b, ODD); }
-#else
-INLINE vec pair_sums(vec a, vec b) { return a + b; } /* never called: nothing to fold */
+#if W == 16
+#define ONES_LOW(a, b) PICK(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define ONES_HIGH(a, b) PICK(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+#define TWOS_LOW(a, b) PICK(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define TWOS_HIGH(a, b) PICK(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#define LANES_EVEN(a, b) PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define LANES_ODD(a, b) PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+#elif W == 8 && RFFPK_BITS == 32
+#define ONES_LOW(a, b) PICK(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define ONES_HIGH(a, b) PICK(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define TWOS_LOW(a, b) PICK(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define TWOS_HIGH(a, b) PICK(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define LANES_EVEN(a, b) PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define LANES_ODD(a, b) PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+#elif W == 8
+#define ONES_LOW(a, b) PICK(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
+#define ONES_HIGH(a, b) PICK(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
+#define LANES_EVEN(a, b) PICK(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
+#define LANES_ODD(a, b) PICK(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
+#elif W == 4 && RFFPK_BITS == 32
+#define ONES_LOW(a, b) PICK(a, b, 0, 4, 1, 5)
+#define ONES_HIGH(a, b) PICK(a, b, 2, 6, 3, 7)
+#define TWOS_LOW(a, b) PICK(a, b, 0, 1, 4, 5)
+#define TWOS_HIGH(a, b) PICK(a, b, 2, 3, 6, 7)
+#elif W == 4
+#define ONES_LOW(a, b) PICK(a, b, 0, 4, 2, 6)
+#define ONES_HIGH(a, b) PICK(a, b, 1, 5, 3, 7)
+#define LANES_EVEN(a, b) PICK(a, b, 0, 1, 4, 5)
+#define LANES_ODD(a, b) PICK(a, b, 2, 3, 6, 7)
+#elif W == 2
+#define ONES_LOW(a, b) PICK(a, b, 0, 2)
+#define ONES_HIGH(a, b) PICK(a, b, 1, 3)
 #endif
+
+/* v[i] = low + high of the pair (v[2 i], v[2 i + 1]), for the first `half` i */
+#define FOLD_STEP(LOW, HIGH, half)                                                                 \
+    UNROLL                                                                                         \
+    for (int i = 0; i < (half); i++)                                                               \
+        v[i] = LOW(v[2 * i], v[2 * i + 1]) + HIGH(v[2 * i], v[2 * i + 1]);
 
 /* Lane i of the result is the sum of the lanes of v[i]; v is overwritten. */
 INLINE vec fold_lanes(vec v[W])
 {
+#if W > 1
+    FOLD_STEP(ONES_LOW, ONES_HIGH, W / 2)
+#endif
+#ifdef TWOS_LOW
+    FOLD_STEP(TWOS_LOW, TWOS_HIGH, W / 4)
+#endif
+#ifdef LANES_EVEN
     UNROLL
-    for (int half = W / 2; half > 0; half /= 2) {
-        UNROLL
-        for (int i = 0; i < half; i++)
-            v[i] = pair_sums(v[2 * i], v[2 * i + 1]);
+    for (int half = W / LANE / 2; half > 0; half /= 2) {
+        FOLD_STEP(LANES_EVEN, LANES_ODD, half)
     }
+#endif
     return v[0];
+}
+
+/* Lane j of v[i] and lane i of v[j] change places. */
+INLINE void transpose_lanes(vec v[W])
+{
+#if W == 1
+    (void)v;
+#else
+    vec t[W];
+    UNROLL
+    for (int i = 0; i < W; i += 2) {
+        t[i] = ONES_LOW(v[i], v[i + 1]);
+        t[i + 1] = ONES_HIGH(v[i], v[i + 1]);
+    }
+    /* v[i + c]: column c of each lane, of the LANE rows that begin with i */
+    UNROLL
+    for (int i = 0; i < W; i += LANE) {
+#ifdef TWOS_LOW
+        v[i] = TWOS_LOW(t[i], t[i + 2]);
+        v[i + 1] = TWOS_HIGH(t[i], t[i + 2]);
+        v[i + 2] = TWOS_LOW(t[i + 1], t[i + 3]);
+        v[i + 3] = TWOS_HIGH(t[i + 1], t[i + 3]);
+#else
+        v[i] = t[i];
+        v[i + 1] = t[i + 1];
+#endif
+    }
+#endif
+#ifdef LANES_EVEN
+    UNROLL
+    for (int done = LANE; done < W; done *= 2) {
+        UNROLL
+        for (int i = 0; i < W / 2; i += LANE) {
+            UNROLL
+            for (int c = 0; c < LANE; c++) {
+                t[i + c] = LANES_EVEN(v[2 * i + c], v[2 * i + LANE + c]);
+                t[W / 2 + i + c] = LANES_ODD(v[2 * i + c], v[2 * i + LANE + c]);
+            }
+        }
+        UNROLL
+        for (int i = 0; i < W; i++)
+            v[i] = t[i];
+    }
+#endif
 }
 
 #endif

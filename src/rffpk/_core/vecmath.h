@@ -56,13 +56,13 @@ INLINE vec horner(const real *table, int terms, vec x)
 
 /* In quarter turns the reduction is a subtraction without rounding error, however large x: 2/pi
  * is folded into the frequencies beforehand. Numbers of 2^(MANTISSA_BITS + 2) and more are whole
- * turns; below, multiples of eight quarters come off first, so that the quarter that is left fits
- * the rounder. */
+ * turns and come off entirely; below, multiples of eight quarters do, so that what is left fits
+ * the rounder. NaN and infinity become NaN. */
 INLINE void sincos_quarters(vec x, vec *sine, vec *cosine)
 {
-    const real whole_turns = (real)((whole)1 << MANTISSA_BITS) * 4;
-    const vec pairs = (x * (real)0.25 + 2 * ROUNDER) - 2 * ROUNDER; /* of turns: even numbers */
-    x = SELECT((x < whole_turns) & (x > -whole_turns), x - pairs * 4, splat(0));
+    const real all_whole = (real)((whole)1 << MANTISSA_BITS) * 4;
+    const vec eights = (x + 8 * ROUNDER) - 8 * ROUNDER;
+    x -= SELECT((x < all_whole) & (x > -all_whole), eights, x);
     const vec rounded = x + ROUNDER;
     const vec r = x - (rounded - ROUNDER); /* within half a quarter of an axis */
     const ivec quarter = bits_of(rounded);
@@ -71,7 +71,7 @@ INLINE void sincos_quarters(vec x, vec *sine, vec *cosine)
     const vec c = z * HORNER(COS_POLY, z) + 1;
     const ivec odd = (quarter & 1) != 0;
     const ivec flip_s = shift_left(quarter & 2, RFFPK_BITS - 2);
-    const ivec flip_c = shift_left((quarter + 1) & 2, RFFPK_BITS - 2);
+    const ivec flip_c = shift_left(add(quarter, (ivec){0} + 1) & 2, RFFPK_BITS - 2);
     *sine = from_bits(bits_of(SELECT(odd, c, s)) ^ flip_s);
     *cosine = from_bits(bits_of(SELECT(odd, s, c)) ^ flip_c);
 }
@@ -84,10 +84,10 @@ INLINE vec log2_positive(vec x)
     const vec scaled = SELECT(tiny, x * lift, x);
     /* mantissa in [sqrt(1/2), sqrt(2)): the exponent steps where the bits of sqrt(1/2) do */
     const ivec root_half = bits_of(splat((real)0.70710678118654752));
-    const ivec exponent = (bits_of(scaled) - root_half) >> MANTISSA_BITS;
-    const vec m = from_bits(bits_of(scaled) - shift_left(exponent, MANTISSA_BITS));
+    const ivec exponent = minus(bits_of(scaled), root_half) >> MANTISSA_BITS;
+    const vec m = from_bits(minus(bits_of(scaled), shift_left(exponent, MANTISSA_BITS)));
     /* the small whole number `exponent` as a real, by way of the rounder's low bits */
-    const vec e = from_bits(exponent + bits_of(splat(ROUNDER))) - ROUNDER;
+    const vec e = from_bits(add(exponent, bits_of(splat(ROUNDER)))) - ROUNDER;
     const vec t = (m - 1) / (m + 1);
     const vec y =
         t * HORNER(LOG2_POLY, t * t) + (e - SELECT(tiny, splat(MANTISSA_BITS + 1), splat(0)));
@@ -98,8 +98,8 @@ INLINE vec exp2_nonpositive(vec x)
 {
     const vec rounded = x + ROUNDER;
     const vec f = x - (rounded - ROUNDER);
-    const ivec n = bits_of(rounded) - bits_of(splat(ROUNDER));
-    const vec scale = from_bits(shift_left(n + EXPONENT_BIAS, MANTISSA_BITS));
+    const ivec n = minus(bits_of(rounded), bits_of(splat(ROUNDER)));
+    const vec scale = from_bits(shift_left(add(n, (ivec){0} + EXPONENT_BIAS), MANTISSA_BITS));
     const vec y = f * HORNER(EXP2_POLY, f) + 1;
     return SELECT(x >= MIN_EXPONENT, y * scale, splat(0));
 }

@@ -1,0 +1,193 @@
+/* The three products of a tile: projection and distances (coefficients times lines) and sums
+ * (lines times lines). Lines are `stride` numbers apart; rows of data are their lanes. */
+#ifndef RFFPK_PRODUCTS_H
+#define RFFPK_PRODUCTS_H
+
+#include "simd.h"
+
+enum {
+    STEP = COLS * W,     /* rows are processed in steps of this many */
+    FEATURES_AT_ONCE = 4 /* lines of phi in one block of the sums */
+};
+
+/* Lines are shared out evenly among as few blocks of at most `most` as hold them: the height of
+ * the block that begins at line `from`. */
+static size_t even_share(size_t lines, size_t most, size_t from)
+{
+    const size_t blocks = (lines + most - 1) / most;
+    const size_t low = lines / blocks, higher = lines % blocks;
+    return from < higher * (low + 1) ? low + 1 : low;
+}
+
+/* h lines of the product for STEP rows; h is a constant at every call */
+INLINE void panel_step(const int h, const real *a, const real *b, real *c, size_t depth,
+                       size_t stride)
+{
+    vec acc[PANEL][COLS];
+    UNROLL
+    for (int r = 0; r < h; r++) {
+        UNROLL
+        for (int j = 0; j < COLS; j++)
+            acc[r][j] = splat(0);
+    }
+    for (size_t i = 0; i < depth; i++, a += h, b += stride) {
+        vec line[COLS];
+        UNROLL
+        for (int j = 0; j < COLS; j++)
+            line[j] = load(b + j * W);
+        UNROLL
+        for (int r = 0; r < h; r++) {
+            UNROLL
+            for (int j = 0; j < COLS; j++)
+                acc[r][j] += line[j] * a[r];
+        }
+    }
+    UNROLL
+    for (int r = 0; r < h; r++) {
+        UNROLL
+        for (int j = 0; j < COLS; j++)
+            store(c + r * stride + j * W, acc[r][j]);
+    }
+}
+
+/* c[line] = sum_i a[line][i] b[i] for `cols` rows. a is packed in panels of at most PANEL lines,
+ * (depth, height) each, shared out by even_share. */
+static void product(const real *packed, size_t lines, size_t depth, const real *b, real *c,
+                    size_t cols, size_t stride)
+{
+    for (size_t col = 0; col < cols; col += STEP)
+        for (size_t from = 0, h; from < lines; from += h) {
+            h = even_share(lines, PANEL, from);
+            const real *a = packed + from * depth, *bb = b + col;
+            real *cc = c + from * stride + col;
+            switch (h) {
+            case 1: panel_step(1, a, bb, cc, depth, stride); break;
+            case 2: panel_step(2, a, bb, cc, depth, stride); break;
+            case 3: panel_step(3, a, bb, cc, depth, stride); break;
+            case 4: panel_step(4, a, bb, cc, depth, stride); break;
+#if PANEL_IS_6
+            case 5: panel_step(5, a, bb, cc, depth, stride); break;
+            case 6: panel_step(6, a, bb, cc, depth, stride); break;
+#endif
+            }
+        }
+}
+
+/* to[f] += from[f]; the usual length is a constant, so that it becomes one vector sum */
+INLINE void add_line(double *to, const real *from, size_t n)
+{
+    if (n == FEATURES_AT_ONCE) {
+        UNROLL
+        for (int f = 0; f < FEATURES_AT_ONCE; f++)
+            to[f] += from[f];
+    } else {
+        for (size_t f = 0; f < n; f++)
+            to[f] += from[f];
+    }
+}
+
+/* out[r][f] += sum over the rows of g[r] phi[f], for h clusters and FEATURES_AT_ONCE lines of
+ * which `valid` count */
+INLINE void moments_block(const int h, const real *g, const real *phi, size_t cols, size_t stride,
+                          double *out, size_t width, size_t valid)
+{
+    enum { SUMS = GROUP * FEATURES_AT_ONCE, FOLDS = (SUMS + W - 1) / W };
+    vec acc[FOLDS * W];
+    UNROLL
+    for (int i = 0; i < FOLDS * W; i++)
+        acc[i] = splat(0);
+    for (size_t col = 0; col < cols; col += W) {
+        vec line[FEATURES_AT_ONCE];
+        UNROLL
+        for (int f = 0; f < FEATURES_AT_ONCE; f++)
+            line[f] = load(phi + f * stride + col);
+        UNROLL
+        for (int r = 0; r < h; r++) {
+            const vec weight = load(g + r * stride + col);
+            UNROLL
+            for (int f = 0; f < FEATURES_AT_ONCE; f++)
+                acc[r * FEATURES_AT_ONCE + f] += weight * line[f];
+        }
+    }
+    real sums[FOLDS * W] ALIGNED;
+    UNROLL
+    for (int i = 0; i < FOLDS; i++) {
+        vec part[W];
+        UNROLL
+        for (int lane = 0; lane < W; lane++)
+            part[lane] = acc[i * W + lane];
+        store(sums + i * W, fold_lanes(part));
+    }
+    UNROLL
+    for (int r = 0; r < h; r++)
+        add_line(out + r * width, sums + r * FEATURES_AT_ONCE, valid);
+}
+
+/* moments[j][f] += sum over the rows of g[j] phi[f], j < k, f < width. phi has lines up to the
+ * next multiple of FEATURES_AT_ONCE. */
+static void add_moments(const real *g, size_t k, const real *phi, size_t width, size_t cols,
+                        size_t stride, double *moments)
+{
+    for (size_t f = 0; f < width; f += FEATURES_AT_ONCE) {
+        const size_t left = width - f, valid = left < FEATURES_AT_ONCE ? left : FEATURES_AT_ONCE;
+        const real *lines = phi + f * stride;
+        for (size_t j = 0, h; j < k; j += h) {
+            h = even_share(k, GROUP, j);
+            const real *weights = g + j * stride;
+            double *out = moments + j * width + f;
+            switch (h) {
+            case 1: moments_block(1, weights, lines, cols, stride, out, width, valid); break;
+            case 2: moments_block(2, weights, lines, cols, stride, out, width, valid); break;
+#if GROUP_IS_4
+            case 3: moments_block(3, weights, lines, cols, stride, out, width, valid); break;
+            case 4: moments_block(4, weights, lines, cols, stride, out, width, valid); break;
+#endif
+            }
+        }
+    }
+}
+
+/* W rows of x, `x_step` apart, become W lines of out */
+INLINE void transpose_block(const real *x, size_t x_step, real *out, size_t stride)
+{
+    vec v[W];
+    UNROLL
+    for (int r = 0; r < W; r++)
+        v[r] = load_anywhere(x + r * x_step);
+    transpose_lanes(v);
+    UNROLL
+    for (int r = 0; r < W; r++)
+        store(out + r * stride, v[r]);
+}
+
+/* Rows of x (rows, d) become lines of out (d, cols); columns of out beyond `rows` are zero, so
+ * that what is computed from them is finite. The rows to come, as far as `end`, are called into
+ * the cache four blocks ahead: two to eight measured alike, none costs 5 % of the pass. */
+static void transpose(const real *x, const real *end, size_t d, size_t rows, size_t cols, real *out,
+                      size_t stride)
+{
+    for (size_t from = 0; from < cols; from += W) {
+        const size_t here = from >= rows ? 0 : rows - from < W ? rows - from : W;
+        const real *row = x + from * d;
+        size_t i = 0;
+        if (here == W && d >= W) {
+            for (; i + W <= d; i += W)
+                transpose_block(row + i, d, out + i * stride + from, stride);
+            if (i < d) /* the last block overlaps the one before */
+                transpose_block(row + d - W, d, out + (d - W) * stride + from, stride);
+            i = d;
+        }
+        if ((size_t)(end - x) > (from + 5 * W) * d)
+            for (size_t line = 0; line < W * d; line += 64 / sizeof(real))
+                PREFETCH(row + 4 * W * d + line);
+        for (; i < d; i++) {
+            real *line = out + i * stride + from;
+            for (size_t r = 0; r < here; r++)
+                line[r] = row[r * d + i];
+            for (size_t r = here; r < W; r++)
+                line[r] = 0;
+        }
+    }
+}
+
+#endif

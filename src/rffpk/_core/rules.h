@@ -1,0 +1,124 @@
+/* Rules: how the distances of a row become its weights. */
+#ifndef RFFPK_RULES_H
+#define RFFPK_RULES_H
+
+#include "contract.h"
+#include "vecmath.h"
+
+/* A tile holds up to `rows` rows feature-major: one line of `stride` numbers per feature, rows in
+ * the lanes of the vectors, so that every step is a stream over lines.
+ *
+ * With the last L + 1 lines of phi one product, g phi', gives N, Q and G at once. */
+typedef struct {
+    size_t rows, stride, lines;
+    real *x;     /* (d, rows): the rows of one view, transposed */
+    real *phi;   /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones | padding */
+    real *dist;  /* (k, rows): squared distances */
+    real *g;     /* (k, rows): p v, what the sums are weighted with */
+    real *q;     /* (rows,): sum_l alpha_l ||phi_l||^2, then the least distance */
+    real *p;     /* (rows,): weights of the rows, 0 beyond the last */
+    real *label; /* (rows,): the nearest centroid */
+} tile;
+
+/* `memberships`, (k, rows) or NULL, may take the place of t->dist. */
+typedef void weigh_rule(const rffpk_problem *, tile *t, size_t cols, real *memberships,
+                        double *totals);
+
+/* The least distance of each row, which takes the place of q, and its centroid. */
+INLINE vec nearest(const rffpk_problem *pr, tile *t, size_t col)
+{
+    vec least = load(t->dist + col);
+    vec at = splat(0);
+    for (size_t j = 1; j < pr->k; j++) {
+        const vec d = load(t->dist + j * t->stride + col);
+        const ivec less = d < least;
+        least = SELECT(less, d, least);
+        at = SELECT(less, splat((real)j), at);
+    }
+    store(t->label + col, at);
+    store(t->q + col, least);
+    return least;
+}
+
+/* g = p at the nearest centroid, 0 elsewhere */
+static void weigh_hard(const rffpk_problem *pr, tile *t, size_t cols, real *memberships,
+                       double *totals)
+{
+    vec floor_sum = splat(0);
+    for (size_t col = 0; col < cols; col += W) {
+        const vec p = load(t->p + col);
+        floor_sum += p * nearest(pr, t, col);
+        const vec label = load(t->label + col);
+        for (size_t j = 0; j < pr->k; j++) {
+            const ivec here = label == splat((real)j);
+            store(t->g + j * t->stride + col, SELECT(here, p, splat(0)));
+            if (memberships)
+                store(memberships + j * t->stride + col, SELECT(here, splat(1), splat(0)));
+        }
+    }
+    const double sum = sum_lanes(floor_sum);
+    totals[0] += sum;
+    totals[1] += sum;
+}
+
+/* With r_j = d_min / d_j and S = sum_j r_j^(-s): v_j = r_j^(1-s) S^(1/s) / S, M' = d_min S^(1/s).
+ * `memberships` receives r_j^(-s) / S. The exponent -1 (`harmonic`) needs no power. */
+INLINE void weigh_soft(const rffpk_problem *pr, const int harmonic, tile *t, size_t cols,
+                       real *memberships, double *totals)
+{
+    const vec minus_s = splat((real)-pr->s), inverse_s = splat((real)(1 / pr->s));
+    vec soft_sum = splat(0), floor_sum = splat(0);
+    for (size_t col = 0; col < cols; col += W) {
+        const vec least = nearest(pr, t, col);
+        vec total = splat(0);
+        for (size_t j = 0; j < pr->k; j++) {
+            const vec d = load(t->dist + j * t->stride + col);
+            const vec r = SELECT(d == least, splat(1), least / d);
+            const vec e = harmonic ? r : exp2_nonpositive(log2_positive(r) * minus_s);
+            total += e;
+            store(t->g + j * t->stride + col, r * e);
+            if (memberships)
+                store(memberships + j * t->stride + col, e);
+        }
+        const vec inverse = 1 / total;
+        const vec root = harmonic ? inverse : exp2_nonpositive(log2_positive(total) * inverse_s);
+        const vec p = load(t->p + col);
+        const vec scale = p * root * inverse;
+        for (size_t j = 0; j < pr->k; j++) {
+            real *g = t->g + j * t->stride + col;
+            store(g, load(g) * scale);
+            if (memberships) {
+                real *u = memberships + j * t->stride + col;
+                store(u, load(u) * inverse);
+            }
+        }
+        soft_sum += p * least * root;
+        floor_sum += p * least;
+    }
+    totals[0] += sum_lanes(soft_sum);
+    totals[1] += sum_lanes(floor_sum);
+}
+
+static void weigh_power(const rffpk_problem *pr, tile *t, size_t cols, real *memberships,
+                        double *totals)
+{
+    weigh_soft(pr, 0, t, cols, memberships, totals);
+}
+
+static void weigh_harmonic(const rffpk_problem *pr, tile *t, size_t cols, real *memberships,
+                           double *totals)
+{
+    weigh_soft(pr, 1, t, cols, memberships, totals);
+}
+
+/* The rule of a problem, chosen outside the loops; NULL where there is none. */
+static weigh_rule *rule_of(const rffpk_problem *pr)
+{
+    switch (pr->rule) {
+    case RFFPK_POWER: return pr->s == -1 ? weigh_harmonic : weigh_power;
+    case RFFPK_HARD: return weigh_hard;
+    default: return NULL;
+    }
+}
+
+#endif
