@@ -312,11 +312,12 @@ cdef int run_slot(const rffpk_problem *problem, const rffpk_kernels *kernels,
         problem, prepared, begin, min(begin + RFFPK_SLOT_ROWS, n), &parts, out, workspace)
 
 
-def vecmath(str name, array):
-    """sin or cos of quarter turns, log2 or exp2 of an array, by the tile's own routines."""
-    which = ("sin", "cos", "log2", "exp2").index(name)
-    result = np.empty_like(array)
+def vecmath(str name, array, out=None):
+    """"sincos" of quarter turns (2, n), "log2" or "exp2" of an array (n,): the tile's own."""
+    which = ("sincos", "log2", "exp2").index(name)
+    shape = array.shape if which else (2, *array.shape)
+    out = np.empty(shape, dtype=array.dtype) if out is None else out
     kernels_for(array.dtype).vecmath(
         which, data(array, "array", array.dtype, array.shape),
-        filled(result, "result", array.dtype, array.shape), array.size)
-    return result
+        filled(out, "out", array.dtype, shape), array.size)
+    return out

@@ -76,8 +76,8 @@ typedef struct {
     void (*prepare)(const rffpk_problem *, void *prepared);
     int (*run)(const rffpk_problem *, const void *prepared, size_t begin, size_t end,
                const rffpk_sums *, const rffpk_rows *, void *workspace);
-    /* the bare vector functions, for their tests: "sin", "cos", "log2", "exp2" at `which` 0..3;
-     * sin and cos take quarter turns */
+    /* the bare vector functions, for tests and benchmarks. `which` 0: n sines of quarter turns, then
+     * n cosines; 1: log2; 2: exp2 */
     void (*vecmath)(int which, const void *in, void *out, size_t n);
 } rffpk_kernels;
 

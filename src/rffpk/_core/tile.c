@@ -268,20 +268,28 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
     return RFFPK_OK;
 }
 
+/* h <= W numbers, h = W known to the compiler in all but the last call */
+INLINE void vecmath_step(int which, const real *in, real *out, real *second, size_t h)
+{
+    vec x = splat(1), y, cosine;
+    memcpy(&x, in, h * sizeof(real));
+    if (which == 0) {
+        sincos_quarters(x, &y, &cosine);
+        memcpy(second, &cosine, h * sizeof(real));
+    } else
+        y = which == 1 ? log2_positive(x) : exp2_nonpositive(x);
+    memcpy(out, &y, h * sizeof(real));
+}
+
 static void vecmath(int which, const void *in, void *out, size_t n)
 {
-    for (size_t i = 0; i < n; i += W) {
-        const size_t here = n - i < W ? n - i : W;
-        vec x = splat(1), y, other;
-        memcpy(&x, (const real *)in + i, here * sizeof(real));
-        if (which == 0)
-            sincos_quarters(x, &y, &other);
-        else if (which == 1)
-            sincos_quarters(x, &other, &y);
-        else
-            y = which == 2 ? log2_positive(x) : exp2_nonpositive(x);
-        memcpy((real *)out + i, &y, here * sizeof(real));
-    }
+    const real *x = in;
+    real *y = out, *second = y + n;
+    size_t i = 0;
+    for (; i + W <= n; i += W)
+        vecmath_step(which, x + i, y + i, second + i, W);
+    if (i < n)
+        vecmath_step(which, x + i, y + i, second + i, n - i);
 }
 
 const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {prepared_bytes, workspace_bytes, prepare, run,

@@ -1,0 +1,177 @@
+"""One adapter per rival. Each returns the seconds of ONE iteration over the same features.
+
+A rival's iteration is the difference of two fits that differ in their number of iterations, so
+that set-up and seeding do not count. An adapter whose package is missing is left out, and named.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+from sklearn.cluster import KMeans, MiniBatchKMeans
+
+from bench.problems import Problem, seconds
+from rffpk import _core
+from rffpk._stats import Rows, make_rows, one_pass
+
+Iteration = Callable[[], float]
+
+
+class Setting:
+    """One problem made real: rows, frequencies, centroids, and stored features for rivals."""
+
+    def __init__(self, problem: Problem, dtype: str, threads: int) -> None:
+        self.problem, self.dtype, self.threads = problem, dtype, threads
+        random = np.random.default_rng(1)
+        X = problem.rows(dtype)
+        omega = None
+        if problem.D:
+            omega = random.standard_normal((problem.d, problem.D)) / np.sqrt(2 * problem.d)
+            omega = omega.astype(dtype)
+        self.rows: Rows = make_rows([X], [omega], None, threads)
+        chosen = np.sort(random.choice(problem.n, problem.k, replace=False))
+        self.theta = self.rows.take(chosen).features().astype(np.float64)
+        self._stored: np.ndarray | None = None
+
+    @property
+    def stored(self) -> np.ndarray:
+        if self._stored is None:
+            self._stored = self.rows.features() if self.problem.D else self.rows.xs[0]
+        return self._stored
+
+    @property
+    def stored_start(self) -> np.ndarray:
+        shift = 0 if self.problem.D else self.rows.shift
+        return (self.theta + shift).astype(self.dtype)
+
+
+def _difference(fit: Callable[[int], object], few: int = 2, many: int = 14) -> Iteration:
+    def run() -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            short = seconds(lambda: fit(few))
+            return (seconds(lambda: fit(many)) - short) / (many - few)
+
+    return run
+
+
+def rffpk_pass(setting: Setting, s: float = -3.0) -> Iteration:
+    return lambda: seconds(lambda: one_pass(setting.rows, setting.theta, s))
+
+
+def rffpk_harmonic(setting: Setting) -> Iteration:
+    """s = -1: fuzzy c-means with m = 2."""
+    return rffpk_pass(setting, -1.0)
+
+
+def rffpk_hard(setting: Setting) -> Iteration:
+    return rffpk_pass(setting, -np.inf)
+
+
+def _k_means(estimator: Any, setting: Setting) -> Iteration:
+    X, start = setting.stored, setting.stored_start
+
+    def fit(n: int) -> None:
+        estimator(len(start), init=start, n_init=1, max_iter=n, tol=0).fit(X)
+
+    return _difference(fit)
+
+
+def sklearn_lloyd(setting: Setting) -> Iteration:
+    return _k_means(KMeans, setting)
+
+
+def sklearnex_lloyd(setting: Setting) -> Iteration:
+    from sklearnex.cluster import KMeans as IntelKMeans
+
+    return _k_means(IntelKMeans, setting)
+
+
+def sklearn_minibatch(setting: Setting) -> Iteration:
+    """One epoch."""
+    X, start = setting.stored, setting.stored_start
+
+    def fit(n: int) -> None:
+        MiniBatchKMeans(
+            len(start), init=start, n_init=1, max_iter=n, tol=0, max_no_improvement=None
+        ).fit(X)
+
+    return _difference(fit)
+
+
+def faiss_kmeans(setting: Setting) -> Iteration:
+    import faiss
+
+    X = np.asarray(setting.stored, dtype=np.float32)
+    start = setting.stored_start.astype(np.float32)
+
+    def fit(n: int) -> None:
+        faiss.omp_set_num_threads(setting.threads)
+        most = -(-len(X) // len(start)) + 1  # no silent subsampling
+        faiss.Kmeans(X.shape[1], len(start), niter=n, max_points_per_centroid=most, seed=1).train(
+            X, init_centroids=start
+        )
+
+    return _difference(fit)
+
+
+def scikit_fuzzy(setting: Setting) -> Iteration:
+    from skfuzzy import cmeans
+
+    X = setting.stored.T
+
+    def fit(n: int) -> None:
+        cmeans(X, setting.problem.k, 2.0, error=0.0, maxiter=n, seed=0)
+
+    return _difference(fit, 1, 3)
+
+
+def null(setting: Setting) -> Iteration:
+    """Does nothing: what the harness itself costs."""
+    return lambda: seconds(lambda: None)
+
+
+ADAPTERS: dict[str, Callable[[Setting], Iteration]] = {
+    adapter.__name__: adapter
+    for adapter in (
+        rffpk_pass,
+        rffpk_harmonic,
+        rffpk_hard,
+        sklearn_lloyd,
+        sklearnex_lloyd,
+        sklearn_minibatch,
+        faiss_kmeans,
+        scikit_fuzzy,
+        null,
+    )
+}
+
+
+def limited(iteration: Iteration, threads: int) -> float:
+    """One iteration with all native pools held to `threads`, after others' threads fell asleep:
+    those of OpenBLAS spin on for a tenth of a second after a product."""
+    time.sleep(0.3)
+    with threadpoolctl.threadpool_limits(threads):
+        return iteration()
+
+
+def profile(setting: Setting, repeats: int = 5) -> dict[str, float]:
+    """Nanoseconds a row of each part of the pass, each run alone on one thread."""
+    rows, theta = setting.rows, setting.theta.astype(setting.dtype)
+
+    def run(stages: int) -> float:
+        return seconds(
+            lambda: _core.fused_pass(
+                rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
+                _core.POWER, -3.0, 1, stages=stages,
+            )
+        )  # fmt: skip
+
+    masks = {"nothing": 0, **_core.STAGES, "all": sum(_core.STAGES.values())}
+    times = {name: np.median([run(mask) for _ in range(repeats)]) for name, mask in masks.items()}
+    return {name: float(t) / rows.n * 1e9 for name, t in times.items()}
