@@ -1,13 +1,17 @@
 """Random Fourier features: the kernels they stand for, the bandwidth, the sampling."""
 
+import pickle
+
 import numpy as np
 import oracles
 import pytest
 from numpy.testing import assert_allclose
+from scipy.linalg import hadamard as scipy_hadamard
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from rffpk import RandomFourierFeatures
+from rffpk import RandomFourierFeatures, RFFKernelPowerKMeans
+from rffpk.feature_maps import write_out
 
 
 def cauchy_kernel(X, gamma):
@@ -104,6 +108,35 @@ def test_frequencies_have_the_spectral_density_of_the_kernel(X, sampling):
     assert_allclose((omega**4).mean(), 3, rtol=0.05)
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 17, 64, 100, 513])
+@pytest.mark.parametrize("D", [1, 7, 64, 130])
+def test_structured_projection_is_that_of_its_matrix(dtype, d, D):
+    """The butterflies of the core against the frequencies written out, which the twin uses."""
+    X = np.random.default_rng(d).standard_normal((300, d)).astype(dtype)
+    mapped = RandomFourierFeatures(D, sampling="structured", random_state=D).fit(X)
+    signs, scale = mapped.structure_
+    p = signs.shape[-1]
+    assert p >= d and set(np.unique(signs)) <= {-1, 1}
+    dense = oracles.rff(X.astype(float), write_out(mapped.structure_, d, D))
+    assert_allclose(mapped.transform(X), dense, atol=2e-5 if dtype == np.float32 else 1e-12)
+    block = scipy_hadamard(p) * signs[0, 2] @ (scipy_hadamard(p) * signs[0, 1])
+    block = scale * block @ (scipy_hadamard(p) * signs[0, 0])
+    assert_allclose(mapped.frequencies_[:, :p].T, block[: min(p, D), :d], rtol=1e-5, atol=1e-6)
+    assert_allclose(block @ block.T, 2 * mapped.gamma_ * p * np.eye(p), atol=1e-8)
+
+
+def test_a_fit_with_structured_frequencies_is_one_with_their_matrix():
+    X = np.random.default_rng(0).standard_normal((2500, 20))
+    model = RFFKernelPowerKMeans(5, sampling="structured", random_state=0).fit(X)
+    phi = model.feature_map_.transform(X)
+    assert model.inertia_ == pytest.approx(
+        oracles.kernel_kmeans_objective(phi @ phi.T, model.labels_), rel=1e-9
+    )
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    thawed = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(thawed.transform(X), model.transform(X))
+
+
 def test_orthogonal_features_approximate_better_than_independent_ones():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 30))
@@ -118,6 +151,7 @@ def test_orthogonal_features_approximate_better_than_independent_ones():
         return np.mean(errors)
 
     assert error("orthogonal") < 0.6 * error("iid")
+    assert error("structured") < 0.6 * error("iid")
 
 
 @pytest.mark.parametrize(

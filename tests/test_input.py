@@ -67,7 +67,8 @@ BAD_KERNEL = [
     ({"kernel": "linear"}, "kernel == 'linear', must be one of"),
     ({"n_frequencies": 0}, "n_frequencies == 0, must be >= 1"),
     ({"n_frequencies": "many"}, "n_frequencies == 'many', must be one of"),
-    ({"sampling": "structured"}, "sampling == 'structured', must be one of"),
+    ({"sampling": "sobol"}, "sampling == 'sobol', must be one of"),
+    ({"kernel": "cauchy", "sampling": "structured"}, "sampling == 'structured' needs"),
     ({"kernel": "laplacian", "sampling": "orthogonal"}, "sampling == 'orthogonal' needs"),
 ]
 BAD_FUZZY = [

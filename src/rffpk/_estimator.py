@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _anneal, _checks, _config
 from rffpk._anneal import Result, Run, Schedule
+from rffpk._reference import Structure
 from rffpk._seeding import seed_centers, seed_rows
 from rffpk._stats import Rows, Sums, make_rows, one_pass, total_variance
 
@@ -62,9 +63,10 @@ class PowerMeanClusterer(
     def _fit_map(self, X: Array, weight: Array | None, random: Any) -> None:
         """Fit what turns rows into features; nothing where the features are the rows."""
 
-    def _frequencies(self, dtype: Any) -> Array | None:
-        """Frequencies of the fitted map in `dtype`; None for identity features."""
-        return None
+    def _frequencies(self, dtype: Any) -> tuple[Array | None, Structure | None]:
+        """Frequencies of the fitted map in `dtype` and their structure, if they have one; None for
+        identity features."""
+        return None, None
 
     def _schedule(self, features: Array, weight: Array | None) -> Schedule:
         """The schedule, which may depend on a sample of shifted features."""
@@ -129,7 +131,8 @@ class PowerMeanClusterer(
         self, X: Array, weight: Array | None = None, shifts: list[Array] | None = None
     ) -> Rows:
         n_threads = _config.n_threads(self.n_jobs)
-        return make_rows([X], [self._frequencies(X.dtype)], weight, n_threads, shifts)
+        omega, structure = self._frequencies(X.dtype)
+        return make_rows([X], [omega], weight, n_threads, shifts, [structure])
 
     def _one_start(
         self,

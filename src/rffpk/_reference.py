@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Structure = tuple[NDArray[np.int8], float]
 
 POWER, HARD, TYPICALITY = 0, 1, 2
 
@@ -72,6 +73,7 @@ def fused_pass(
     s: float,
     n_threads: int = 1,
     *,
+    structures: list[Structure | None] | None = None,
     labels: Array | None = None,
     memberships: Array | None = None,
     distances: Array | None = None,
@@ -101,6 +103,9 @@ def fused_pass(
         Exponent of the power mean, < 0; not used by HARD.
     n_threads : int
         The twin uses one whatever it says.
+    structures : list of L (int8 array (blocks, 3, p), float), or None; optional
+        Signs S3, S2, S1 and scale of omegas[l]' = scale H S1 H S2 H S3, block by block, its first
+        d_l columns. The compiled pass projects with these instead of `omegas`; the twin does not.
     labels, memberships, distances, nearest, features : arrays to fill, or None
         int32 (n,); (n, k); (n, k) squared; (n,) squared; (n, F) shifted.
 

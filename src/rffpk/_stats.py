@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _checks, _config, _core
+from rffpk._reference import Structure
 
 Array = NDArray[Any]
 
@@ -46,6 +47,7 @@ class Rows:
     weight: Array | None  # (n,)
     weight_unit: float
     n_threads: int
+    structures: list[Structure | None] | None = None  # of the frequencies; see fused_pass
 
     @property
     def n(self) -> int:
@@ -82,6 +84,7 @@ def make_rows(
     weight: Array | None,
     n_threads: int,
     shifts: list[Array] | None = None,
+    structures: list[Structure | None] | None = None,
 ) -> Rows:
     """Rows of views with equal view weights, shifted by their mean features unless told."""
     dtype = xs[0].dtype
@@ -92,7 +95,9 @@ def make_rows(
     widths = [x.shape[1] if om is None else 2 * om.shape[1] for x, om in zip(xs, omegas)]
     zeros = [np.zeros(width, dtype=dtype) for width in widths]
     alpha = np.full(len(xs), 1.0 / len(xs))
-    rows = Rows(xs, omegas, zeros if shifts is None else shifts, alpha, weight, unit, n_threads)
+    rows = Rows(
+        xs, omegas, zeros if shifts is None else shifts, alpha, weight, unit, n_threads, structures
+    )
     if shifts is not None:
         return rows
     mean = _sums_about(rows).mean()
@@ -212,7 +217,7 @@ def one_pass(
     rule = _core.HARD if is_hard(s, rows.dtype) else _core.POWER
     N, G, Q, E, soft, floor = _config.backend(backend).fused_pass(
         rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
-        rule, s, rows.n_threads, **outputs,
+        rule, s, rows.n_threads, structures=rows.structures, **outputs,
     )  # fmt: skip
     unit = rows.weight_unit
     widths = tuple(len(shift) for shift in rows.shifts)

@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _checks, _config
+from rffpk._reference import Structure
 from rffpk._stats import Rows, make_rows, total_variance
 
 Array = NDArray[Any]
 
 KERNELS = ("rbf", "laplacian", "cauchy")
 GAMMAS = ("mean", "median", "scale")
-SAMPLINGS = ("auto", "orthogonal", "iid")
+SAMPLINGS = ("auto", "orthogonal", "structured", "iid")
 
 # Distances without a closed mean come from the pairs of at most this many rows: the relative
 # error of a mean or median of distances is then a few percent, far below what gamma needs.
@@ -39,9 +40,9 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     else:
         _checks.check_real(gamma, "gamma", 0, include="neither")
     _checks.check_choice(sampling, "sampling", SAMPLINGS)
-    if sampling == "orthogonal" and kernel != "rbf":
+    if sampling in ("orthogonal", "structured") and kernel != "rbf":
         raise ValueError(
-            f"sampling == 'orthogonal' needs kernel == 'rbf', not {kernel!r}: only its "
+            f"sampling == {sampling!r} needs kernel == 'rbf', not {kernel!r}: only its "
             "frequencies are isotropic."
         )
 
@@ -63,10 +64,13 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the
         median. "scale": 1 / (n_features * X.var()). A number must be > 0. The squared Euclidean
         mean is exact; other distances are taken over the pairs of at most 1000 random rows.
-    sampling : {"auto", "orthogonal", "iid"}, default="auto"
+    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         "orthogonal": blocks of up to n_features orthogonal directions with chi-distributed lengths
-        [2]_, for "rbf" only. "iid": independent draws [1]_. "auto": "orthogonal" for "rbf", "iid"
-        for the others.
+        [2]_, for "rbf" only. "structured": blocks of Walsh-Hadamard matrices and random signs [2]_,
+        for "rbf" only; the projection then takes 3 log2(p) additions a frequency, p the next power
+        of two from n_features on, instead of n_features multiplications and additions. Their
+        frequencies all have one length, which biases the kernel in few dimensions (below about
+        16). "iid": independent draws [1]_. "auto": "orthogonal" for "rbf", "iid" for the others.
     random_state : int, RandomState instance or None, default=None
         Draws the frequencies, and the rows whose distances are taken.
     n_jobs : int or None, default=None
@@ -76,6 +80,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
         Omega, in the dtype of X.
+    structure_ : tuple (ndarray of int8, float), or None
+        Signs and scale behind `frequencies_` for "structured" sampling, as the compiled pass takes
+        them.
     gamma_ : float
         The bandwidth parameter in use.
     n_features_in_ : int
@@ -147,9 +154,13 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """`fit` for rows and parameters that have been checked."""
         random = check_random_state(self.random_state)
         self.gamma_ = self._resolve_gamma(X, weight, random)
-        omega = _draw_frequencies(
-            self.kernel, self.gamma_, self.sampling, X.shape[1], self.n_frequencies, random
-        )
+        d, D = X.shape[1], self.n_frequencies
+        self.structure_ = None
+        if self.sampling == "structured":
+            self.structure_ = _draw_structure(self.gamma_, d, D, random)
+            omega = write_out(self.structure_, d, D)
+        else:
+            omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
         self.frequencies_ = np.ascontiguousarray(omega, dtype=X.dtype)
         self._n_features_out = 2 * self.n_frequencies
         return self
@@ -198,7 +209,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """The rows of X behind this map, without a shift."""
         omega = self.frequencies_.astype(X.dtype, copy=False)
         zero = np.zeros(2 * omega.shape[1], dtype=X.dtype)
-        return make_rows([X], [omega], None, _config.n_threads(self.n_jobs), shifts=[zero])
+        n_threads = _config.n_threads(self.n_jobs)
+        return make_rows([X], [omega], None, n_threads, [zero], [self.structure_])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -217,6 +229,37 @@ def _draw_frequencies(
     if sampling == "iid":
         return math.sqrt(2 * gamma) * random.standard_normal((d, D))
     return math.sqrt(2 * gamma) * _orthogonal_directions(d, D, random)
+
+
+def _draw_structure(gamma: float, d: int, D: int, random: Any) -> Structure:
+    """Random signs for sqrt(2 gamma) sqrt(p) H1 S1 H1 S2 H1 S3, with H1 = p^(-1/2) H."""
+    p = max(2, 1 << (d - 1).bit_length())
+    signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
+    return signs, math.sqrt(2 * gamma) / p
+
+
+def write_out(structure: Structure, d: int, D: int) -> Array:
+    """Structured frequencies as a matrix (d, D). O(D p log p)."""
+    signs, scale = structure
+    p = signs.shape[-1]
+    columns = []
+    for first, (third, second, one) in zip(range(0, D, p), signs):
+        unit = np.eye(p, min(p, D - first))  # the rows of the product, transposed
+        y = second[:, None] * _hadamard(one[:, None] * _hadamard(unit))
+        columns.append(third[:, None] * _hadamard(y))
+    return scale * np.hstack(columns)[:d]
+
+
+def _hadamard(lines: Array) -> Array:
+    """The Walsh-Hadamard transform of the columns of (p, m), in natural order."""
+    p, m = lines.shape
+    h = 1
+    while h < p:
+        pairs = lines.reshape(-1, 2, h, m)
+        lines = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1)
+        lines = lines.reshape(p, m)
+        h *= 2
+    return lines
 
 
 def _orthogonal_directions(d: int, D: int, random: Any) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rffpk import _checks
 from rffpk._anneal import Schedule, critical_exponent
 from rffpk._estimator import MAX_S, PowerMeanClusterer
+from rffpk._reference import Structure
 from rffpk._stats import power_constant
 from rffpk.feature_maps import RandomFourierFeatures, check_kernel, default_n_frequencies
 
@@ -406,5 +407,6 @@ class RFFKernelPowerKMeans(PowerKMeans):
         )
         self.feature_map_.fit(X, sample_weight=weight)
 
-    def _frequencies(self, dtype: Any) -> Array:
-        return self.feature_map_.frequencies_.astype(dtype, copy=False)
+    def _frequencies(self, dtype: Any) -> tuple[Array, Structure | None]:
+        omega = self.feature_map_.frequencies_.astype(dtype, copy=False)
+        return omega, self.feature_map_.structure_

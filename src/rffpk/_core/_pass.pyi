@@ -23,6 +23,7 @@ def fused_pass(
     s: float,
     n_threads: int,
     *,
+    structures: list[tuple[NDArray[np.int8], float] | None] | None = None,
     labels: NDArray[np.int32] | None = None,
     memberships: Array | None = None,
     distances: Array | None = None,

@@ -6,7 +6,7 @@ Slots of a fixed number of rows are computed in any order and merged in theirs, 
 at a time: memory grows with the threads and the bits of a result do not depend on them.
 """
 from cython.parallel cimport prange
-from libc.stdint cimport int32_t, uintptr_t
+from libc.stdint cimport int8_t, int32_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
 import os
@@ -39,6 +39,9 @@ cdef extern from "contract.h" nogil:
         const void *shift
         size_t d
         size_t D
+        const int8_t *signs
+        double scale
+        size_t p
     ctypedef struct rffpk_problem:
         const rffpk_view *views
         const double *alpha
@@ -195,7 +198,7 @@ cdef size_t padded(size_t n_bytes) noexcept:
 
 
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
-               labels=None, memberships=None, distances=None, nearest=None,
+               structures=None, labels=None, memberships=None, distances=None, nearest=None,
                features=None, unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows; the compiled twin of `rffpk._reference.fused_pass`, which see.
 
@@ -223,6 +226,15 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
             views[i].shift = data(shifts[i], f"shifts[{i}]", dtype, (2 * D if D else d,))
             views[i].d = d
             views[i].D = D
+            views[i].signs = NULL
+            if structures is not None and structures[i] is not None:
+                signs, views[i].scale = structures[i]
+                p = signs.shape[-1]
+                if D == 0 or p < max(d, 2) or p & (p - 1):
+                    raise ValueError(f"structures[{i}] must have a power of two >= {max(d, 2)} columns")
+                views[i].p = p
+                views[i].signs = <const int8_t *>data(
+                    signs, f"structures[{i}]", np.int8, (-(-D // p), 3, p))
         if sum(len(shift) for shift in shifts) != F:
             raise ValueError(f"theta has {F} columns, the views have other features")
         problem.views = views

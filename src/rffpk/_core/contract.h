@@ -39,6 +39,11 @@ typedef struct {
     const void *omega; /* (d, D) frequencies, C order; NULL: identity features */
     const void *shift; /* (F_l,) subtracted from every feature vector */
     size_t d, D;
+    /* Structured frequencies: omega is then the same matrix written out, which the tile does not
+     * read. omega' = scale H S1 H S2 H S3, first d columns, block after block of p rows. */
+    const int8_t *signs; /* (ceil(D / p), 3, p): +1 and -1 of S3, S2, S1; NULL: a dense omega */
+    double scale;
+    size_t p; /* a power of two, at least d and 2 */
 } rffpk_view;
 
 typedef struct {
@@ -76,8 +81,8 @@ typedef struct {
     void (*prepare)(const rffpk_problem *, void *prepared);
     int (*run)(const rffpk_problem *, const void *prepared, size_t begin, size_t end,
                const rffpk_sums *, const rffpk_rows *, void *workspace);
-    /* the bare vector functions, for tests and benchmarks. `which` 0: n sines of quarter turns, then
-     * n cosines; 1: log2; 2: exp2 */
+    /* the bare vector functions, for tests and benchmarks. `which` 0: n sines of quarter turns,
+     * then n cosines; 1: log2; 2: exp2 */
     void (*vecmath)(int which, const void *in, void *out, size_t n);
 } rffpk_kernels;
 

@@ -18,6 +18,7 @@ typedef struct {
     real *q;     /* (rows,): sum_l alpha_l ||phi_l||^2, then the least distance */
     real *p;     /* (rows,): weights of the rows, 0 beyond the last */
     real *label; /* (rows,): the nearest centroid */
+    real *strip; /* (p, W): scratch of the structured projection */
 } tile;
 
 /* `memberships`, (k, rows) or NULL, may take the place of t->dist. */

@@ -3,6 +3,7 @@
 #include "simd.h"
 #include "vecmath.h"
 #include "products.h"
+#include "hadamard.h"
 #include "rules.h"
 
 #include <math.h>
@@ -34,6 +35,15 @@ static size_t largest_d(const rffpk_problem *pr)
     return d;
 }
 
+static size_t largest_p(const rffpk_problem *pr)
+{
+    size_t p = 0;
+    for (size_t l = 0; l < pr->n_views; l++)
+        if (pr->views[l].signs && pr->views[l].p > p)
+            p = pr->views[l].p;
+    return p;
+}
+
 /* The shape of the tiles; returns how many lines of `stride` numbers a tile has in all. */
 static size_t shape(const rffpk_problem *pr, tile *t)
 {
@@ -50,7 +60,7 @@ static size_t workspace_bytes(const rffpk_problem *pr)
 {
     tile t;
     const size_t total = shape(pr, &t);
-    return total * t.stride * sizeof(real);
+    return (total * t.stride + largest_p(pr) * W) * sizeof(real);
 }
 
 static tile lay_out(const rffpk_problem *pr, real *memory)
@@ -64,12 +74,18 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
     t.q = t.g + pr->k * t.stride;
     t.p = t.q + t.stride;
     t.label = t.p + t.stride;
+    t.strip = t.label + t.stride;
     return t;
 }
 
 /* ---- coefficients of the two products, packed once a pass ---------------------------------- */
 
-static size_t packed_omega(const rffpk_view *v) { return round_up(v->d * v->D, PAD); }
+static size_t sign_numbers(const rffpk_view *v) { return round_up(v->D, v->p) * 3; }
+
+static size_t packed_omega(const rffpk_view *v)
+{
+    return round_up(v->signs ? sign_numbers(v) : v->d * v->D, PAD);
+}
 
 static size_t prepared_bytes(const rffpk_problem *pr)
 {
@@ -110,13 +126,22 @@ static void pack_theta(const rffpk_problem *pr, real *packed, real *norms)
     }
 }
 
+/* The signs as numbers; the first of each three rows holds the scale. */
+static void pack_signs(const rffpk_view *v, double scale, real *out)
+{
+    for (size_t i = 0; i < sign_numbers(v); i++)
+        out[i] = (real)(v->signs[i] * (i / v->p % 3 ? 1 : scale));
+}
+
 static void prepare(const rffpk_problem *pr, void *prepared)
 {
     const double quarters = 0.63661977236758134308; /* 2/pi: phases in quarter turns */
     real *out = prepared;
     for (size_t l = 0; l < pr->n_views; l++) {
         const rffpk_view *v = &pr->views[l];
-        if (v->D)
+        if (v->signs)
+            pack_signs(v, quarters * v->scale, out);
+        else if (v->D)
             pack(v->omega, 1, v->D, v->D, v->d, quarters, out);
         out += packed_omega(v);
     }
@@ -175,8 +200,14 @@ static void make_features(const rffpk_problem *pr, const real *prepared, size_t 
         fill(norm, 0, cols);
         if (pr->stages & RFFPK_LOAD)
             transpose(x, x_end, v->d, rows, cols, v->D ? t->x : phi, t->stride);
-        if (v->D && pr->stages & RFFPK_PROJECT)
-            product(prepared, v->D, v->d, t->x, phi + v->D * t->stride, cols, t->stride);
+        if (v->D && pr->stages & RFFPK_PROJECT) {
+            real *phases = phi + v->D * t->stride;
+            if (v->signs)
+                project_structured(prepared, v->d, v->D, v->p, t->x, phases, t->strip, cols,
+                                   t->stride);
+            else
+                product(prepared, v->D, v->d, t->x, phases, cols, t->stride);
+        }
         if (pr->stages & RFFPK_SINCOS)
             (v->D ? fourier : identity)(v, phi, norm, cols, t->stride);
         for (size_t col = 0; col < cols; col += W)
