@@ -162,7 +162,7 @@ def main() -> None:
 
     command = commands.add_parser("run", help=run.__doc__)
     choose(command)
-    command.add_argument("--methods", nargs="+", choices=ADAPTERS, default=list(ADAPTERS)[:5])
+    command.add_argument("--methods", nargs="+", choices=ADAPTERS, default=list(ADAPTERS)[:6])
     command.add_argument("--repeats", type=int, default=7)
     command.add_argument("--out", required=True)
     command.set_defaults(action=run)

@@ -16,7 +16,7 @@ import threadpoolctl
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from bench.problems import Problem, seconds
-from rffpk import _core
+from rffpk import RandomFourierFeatures, _core
 from rffpk._stats import Rows, make_rows, one_pass
 
 Iteration = Callable[[], float]
@@ -50,18 +50,39 @@ class Setting:
         return (self.theta + shift).astype(self.dtype)
 
 
-def _difference(fit: Callable[[int], object], few: int = 2, many: int = 14) -> Iteration:
+def _difference(fit: Callable[[int], int], few: int = 2, many: int = 16) -> Iteration:
+    """`fit` runs at most so many iterations and returns how many it did."""
+
+    def timed(most: int) -> tuple[float, int]:
+        started = time.perf_counter()
+        done = fit(most)
+        return time.perf_counter() - started, done
+
     def run() -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            short = seconds(lambda: fit(few))
-            return (seconds(lambda: fit(many)) - short) / (many - few)
+            (short, before), (long, after) = timed(few), timed(many)
+            return (long - short) / (after - before)
 
     return run
 
 
 def rffpk_pass(setting: Setting, s: float = -3.0) -> Iteration:
     return lambda: seconds(lambda: one_pass(setting.rows, setting.theta, s))
+
+
+def rffpk_structured(setting: Setting) -> Iteration:
+    """The same with as many structured frequencies."""
+    if not setting.problem.D:
+        raise ImportError("identity features have no frequencies")
+    X = setting.rows.xs[0]
+    mapped = RandomFourierFeatures(setting.problem.D, sampling="structured", random_state=0)
+    mapped.fit(X[:1000])
+    rows = make_rows(
+        [X], [mapped.frequencies_], None, setting.threads, structures=[mapped.structure_]
+    )
+    theta = rows.take(np.arange(setting.problem.k)).features()
+    return lambda: seconds(lambda: one_pass(rows, theta, -3.0))
 
 
 def rffpk_harmonic(setting: Setting) -> Iteration:
@@ -76,8 +97,8 @@ def rffpk_hard(setting: Setting) -> Iteration:
 def _k_means(estimator: Any, setting: Setting) -> Iteration:
     X, start = setting.stored, setting.stored_start
 
-    def fit(n: int) -> None:
-        estimator(len(start), init=start, n_init=1, max_iter=n, tol=0).fit(X)
+    def fit(n: int) -> int:
+        return int(estimator(len(start), init=start, n_init=1, max_iter=n, tol=0).fit(X).n_iter_)
 
     return _difference(fit)
 
@@ -96,10 +117,11 @@ def sklearn_minibatch(setting: Setting) -> Iteration:
     """One epoch."""
     X, start = setting.stored, setting.stored_start
 
-    def fit(n: int) -> None:
-        MiniBatchKMeans(
+    def fit(n: int) -> int:
+        model = MiniBatchKMeans(
             len(start), init=start, n_init=1, max_iter=n, tol=0, max_no_improvement=None
-        ).fit(X)
+        )
+        return int(model.fit(X).n_iter_)
 
     return _difference(fit)
 
@@ -110,12 +132,13 @@ def faiss_kmeans(setting: Setting) -> Iteration:
     X = np.asarray(setting.stored, dtype=np.float32)
     start = setting.stored_start.astype(np.float32)
 
-    def fit(n: int) -> None:
+    def fit(n: int) -> int:
         faiss.omp_set_num_threads(setting.threads)
         most = -(-len(X) // len(start)) + 1  # no silent subsampling
         faiss.Kmeans(X.shape[1], len(start), niter=n, max_points_per_centroid=most, seed=1).train(
             X, init_centroids=start
         )
+        return n
 
     return _difference(fit)
 
@@ -125,8 +148,8 @@ def scikit_fuzzy(setting: Setting) -> Iteration:
 
     X = setting.stored.T
 
-    def fit(n: int) -> None:
-        cmeans(X, setting.problem.k, 2.0, error=0.0, maxiter=n, seed=0)
+    def fit(n: int) -> int:
+        return int(cmeans(X, setting.problem.k, 2.0, error=0.0, maxiter=n, seed=0)[5])
 
     return _difference(fit, 1, 3)
 
@@ -140,6 +163,7 @@ ADAPTERS: dict[str, Callable[[Setting], Iteration]] = {
     adapter.__name__: adapter
     for adapter in (
         rffpk_pass,
+        rffpk_structured,
         rffpk_harmonic,
         rffpk_hard,
         sklearn_lloyd,

@@ -37,9 +37,10 @@ class Problem:
         return self.n * (2.0 * self.d * self.D + 4.0 * self.width * self.k)
 
     def rows(self, dtype: str) -> np.ndarray:
-        """A mixture of k overlapping Gaussians."""
+        """A mixture of k Gaussians that overlap, so that no rival converges while it is timed."""
         random = np.random.default_rng(0)
-        centers = random.standard_normal((self.k, self.d), dtype=dtype)
+        centers = random.standard_normal((self.k, self.d), dtype=dtype) / np.sqrt(self.d)
+        centers = centers.astype(dtype)
         X = random.standard_normal((self.n, self.d), dtype=dtype)
         X += centers[random.integers(self.k, size=self.n)]
         return X
@@ -56,6 +57,7 @@ PROBLEMS = [
     Problem(200_000, 784, 108, 10),
     Problem(1_000_000, 16, 0, 10),
     Problem(1_000_000, 64, 0, 50),
+    Problem(100_000, 64, 0, 10),
 ]
 
 
