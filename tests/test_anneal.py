@@ -1,6 +1,7 @@
 """The descent: monotone objectives, stationary ends, the papers' schedules, repairs."""
 
 import itertools
+import warnings
 
 import numpy as np
 import oracles
@@ -178,7 +179,7 @@ def test_max_iter_ends_with_a_warning(blobs):
 
 def test_centroids_that_coincide_count_as_one():
     theta = np.array([[0.0, 0], [1, 1], [1 + 1e-9, 1], [0, 0], [2, 0]])
-    assert count_distinct(theta, 1.0) == 3
+    assert count_distinct(theta, 1e-6) == 3
     assert count_distinct(theta[:1], 0.0) == 1
 
 
@@ -187,6 +188,44 @@ def test_total_variance_is_that_of_the_features(backend, dtype):
     rows = make_rows([X], [None], None, 2)
     rtol = 1e-5 if dtype == np.float32 else 1e-12
     assert_allclose(total_variance(rows), X.astype(float).var(axis=0).sum(), rtol=rtol)
+
+
+def test_close_pairs_far_apart_are_distinct():
+    """Four clusters, two pairs of them 10^3 times closer than the rest: none coincide."""
+    centers = np.array([[-1000, -0.5], [-1000, 0.5], [1000, -0.5], [1000, 0.5]])
+    X, _ = make_blobs(400, centers=centers, cluster_std=0.05, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = PowerKMeans(4, init=centers, s0=-60000.0).fit(X)
+    assert passes(model)[-1]["distinct"] == 4
+
+
+@pytest.mark.parametrize("width", [1e-1, 1e-3, 1e-6])
+def test_inertia_of_tight_clusters_far_apart(backend, dtype, width):
+    """Expanded squares lose all digits here; the inertia must not."""
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((3, 4)) * 1000
+    X = (centers.repeat(100, axis=0) + width * rng.standard_normal((300, 4))).astype(dtype)
+    model = PowerKMeans(3, init=centers, random_state=0).fit(X)
+    groups = [X[i : i + 100].astype(float) for i in (0, 100, 200)]
+    exact = sum(((g - g.mean(axis=0)) ** 2).sum() for g in groups)
+    rounding = 300 * 4 * (np.finfo(dtype).eps * 3000) ** 2  # of the centres' own digits
+    assert_allclose(model.inertia_, exact, rtol=2e-2, atol=rounding)
+    assert_allclose(model.score(X), -exact, rtol=2e-2, atol=rounding)
+
+
+def test_starts_that_end_at_other_exponents_are_compared_at_one():
+    """The lower the exponent, the lower sum M_s: it must not choose between starts."""
+    for seed in range(12):
+        X, _ = make_blobs(200, n_features=3, centers=6, cluster_std=2.0, random_state=seed)
+        model = PowerKMeans(
+            6, s0=-6.0, anneal_factor=1.5, anneal_every=4, stop="objective", tol=2e-3,
+            init="random", random_state=seed, n_init=6,
+        ).fit(X)  # fmt: skip
+        random = np.random.RandomState(seed)
+        ends = [model.set_params(n_init=1, random_state=random).fit(X).score(X) for _ in range(6)]
+        best = model.set_params(n_init=6, random_state=seed).fit(X).score(X)
+        assert best >= max(ends) - 1e-6 * abs(best)
 
 
 def test_best_of_several_starts(blobs):

@@ -40,7 +40,7 @@ BAD_PARAMETERS = [
     ({"n_init": 0}, "n_init == 0, must be >= 1"),
     ({"max_iter": 0}, "max_iter == 0, must be >= 1"),
     ({"tol": -1e-3}, "tol == -0.001, must be >= 0"),
-    ({"tol": "tight"}, "tol must be an instance of float, not str"),
+    ({"tol": "tight"}, "tol == 'tight', must be a number"),
     ({"n_jobs": 100_000}, "n_jobs == 100000, must be <= 1024"),
     ({"n_jobs": 0}, "n_jobs == 0, must be None, positive or negative"),
     ({"init": "furthest"}, "init == 'furthest', must be one of"),
@@ -49,9 +49,10 @@ BAD_PARAMETERS = [
 ]
 BAD_POWER = [
     ({"s0": -0.1}, "s0 == -0.1, must be <= -0.2"),
+    ({"s0": np.array([-1, -2])}, "s0 == array.*must be a number or 'auto'"),
     ({"s0": 1}, "s0 == 1, must be <= -0.2"),
     ({"s0": np.nan}, "s0 == nan, must be finite"),
-    ({"s0": "automatic"}, "s0 must be an instance of float, not str"),
+    ({"s0": "automatic"}, "s0 == 'automatic', must be a number or 'auto'"),
     ({"s_final": -0.1}, "s_final == -0.1, must be <= -0.2"),
     ({"s0": -5.0, "s_final": -3.0}, "s_final == -3.0, must be <= -5.0"),
     ({"anneal_factor": 1.0}, "anneal_factor == 1.0, must be > 1"),
@@ -74,7 +75,7 @@ BAD_KERNEL = [
 BAD_FUZZY = [
     ({"m": 1.0}, "m == 1.0, must be > 1"),
     ({"m": 6.5}, "m == 6.5, must be <= 6"),
-    ({"m": None}, "m must be an instance of float, not NoneType"),
+    ({"m": None}, "m == None, must be a number"),
 ]
 CASES = [
     *((estimator, *case) for estimator in CLUSTERERS for case in BAD_PARAMETERS),
@@ -109,6 +110,8 @@ def test_initial_centres_must_be_finite():
         (np.zeros(20), "sample_weight is zero everywhere"),
         (np.full(20, np.nan), "sample_weight contains NaN"),
         (np.full(20, 1e308), "sample_weight has 1e[+]308 in it, must be <= 1e[+]100"),
+        (np.full(20, 1j), "sample_weight is complex"),
+        (np.r_[1e-40, np.ones(19)], "sample_weight has 1e-40 beside 1.0, must be 0 or >= 1e-30"),
         (["heavy"] * 20, "sample_weight is not numeric"),
         (np.eye(20)[0], "n_clusters == 8, must be <= 1, the number of rows with a positive"),
     ],
@@ -146,11 +149,38 @@ def test_new_values_too_large_for_their_type(estimator, method):
         getattr(model, method)(X)
 
 
+REFUSED = {
+    "rows": (np.full((5, 3), np.nan), {}, {}),
+    "clusters": (np.zeros((1, 7)), {}, {}),
+    "weights": (np.zeros((9, 7)), {}, {"sample_weight": np.ones(3)}),
+    "centres": (GOOD + 1, {"init": np.zeros((2, 2))}, {}),
+    "overflow": (np.full((9, 3), 1e200) * GOOD[:9], {}, {}),
+}
+
+
 @pytest.mark.parametrize("estimator", CLUSTERERS)
-def test_a_refused_fit_leaves_the_model_as_it_was(estimator):
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_refused_fit_leaves_the_model_as_it_was(estimator, what):
+    X, parameters, arguments = REFUSED[what]
     model = estimator(2, random_state=0).fit(GOOD)
-    centers = model.cluster_centers_
-    with pytest.raises(ValueError, match="X contains NaN"):
-        model.fit(np.full((5, 3), np.nan))
-    assert model.cluster_centers_ is centers
-    assert model.predict(GOOD).shape == (20,)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    expected = model.transform(GOOD)
+    with pytest.raises(ValueError):
+        model.set_params(**parameters).fit(X, **arguments)
+    assert all(vars(model)[name] is value for name, value in before.items())
+    np.testing.assert_array_equal(model.transform(GOOD), expected)
+
+
+def test_values_too_small_for_their_type():
+    with pytest.raises(ValueError, match="X differs by so little .* underflow float32"):
+        PowerKMeans(2).fit((GOOD * 1e-30).astype(np.float32))
+    with pytest.raises(ValueError, match="X .*underflow"):
+        RFFKernelPowerKMeans(2).fit(GOOD * 1e-158)
+
+
+def test_a_distance_that_overflows_is_refused():
+    model = PowerKMeans(2, init=np.array([[0.0, 0], [9e18, 0]])).fit(
+        np.array([[0, 0], [0, 1e17], [9e18, 0], [9e18, 1e17]], dtype=np.float32)
+    )
+    with pytest.raises(ValueError, match="X has values so large"):
+        model.transform(np.array([[-1.2e19, 0]], dtype=np.float32))

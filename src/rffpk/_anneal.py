@@ -25,7 +25,7 @@ Record = dict[str, Any]
 # Merged centroids give log(k)/|s|, so they cannot end it early.
 HARDNESS = 1e-3
 
-# Centroids closer than this fraction of the total variance (squared) count as one.
+# Centroids whose squared distance is at most this fraction of the mean cost of a row count as one.
 _COINCIDENT = 1e-6
 
 
@@ -34,12 +34,12 @@ class Schedule:
     """How s falls, and when a run ends."""
 
     s0: float
+    s_final: float  # -inf: end in the hard rule
+    max_iter: int
+    tol: float
     factor: float = 1.0  # s <- factor * s ...
     every: int = 1  # ... after this many passes
-    s_final: float = -math.inf  # -inf: end in the hard rule
     stop: str = "annealed"
-    max_iter: int = 300
-    tol: float = 1e-4
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Run:
             "s": s,
             "objective": self.objective_unit * sums.objective(s),
             "shift": shift,
-            "distinct": count_distinct(theta, self.variance),
+            "distinct": count_distinct(theta, coincidence(self.rows, sums, self.variance)),
             "repairs": repairs,
             "seconds": time.perf_counter() - started,
         }
@@ -130,11 +130,18 @@ def _lower(run: Run, schedule: Schedule) -> tuple[float, bool]:
     return s, False
 
 
-def count_distinct(theta: Array, variance: float) -> int:
-    """Centroids that lie apart from all earlier ones. O(k^2 F)."""
+def coincidence(rows: Rows, sums: Sums, variance: float) -> float:
+    """The squared distance up to which centroids count as one: small beside what a row costs, or
+    rounding."""
+    rounding = (8 * np.finfo(rows.dtype).eps) ** 2 * variance
+    return float(max(_COINCIDENT * sums.floor / rows.total_weight, rounding))
+
+
+def count_distinct(theta: Array, close_by: float) -> int:
+    """Centroids farther than `close_by` (squared) from all earlier ones. O(k^2 F)."""
     if len(theta) == 1:
         return 1
-    close = squareform(pdist(theta, "sqeuclidean") <= _COINCIDENT * variance)
+    close = squareform(pdist(theta, "sqeuclidean") <= close_by)
     return len(theta) - int(np.tril(close, -1).any(axis=1).sum())
 
 
@@ -172,3 +179,14 @@ def critical_exponent(features: Array, weight: Array | None) -> float:
     gram = z @ z.T if len(z) < z.shape[1] else z.T @ z
     top = len(gram) - 1
     return 1 - 1 / (2 * float(eigvalsh(gram, subset_by_index=[top, top])[0]))
+
+
+# Rows that the critical exponent is taken from.
+_CRITICAL_ROWS = 1000
+
+
+def default_s0(features: Array, weight: Array | None) -> float:
+    """The lower of -1 and twice the critical exponent of a sample."""
+    some = slice(None, None, max(1, len(features) // _CRITICAL_ROWS))
+    critical = critical_exponent(features[some], None if weight is None else weight[some])
+    return min(-1.0, 2 * critical) if math.isfinite(critical) else -1.0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,25 @@ Array = NDArray[Any]
 
 
 MAX_WEIGHT = 1e100  # leaves room for squared distances beside it
+MIN_RATIO = 1e-30  # what float32 resolves beside the largest weight
 MAX_JOBS = 1024  # OpenMP ends the process where it cannot start a thread
+
+
+@contextlib.contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Take back what a `fit` that does not end has set, whatever stopped it."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Whether a parameter is this string; arrays are compared with nothing."""
+    return isinstance(value, str) and value == word
 
 
 def check_int(value: Any, name: str, low: int, high: int | None = None) -> int:
@@ -27,12 +47,19 @@ def check_int(value: Any, name: str, low: int, high: int | None = None) -> int:
 
 
 def check_real(
-    value: Any, name: str, low: float = -math.inf, high: float = math.inf, include: str = "both"
+    value: Any,
+    name: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    include: str = "both",
+    also: str = "",
 ) -> float:
-    """A finite number between `low` and `high`; `include` says which ends belong."""
-    if isinstance(value, bool):
-        raise TypeError(f"{name} must be an instance of float, not bool.")
-    if isinstance(value, numbers.Real) and not math.isfinite(value):
+    """A finite number between `low` and `high`; `include` says which ends belong, `also` names
+    what else would have been taken."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        also = f" or {also}" if also else ""
+        raise TypeError(f"{name} == {value!r}, must be a number{also}.")
+    if not math.isfinite(value):
         raise ValueError(f"{name} == {value}, must be finite.")
     ends = {"min_val": low, "max_val": high}
     bounds = {key: end for key, end in ends.items() if math.isfinite(end)}
@@ -80,8 +107,11 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
     """Row weights as a float64 array (n,), finite, >= 0, not all zero; None stays None."""
     if sample_weight is None:
         return None
+    given = np.asarray(sample_weight)
+    if np.iscomplexobj(given):
+        raise ValueError("sample_weight is complex, must be real.")
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = given.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight is not numeric: {error}") from error
     if weight.ndim == 0:
@@ -98,6 +128,11 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
         raise ValueError(f"sample_weight has {weight.max()} in it, must be <= {MAX_WEIGHT}.")
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
+    least, most = weight[weight > 0].min(), weight.max()
+    if least < MIN_RATIO * most:
+        raise ValueError(
+            f"sample_weight has {least} beside {most}, must be 0 or >= {MIN_RATIO} times that."
+        )
     return weight
 
 

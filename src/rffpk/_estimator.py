@@ -23,7 +23,7 @@ from rffpk import _anneal, _checks, _config
 from rffpk._anneal import Result, Run, Schedule
 from rffpk._reference import Structure
 from rffpk._seeding import seed_centers, seed_rows
-from rffpk._stats import Rows, Sums, make_rows, one_pass, total_variance
+from rffpk._stats import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
 
 Array = NDArray[Any]
 
@@ -105,11 +105,12 @@ class PowerMeanClusterer(
             If `max_iter` ended a run, or centroids coincide at the end.
         """
         self._check_parameters()
-        X = _checks.check_rows(self, X, reset=True)
-        weight = _checks.check_sample_weight(sample_weight, len(X))
-        k = _checks.check_n_clusters(self.n_clusters, len(X), weight)
-        with _config.one_blas_thread():
-            self._fit_rows(X, weight, k, check_random_state(self.random_state))
+        random = check_random_state(self.random_state)
+        with _checks.unchanged_on_error(self), _config.one_blas_thread():
+            X = _checks.check_rows(self, X, reset=True)
+            weight = _checks.check_sample_weight(sample_weight, len(X))
+            k = _checks.check_n_clusters(self.n_clusters, len(X), weight)
+            self._fit_rows(X, weight, k, random)
         return self
 
     def _fit_rows(self, X: Array, weight: Array | None, k: int, random: Any) -> None:
@@ -175,7 +176,8 @@ class PowerMeanClusterer(
     ) -> None:
         """Set the fitted attributes from the start with the lowest objective."""
         ends = [_evaluate(rows, result) for result in results]
-        soft = math.isfinite(schedule.s_final) or schedule.stop == "objective"
+        # One exponent for all: the final one, or the hard limit where each start ends at its own.
+        soft = math.isfinite(schedule.s_final) and schedule.stop == "annealed"
         values = [
             end.soft_sums.objective(result.s) if soft else end.hard_sums.floor
             for result, end in zip(results, ends)
@@ -185,7 +187,9 @@ class PowerMeanClusterer(
         theta = end.theta
         self.cluster_centers_ = end.centers
         self.labels_ = end.labels
-        self.inertia_ = max(0.0, float((end.hard_sums.view_costs() @ rows.alpha).sum()))
+        quick = float((end.hard_sums.view_costs() @ rows.alpha).sum())
+        means = end.hard_sums.centers(theta, rows.dtype)
+        self.inertia_ = accurate_cost(rows, quick, end.hard_sums, means, end.labels)
         self.s_ = result.s
         self.objective_ = self._objective_unit(result.s) * end.soft_sums.objective(result.s)
         self.n_iter_ = result.n_iter
@@ -197,7 +201,7 @@ class PowerMeanClusterer(
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        distinct = _anneal.count_distinct(theta, variance)
+        distinct = _anneal.count_distinct(theta, _anneal.coincidence(rows, end.hard_sums, variance))
         if distinct < self.n_clusters:
             warnings.warn(
                 f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
@@ -217,8 +221,9 @@ class PowerMeanClusterer(
         rows = self._rows(X, weight, shifts=[shift])
         theta = self.cluster_centers_.astype(np.float64) - shift
         sums, outputs = one_pass(rows, theta, s, want=want)
-        _checks.check_overflow(sums.floor, X.dtype)
-        return sums, outputs
+        farthest = outputs["distances"].max() if "distances" in want else 0.0
+        _checks.check_overflow(sums.floor + float(farthest), X.dtype)
+        return rows, theta, sums, outputs
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with its nearest centroid.
@@ -231,7 +236,7 @@ class PowerMeanClusterer(
         -------
         labels : ndarray of int32, shape (n_samples,)
         """
-        return self._visit(X, -math.inf, ("labels",))[1]["labels"]
+        return self._visit(X, -math.inf, ("labels",))[-1]["labels"]
 
     def predict_proba(self, X: Any) -> Array:
         """Memberships of the rows in the clusters at the exponent `s_`.
@@ -248,7 +253,7 @@ class PowerMeanClusterer(
             In [0, 1]; rows sum to one.
         """
         check_is_fitted(self)
-        return self._visit(X, self.s_, ("memberships",))[1]["memberships"]
+        return self._visit(X, self.s_, ("memberships",))[-1]["memberships"]
 
     def transform(self, X: Any) -> Array:
         """Euclidean distances of the rows to the centroids, in feature space.
@@ -260,8 +265,10 @@ class PowerMeanClusterer(
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
+            In the dtype of X. Their squares are precise to a few eps of the squared distance from
+            the mean of the rows that were fitted.
         """
-        distances = self._visit(X, -math.inf, ("distances",))[1]["distances"]
+        distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
         return np.sqrt(distances, out=distances)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -278,7 +285,8 @@ class PowerMeanClusterer(
         score : float
             <= 0; the higher the better.
         """
-        return -self._visit(X, -math.inf, (), sample_weight)[0].floor
+        rows, theta, sums, outputs = self._visit(X, -math.inf, ("labels",), sample_weight)
+        return -accurate_cost(rows, sums.floor, sums, theta, outputs["labels"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

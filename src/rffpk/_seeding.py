@@ -12,8 +12,8 @@ from rffpk._stats import Rows
 
 Array = NDArray[Any]
 
-# Seeding looks at a sample with stored features: 16 MB of them at most, and at least this many
-# rows for every centroid. Twenty rows a cluster find each cluster of even sizes with
+# Seeding looks at a sample with stored features: 16 MB of them in float64, or this many rows for
+# every centroid where that is more. Twenty rows a cluster find each cluster of even sizes with
 # probability 1 - 2e-9, and annealing needs no more than a fair start.
 _SEED_NUMBERS = 2**21
 _SEED_ROWS = 20_000

@@ -67,10 +67,14 @@ class Rows:
             return float(self.n)
         return self.weight_unit * float(self.weight.sum(dtype=np.float64))
 
-    def take(self, index: Array) -> Rows:
-        """The rows at `index`, copied."""
+    def take(self, index: Array | slice) -> Rows:
+        """The rows at `index`, in their order."""
         weight = None if self.weight is None else self.weight[index]
         return replace(self, xs=[x[index] for x in self.xs], weight=weight)
+
+    def counted(self) -> Rows:
+        """The rows whose weight is not zero."""
+        return self if self.weight is None else self.take(np.flatnonzero(self.weight))
 
     def features(self) -> Array:
         """Shifted features of all rows, (n, F): made only for samples and for `transform`."""
@@ -120,9 +124,33 @@ def total_variance(rows: Rows) -> float:
         If it overflows the dtype of the rows.
     """
     sums = _sums_about(rows)
+    _checks.check_overflow(sums.floor, rows.dtype)
     cost = float(rows.alpha @ sums.view_costs()[0]) / float(sums.G[0])
-    _checks.check_overflow(cost, rows.dtype)
+    if cost <= 0 and any((x != x[0]).any() for x in rows.counted().xs):
+        raise ValueError(
+            f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
+        )
     return max(cost, 0.0)
+
+
+# Sums of expanded squares are precise to about eps times ||phi||^2. Where that is more than this
+# fraction of a cost, it is summed again from differences.
+_IMPRECISE = 1e-5
+_COST_ROWS = 8192
+
+
+def accurate_cost(rows: Rows, quick: float, sums: Sums, theta: Array, labels: Array) -> float:
+    """sum_i p_i ||phi_i - theta_label||^2: `quick` where that is precise, else O(n F) more work."""
+    squares = float((sums.Q @ rows.alpha).sum())
+    if quick * _IMPRECISE > np.finfo(rows.dtype).eps * squares or squares == 0:
+        return quick
+    cost = 0.0
+    scale = np.repeat(rows.alpha, sums.widths)
+    for begin in range(0, rows.n, _COST_ROWS):
+        part = rows.take(slice(begin, begin + _COST_ROWS))
+        squared = (part.features() - theta[labels[begin : begin + _COST_ROWS]]) ** 2 @ scale
+        cost += float(squared.sum() if part.weight is None else part.weight @ squared)
+    return rows.weight_unit * cost
 
 
 @dataclass(frozen=True)

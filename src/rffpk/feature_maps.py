@@ -42,7 +42,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     if isinstance(gamma, str):
         _checks.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
     else:
-        _checks.check_real(gamma, "gamma", 0, include="neither")
+        _checks.check_real(gamma, "gamma", 0, include="neither", also=f"one of {list(GAMMAS)}")
     _checks.check_choice(sampling, "sampling", SAMPLINGS)
     if sampling in ("orthogonal", "structured") and kernel != "rbf":
         raise ValueError(
@@ -67,7 +67,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         "mean": 1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
         Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the
         median. "scale": 1 / (n_features * X.var()). A number must be > 0. The squared Euclidean
-        mean is exact; other distances are taken over the pairs of at most 1000 random rows.
+        mean is exact; other distances are taken over the pairs of at most 1000 random rows. Equal
+        rows give 1.
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         "orthogonal": blocks of up to n_features orthogonal directions with chi-distributed lengths
         [2]_, for "rbf" only. "structured": blocks of Walsh-Hadamard matrices and random signs [2]_,
@@ -151,9 +152,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         _checks.check_int(self.n_frequencies, "n_frequencies", 1)
         check_kernel(self.kernel, self.gamma, self.sampling)
         _checks.check_n_jobs(self.n_jobs)
-        X = _checks.check_rows(self, X, reset=True)
-        weight = _checks.check_sample_weight(sample_weight, len(X))
-        return self._draw(X, weight)
+        with _checks.unchanged_on_error(self):
+            X = _checks.check_rows(self, X, reset=True)
+            weight = _checks.check_sample_weight(sample_weight, len(X))
+            return self._draw(X, weight)
 
     def _draw(self, X: Array, weight: Array | None) -> RandomFourierFeatures:
         """`fit` for rows and parameters that have been checked."""
@@ -181,6 +183,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             distance = 2 * total_variance(rows)  # the mean over all ordered pairs
             if self.gamma == "scale":  # X.var() = (total variance) / d + variance of the means
                 distance = (distance / 2 + X.shape[1] * float(rows.shift.var(dtype=np.float64))) / 2
+        if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
+            raise ValueError("X has values so small that squared distances underflow; rescale X.")
         return 1 / (2 * distance) if distance > 0 else 1.0
 
     def _sampled_distance(self, X: Array, weight: Array | None, random: Any) -> float:

@@ -24,7 +24,7 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
-        Classes and clusters, of any hashable kind; their numbers may differ.
+        Classes and clusters, integers or strings; their numbers may differ.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
-        Classes and clusters, of any hashable kind.
+        Classes and clusters, integers or strings.
 
     Returns
     -------

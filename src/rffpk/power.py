@@ -8,7 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from rffpk import _checks
-from rffpk._anneal import Schedule, critical_exponent
+from rffpk._anneal import Schedule, default_s0
+from rffpk._checks import is_word
 from rffpk._estimator import MAX_S, PowerMeanClusterer
 from rffpk._reference import Structure
 from rffpk._stats import power_constant
@@ -44,7 +45,7 @@ class PowerKMeans(PowerMeanClusterer):
     s_final : "hard" or float, default="hard"
         "hard": anneal until the power mean is within 0.1 % of the minimum, then run passes of
         k-means until the centroids rest. A number <= s0: anneal to that exponent and rest there,
-        for soft results.
+        for soft results; "auto" then starts no lower than it.
     stop : {"annealed", "objective"}, default="annealed"
         "annealed": the run ends when annealing is over. "objective": it ends when the objective
         changes by at most `tol` of itself from one pass to the next, as in the papers, wherever s
@@ -61,7 +62,7 @@ class PowerKMeans(PowerMeanClusterer):
     n_init : int, default=1
         Number of starts; the best end is kept. One start where `init` is an array or a callable.
     max_iter : int, default=1000
-        Most passes of a start.
+        Most passes of a start; ``init="k-means"`` may take as many before them.
     tol : float, default=1e-4
         The centroids rest when their root mean square shift in a pass is at most `tol` times the
         standard deviation of the features.
@@ -87,13 +88,14 @@ class PowerKMeans(PowerMeanClusterer):
     s_ : float
         The last soft exponent; `predict_proba` uses it.
     n_iter_ : int
-        Passes of the best start.
+        Passes of the best start, without those of ``init="k-means"``.
     history_ : list of dict
         One record for each pass of all starts: "stage" ("k-means", "anneal", "hard" or "settle"),
         "rows", "s" (-inf in the hard rule), "objective" (before the step), "shift" (relative, see
         `tol`), "distinct" (centroids that do not coincide), "repairs" (vanished centroids that
         were moved to the costliest rows), "seconds". A start opens with a record of stage
-        "seeding" and the rows that were looked at.
+        "seeding" and the rows that were looked at, unless `init` is an array. The objective rises
+        from "k-means" to "anneal", where its exponent does.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if X had column names
 
@@ -104,7 +106,8 @@ class PowerKMeans(PowerMeanClusterer):
 
     Notes
     -----
-    A pass costs O(n k d) time; memory beyond X is O(n) for the labels. Sums are kept in float64.
+    A pass costs O(n k d) time; memory beyond X is O(n) for the labels, and the features
+    of the rows that seeding looks at. Sums are kept in float64.
 
     References
     ----------
@@ -154,41 +157,35 @@ class PowerKMeans(PowerMeanClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.s0 != "auto":
-            _checks.check_real(self.s0, "s0", high=MAX_S)
-        if self.anneal_factor != "auto":
-            _checks.check_real(self.anneal_factor, "anneal_factor", 1, include="neither")
-        if self.anneal_every != "auto":
+        if not is_word(self.s0, "auto"):
+            _checks.check_real(self.s0, "s0", high=MAX_S, also="'auto'")
+        if not is_word(self.anneal_factor, "auto"):
+            _checks.check_real(
+                self.anneal_factor, "anneal_factor", 1, include="neither", also="'auto'"
+            )
+        if not is_word(self.anneal_every, "auto"):
             _checks.check_int(self.anneal_every, "anneal_every", 1)
-        if self.s_final != "hard":
-            top = MAX_S if self.s0 == "auto" else float(self.s0)
-            _checks.check_real(self.s_final, "s_final", high=top)
+        if not is_word(self.s_final, "hard"):
+            top = MAX_S if is_word(self.s0, "auto") else float(self.s0)
+            _checks.check_real(self.s_final, "s_final", high=top, also="'hard'")
         _checks.check_choice(self.stop, "stop", ("annealed", "objective"))
         if self.sample is not None:
             raise ValueError(f"sample == {self.sample!r}, must be None: nothing else is supported.")
 
     def _schedule(self, features: Array, weight: Array | None) -> Schedule:
-        s_final = -math.inf if self.s_final == "hard" else float(self.s_final)
-        s0 = _auto_s0(features, weight) if self.s0 == "auto" else float(self.s0)
+        s_final = -math.inf if is_word(self.s_final, "hard") else float(self.s_final)
+        s0 = default_s0(features, weight) if is_word(self.s0, "auto") else float(self.s0)
         return Schedule(
             s0=max(s0, s_final),
-            factor=_AUTO_FACTOR if self.anneal_factor == "auto" else float(self.anneal_factor),
-            every=_AUTO_EVERY if self.anneal_every == "auto" else int(self.anneal_every),
+            factor=_AUTO_FACTOR
+            if is_word(self.anneal_factor, "auto")
+            else float(self.anneal_factor),
+            every=_AUTO_EVERY if is_word(self.anneal_every, "auto") else int(self.anneal_every),
             s_final=s_final,
             stop=self.stop,
             max_iter=self.max_iter,
             tol=self.tol,
         )
-
-
-# Rows that the critical exponent is taken from.
-_CRITICAL_ROWS = 1000
-
-
-def _auto_s0(features: Array, weight: Array | None) -> float:
-    some = slice(None, None, max(1, len(features) // _CRITICAL_ROWS))
-    critical = critical_exponent(features[some], None if weight is None else weight[some])
-    return min(-1.0, 2 * critical) if math.isfinite(critical) else -1.0
 
 
 class FuzzyCMeans(PowerMeanClusterer):

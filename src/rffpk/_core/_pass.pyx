@@ -123,7 +123,7 @@ def _chosen_level():
     """The widest level, or the one that RFFPK_ISA names as a cap."""
     levels = isa_levels()
     cap = os.environ.get("RFFPK_ISA")
-    if cap is None:
+    if not cap:
         return levels[-1]
     every = [rffpk_variant_at(i).name.decode() for i in range(rffpk_n_variants())]
     if cap not in every:
