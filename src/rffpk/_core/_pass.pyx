@@ -231,7 +231,8 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
                 signs, views[i].scale = structures[i]
                 p = signs.shape[-1]
                 if D == 0 or p < max(d, 2) or p & (p - 1):
-                    raise ValueError(f"structures[{i}] must have a power of two >= {max(d, 2)} columns")
+                    raise ValueError(
+                        f"structures[{i}] must have a power of two >= {max(d, 2)} columns")
                 views[i].p = p
                 views[i].signs = <const int8_t *>data(
                     signs, f"structures[{i}]", np.int8, (-(-D // p), 3, p))
