@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rffpk import _core, _reference
+from rffpk import PowerKMeans, _core, _reference
+from rffpk._checks import check_rows
 from rffpk._stats import is_hard, make_rows, one_pass, power_constant, total_variance
 
 OUTPUTS = ("labels", "memberships", "distances", "nearest", "features")
@@ -255,6 +256,9 @@ def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype):
     mapped = np.memmap(tmp_path / "x", dtype=dtype, mode="w+", shape=X.shape)
     mapped[:] = X
     mapped = np.memmap(tmp_path / "x", dtype=dtype, mode="r", shape=X.shape)
+    for array in (X, mapped):
+        assert np.shares_memory(check_rows(PowerKMeans(), array, reset=True), array)
+        assert make_rows([array], [None], None, 1).xs[0] is array
     theta = np.eye(5)[:3]
     expected, _ = one_pass(make_rows([X], [None], None, 2), theta, -2.0)
     sums, _ = one_pass(make_rows([mapped], [None], None, 2), theta, -2.0)

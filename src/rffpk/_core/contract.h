@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 /* Rows of a slot. Sums are merged slot by slot in the order of rows, so this number (with the
- * instruction set) fixes the bits of a result and the number of threads does not. Measured at
- * k F = 2 160 and 119 000 the merge of 1024-row slots costs under 3 % of the pass. */
+ * instruction set) fixes the bits of a result and the number of threads does not. All that is not
+ * one of the stages below, the merge included, measured 1.2 % of the pass at k F = 2 160 and 0.6 %
+ * at 119 000. */
 #define RFFPK_SLOT_ROWS 1024
 
 enum rffpk_status { RFFPK_OK = 0, RFFPK_UNKNOWN_RULE = 1 };

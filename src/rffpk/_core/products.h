@@ -162,7 +162,7 @@ INLINE void transpose_block(const real *x, size_t x_step, real *out, size_t stri
 
 /* Rows of x (rows, d) become lines of out (d, cols); columns of out beyond `rows` are zero, so
  * that what is computed from them is finite. The rows to come, as far as `end`, are called into
- * the cache four blocks ahead: two to eight measured alike, none costs 5 % of the pass. */
+ * the cache four blocks ahead: two measured alike, none costs 6 % of the pass at d = 50. */
 static void transpose(const real *x, const real *end, size_t d, size_t rows, size_t cols, real *out,
                       size_t stride)
 {

@@ -11,7 +11,8 @@
  * With the last L + 1 lines of phi one product, g phi', gives N, Q and G at once. */
 typedef struct {
     size_t rows, stride, lines;
-    real *x;     /* (d, rows): the rows of one view, transposed */
+    size_t d, p_most; /* most columns of a projected view, largest p of a structured one */
+    real *x;          /* (d, rows): the rows of one view, transposed */
     real *phi;   /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones | padding */
     real *dist;  /* (k, rows): squared distances */
     real *g;     /* (k, rows): p v, what the sums are weighted with */

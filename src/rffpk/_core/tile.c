@@ -11,8 +11,9 @@
 #define JOIN3(a, b, c) a##_##b##_f##c
 #define NAME(isa, bits) JOIN3(rffpk, isa, bits)
 
-/* A tile should stay in the second-level cache with room for coefficients. Flat within 3 % between
- * 512 KiB and 1 MiB and between 256 and 512 rows on a 1 MiB cache (Zen 4). */
+/* A tile should stay in the second-level cache with room for coefficients. At d = 50, D = 108,
+ * k = 10 flat within 2 % from 512 KiB to 1 MiB and from 256 to 512 rows on a 1 MiB cache (Zen 4).
+ */
 #define TILE_BYTES ((size_t)640 << 10)
 enum {
     MAX_TILE_ROWS = 256,
@@ -26,29 +27,18 @@ static size_t features_of(const rffpk_view *v) { return v->D ? 2 * v->D : v->d; 
 
 static size_t moments_of(const rffpk_problem *pr) { return pr->F + pr->n_views + 1; }
 
-static size_t largest_d(const rffpk_problem *pr)
-{
-    size_t d = 0;
-    for (size_t l = 0; l < pr->n_views; l++)
-        if (pr->views[l].D && pr->views[l].d > d)
-            d = pr->views[l].d;
-    return d;
-}
-
-static size_t largest_p(const rffpk_problem *pr)
-{
-    size_t p = 0;
-    for (size_t l = 0; l < pr->n_views; l++)
-        if (pr->views[l].signs && pr->views[l].p > p)
-            p = pr->views[l].p;
-    return p;
-}
-
 /* The shape of the tiles; returns how many lines of `stride` numbers a tile has in all. */
 static size_t shape(const rffpk_problem *pr, tile *t)
 {
+    t->d = t->p_most = 0;
+    for (const rffpk_view *v = pr->views; v < pr->views + pr->n_views; v++) {
+        if (v->D && v->d > t->d)
+            t->d = v->d;
+        if (v->signs && v->p > t->p_most)
+            t->p_most = v->p;
+    }
     t->lines = round_up(moments_of(pr), FEATURES_AT_ONCE);
-    const size_t total = largest_d(pr) + t->lines + 2 * pr->k + 3;
+    const size_t total = t->d + t->lines + 2 * pr->k + 3;
     t->rows = MAX_TILE_ROWS;
     while (t->rows > MIN_TILE_ROWS && total * t->rows * sizeof(real) > TILE_BYTES)
         t->rows /= 2;
@@ -60,7 +50,7 @@ static size_t workspace_bytes(const rffpk_problem *pr)
 {
     tile t;
     const size_t total = shape(pr, &t);
-    return (total * t.stride + largest_p(pr) * W) * sizeof(real);
+    return (total * t.stride + t.p_most * W) * sizeof(real);
 }
 
 static tile lay_out(const rffpk_problem *pr, real *memory)
@@ -68,7 +58,7 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
     tile t;
     shape(pr, &t);
     t.x = memory;
-    t.phi = t.x + largest_d(pr) * t.stride;
+    t.phi = t.x + t.d * t.stride;
     t.dist = t.phi + t.lines * t.stride;
     t.g = t.dist + pr->k * t.stride;
     t.q = t.g + pr->k * t.stride;
