@@ -17,7 +17,7 @@ LAYERS = [
     {"_core", "_reference"},
     {"_config", "_checks"},
     {"_stats"},
-    {"feature_maps", "_seeding", "_anneal"},
+    {"feature_maps", "_seeding", "_anneal", "_store"},
     {"_estimator"},
     {"power"},
     {"metrics"},

@@ -68,6 +68,10 @@ class PowerMeanClusterer(
         identity features."""
         return None, None
 
+    def _working_rows(self, rows: Rows) -> Rows:
+        """The rows as the passes of a fit should visit them."""
+        return rows
+
     def _schedule(self, features: Array, weight: Array | None) -> Schedule:
         """The schedule, which may depend on a sample of shifted features."""
         raise NotImplementedError
@@ -118,6 +122,7 @@ class PowerMeanClusterer(
         self._fit_map(X, weight, random)
         rows = self._rows(X, weight)
         variance = total_variance(rows)
+        rows = self._working_rows(rows)
         sample = seed_rows(rows, k, random)
         features = sample.features()
         schedule = self._schedule(features, sample.weight)

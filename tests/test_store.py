@@ -1,0 +1,86 @@
+"""Stored features give the results of those made on the fly, and only where they should."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from rffpk import RFFKernelPowerKMeans, _config, _store
+from rffpk._stats import make_rows, one_pass
+
+
+def rows_of(n, shapes, dtype=np.float64, weight=None):
+    random = np.random.default_rng(0)
+    xs = [random.standard_normal((n, d)).astype(dtype) for d, _ in shapes]
+    omegas = [random.standard_normal(shape).astype(dtype) if shape[1] else None for shape in shapes]
+    return make_rows(xs, omegas, weight, 2)
+
+
+@pytest.mark.parametrize("shapes", [[(3, 8)], [(3, 8), (5, 0), (2, 4)]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_pass_over_stored_rows_returns_the_same_sums(shapes, weighted, backend):
+    weight = np.random.default_rng(1).uniform(0, 2, 700) if weighted else None
+    rows = rows_of(700, shapes, weight=weight)
+    theta = rows.features()[:4]
+    kept = _store.stored(rows)
+    assert all(omega is None for omega in kept.omegas)
+    expected, _ = one_pass(rows, theta, -2.0, backend=backend)
+    found, _ = one_pass(kept, theta, -2.0, backend=backend)
+    for name in ("N", "G", "Q", "soft", "floor"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
+
+
+def test_a_fit_with_stored_features_is_the_same_to_rounding(dtype):
+    X, _ = make_blobs(1000, 20, centers=6, cluster_std=3.0, random_state=0)
+    X = X.astype(dtype)
+    kept, made = (
+        RFFKernelPowerKMeans(6, cache=cache, random_state=0).fit(X) for cache in (True, False)
+    )
+    assert kept.cache_ is True and made.cache_ is False
+    np.testing.assert_array_equal(kept.labels_, made.labels_)
+    np.testing.assert_allclose(kept.inertia_, made.inertia_, rtol=1e-5)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(kept.cluster_centers_, made.cluster_centers_, atol=tolerance)
+    np.testing.assert_array_equal(kept.predict(X), kept.labels_)
+
+
+@pytest.mark.parametrize(
+    ("d", "D", "k", "worth"), [(784, 108, 10, True), (944, 201, 20, True), (5, 64, 10, False)]
+)
+def test_auto_stores_where_the_projection_dominates(d, D, k, worth):
+    rows = rows_of(50, [(d, D)])
+    assert _store.cached(rows, k, "auto", None)[1] is worth
+
+
+def test_the_memory_limit_holds():
+    rows = rows_of(50, [(784, 108)])
+    needed = 50 * 216 * 8
+    assert _store.cached(rows, 10, "auto", needed)[1] is True
+    assert _store.cached(rows, 10, "auto", needed - 1)[1] is False
+    with pytest.raises(MemoryError, match=f"takes {needed} bytes.*allows {needed - 1}"):
+        _store.cached(rows, 10, True, needed - 1)
+    with pytest.raises(MemoryError, match="cache=True"):
+        RFFKernelPowerKMeans(2, cache=True, memory_limit=10).fit(np.eye(5))
+
+
+def test_available_memory_follows_the_narrowest_limit(tmp_path, monkeypatch):
+    free = _config.available_memory()
+    assert 2**20 < free
+    limit, used = tmp_path / "limit", tmp_path / "used"
+    monkeypatch.setattr(_config, "_CGROUPS", ((str(limit), str(used)),))
+    limit.write_text("1000000\n")
+    used.write_text("400000\n")
+    assert _config.available_memory() == 600_000
+    limit.write_text("max\n")
+    assert _config.available_memory() > 2**20
+
+
+@pytest.mark.parametrize("cache", ["yes", 1, None])
+def test_other_values_of_cache_are_refused(cache):
+    with pytest.raises(ValueError, match="cache == "):
+        RFFKernelPowerKMeans(2, cache=cache).fit(np.eye(5))
+
+
+@pytest.mark.parametrize("limit", [-1, 2.5, "1G"])
+def test_other_values_of_memory_limit_are_refused(limit):
+    with pytest.raises((ValueError, TypeError), match="memory_limit"):
+        RFFKernelPowerKMeans(2, memory_limit=limit).fit(np.eye(5))
