@@ -67,7 +67,7 @@ def _difference(fit: Callable[[int], int], few: int = 2, many: int = 16) -> Iter
     return run
 
 
-def _passes(rows: Rows, theta: np.ndarray, s: float) -> Iteration:
+def passes(rows: Rows, theta: np.ndarray, s: float) -> Iteration:
     """One pass among others, as in a fit: after one that wakes the threads, 0.1 s of them."""
 
     def run() -> float:
@@ -79,7 +79,7 @@ def _passes(rows: Rows, theta: np.ndarray, s: float) -> Iteration:
 
 
 def rffpk_pass(setting: Setting, s: float = -3.0) -> Iteration:
-    return _passes(setting.rows, setting.theta, s)
+    return passes(setting.rows, setting.theta, s)
 
 
 def rffpk_structured(setting: Setting) -> Iteration:
@@ -93,7 +93,7 @@ def rffpk_structured(setting: Setting) -> Iteration:
         [X], [mapped.frequencies_], None, setting.threads, structures=[mapped.structure_]
     )
     theta = rows.take(np.arange(setting.problem.k)).features()
-    return _passes(rows, theta, -3.0)
+    return passes(rows, theta, -3.0)
 
 
 def rffpk_harmonic(setting: Setting) -> Iteration:
@@ -105,23 +105,23 @@ def rffpk_hard(setting: Setting) -> Iteration:
     return rffpk_pass(setting, -np.inf)
 
 
-def _k_means(estimator: Any, setting: Setting) -> Iteration:
-    X, start = setting.stored, setting.stored_start
-
+def k_means(X: np.ndarray, start: np.ndarray, estimator: Any = KMeans) -> Iteration:
     def fit(n: int) -> int:
-        return int(estimator(len(start), init=start, n_init=1, max_iter=n, tol=0).fit(X).n_iter_)
+        # without a copy: the faults of fresh pages drown the difference of two fits
+        model = estimator(len(start), init=start, n_init=1, max_iter=n, tol=0, copy_x=False)
+        return int(model.fit(X).n_iter_)
 
     return _difference(fit)
 
 
 def sklearn_lloyd(setting: Setting) -> Iteration:
-    return _k_means(KMeans, setting)
+    return k_means(setting.stored, setting.stored_start)
 
 
 def sklearnex_lloyd(setting: Setting) -> Iteration:
     from sklearnex.cluster import KMeans as IntelKMeans
 
-    return _k_means(IntelKMeans, setting)
+    return k_means(setting.stored, setting.stored_start, IntelKMeans)
 
 
 def sklearn_minibatch(setting: Setting) -> Iteration:

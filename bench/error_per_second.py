@@ -1,0 +1,123 @@
+"""Kernel error against seconds a pass: `python -m bench.error_per_second [--plot FILE]`.
+
+For digits (their 1 797 rows for the error, rows drawn from them with noise for the time) and for
+blobs: the mean |error| of the rbf kernel over pairs and seeds, and the seconds of one pass (ours)
+or of one Lloyd iteration of scikit-learn on stored RBFSampler features, for growing numbers of
+features. Peers that would not fit in memory are timed on fewer rows; time is linear in them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics.pairwise import rbf_kernel
+
+from bench.adapters import k_means, limited, passes
+from rffpk import RandomFourierFeatures, show_config
+from rffpk._stats import make_rows
+
+OURS = ("iid", "orthogonal", "structured")
+FREQUENCIES = (32, 64, 128, 256, 512)
+PEER_FEATURES = (64, 256, 1024, 4096)
+ERROR_ROWS, K = 300, 10
+PEER_NUMBERS = 2**28  # stored features of the peer, 1 GB in float32
+
+
+def data_sets(n: int) -> dict[str, np.ndarray]:
+    """Float32 rows, n of each."""
+    random = np.random.default_rng(0)
+    digits = load_digits().data
+    noisy = digits[random.integers(len(digits), size=n)] + random.standard_normal((n, 64))
+    blobs, _ = make_blobs(n, 50, centers=K, cluster_std=5.0, random_state=0)
+    return {"digits": noisy.astype(np.float32), "blobs": blobs.astype(np.float32)}
+
+
+def mean_error(X: np.ndarray, gamma: float, transform: Callable[[int], np.ndarray]) -> float:
+    exact = rbf_kernel(X, gamma=gamma)
+    approximations = (transform(seed) for seed in range(5))
+    return float(np.mean([np.abs(phi @ phi.T - exact).mean() for phi in approximations]))
+
+
+def ours(X: np.ndarray, gamma: float, sampling: str, D: int, repeats: int) -> tuple[float, float]:
+    def mapped(seed: int) -> RandomFourierFeatures:
+        return RandomFourierFeatures(D, gamma=gamma, sampling=sampling, random_state=seed)
+
+    some = X[:ERROR_ROWS].astype(np.float64)
+    error = mean_error(some, gamma, lambda seed: mapped(seed).fit_transform(some))
+    fitted = mapped(0).fit(X[:ERROR_ROWS])
+    threads = show_config()["threads"]
+    rows = make_rows([X], [fitted.frequencies_], None, threads, structures=[fitted.structure_])
+    run = passes(rows, rows.take(np.arange(K)).features(), -3.0)
+    return error, float(np.median([limited(run, threads) for _ in range(repeats)]))
+
+
+def peer(X: np.ndarray, gamma: float, F: int, repeats: int) -> tuple[float, float]:
+    def mapped(seed: int) -> RBFSampler:
+        return RBFSampler(gamma=gamma, n_components=F, random_state=seed)
+
+    some = X[:ERROR_ROWS].astype(np.float64)
+    error = mean_error(some, gamma, lambda seed: mapped(seed).fit_transform(some))
+    n = min(len(X), PEER_NUMBERS // F)
+    stored = mapped(0).fit_transform(X[:n]).astype(np.float32)
+    run, threads = k_means(stored, stored[:K]), show_config()["threads"]
+    lloyd = float(np.median([limited(run, threads) for _ in range(repeats)]))
+    return error, lloyd * len(X) / n
+
+
+def curves(X: np.ndarray, repeats: int) -> dict[str, list[tuple[int, float, float]]]:
+    """(features, error, seconds) by method."""
+    gamma = 1 / (2 * 2 * float(X.var(axis=0, dtype=np.float64).sum()))
+    found = {
+        name: [(2 * D, *ours(X, gamma, name, D, repeats)) for D in FREQUENCIES] for name in OURS
+    }
+    found["RBFSampler + Lloyd"] = [(F, *peer(X, gamma, F, repeats)) for F in PEER_FEATURES]
+    return found
+
+
+def peer_seconds(points: list[tuple[int, float, float]], error: float) -> float:
+    """Seconds at which the peer's error is this one, by a line through log error and log time."""
+    _, errors, seconds = np.log(np.array(points)).T
+    slope, offset = np.polyfit(errors, seconds, 1)
+    return float(np.exp(offset + slope * np.log(error)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--plot")
+    args = parser.parse_args()
+    found = {name: curves(X, args.repeats) for name, X in data_sets(args.rows).items()}
+    print("| data | method | features | mean error | seconds a pass | peer at equal error / ours |")
+    print("|---" * 6 + "|")
+    for data, methods in found.items():
+        rival = methods["RBFSampler + Lloyd"]
+        for name, points in methods.items():
+            for F, error, seconds in points:
+                ratio = f"{peer_seconds(rival, error) / seconds:.1f}" if points is not rival else ""
+                print(f"| {data} | {name} | {F} | {error:.4f} | {seconds:.4f} | {ratio} |")
+    if args.plot:
+        plot(found, args.plot)
+
+
+def plot(found: dict[str, dict[str, list[tuple[int, float, float]]]], path: str) -> None:
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, len(found), figsize=(9, 3.6), sharey=True)
+    for axis, (data, methods) in zip(axes, found.items()):
+        for name, points in methods.items():
+            _, errors, seconds = zip(*points)
+            axis.loglog(seconds, errors, "o-", label=name)
+        axis.set(title=data, xlabel="seconds a pass")
+    axes[0].set_ylabel("mean |kernel error|")
+    axes[0].legend(fontsize=8)
+    plt.tight_layout()
+    plt.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+/* The tile against direct formulas in double precision, without Python: any machine that compiles
+ * C can run it. Compiled with tile.c and its flags: one program per instruction set and type. */
+#include "contract.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if RFFPK_BITS == 32
+typedef float real;
+static const double eps = FLT_EPSILON, most_off = 5e-5; /* TOLERANCE in src/rffpk/_reference.py */
+#else
+typedef double real;
+static const double eps = DBL_EPSILON, most_off = 2e-13;
+#endif
+
+#define JOIN3(a, b, c) a##_##b##_f##c
+#define NAME(isa, bits) JOIN3(rffpk, isa, bits)
+extern const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS);
+static const rffpk_kernels *const tile = &NAME(RFFPK_ISA, RFFPK_BITS);
+
+/* The second of two runs begins at row CUT and takes more than a tile. */
+enum { ROWS = 365, CUT = 61, MOST_d = 100, MOST_D = 200, MOST_F = 400, MOST_p = 128, MOST_k = 7 };
+
+/* d, D and whether structured, of one or two views; D = 0: identity features. The structured ones
+ * have p = 2, 4, 64 and 128, in whole blocks and in parts of one. */
+static const size_t shapes[][6] = {
+    {1, 0, 0}, {3, 0, 0}, {50, 0, 0},  {1, 5, 0},     {3, 11, 0},           {50, 37, 0},
+    {1, 3, 1}, {3, 6, 1}, {50, 37, 1}, {100, 200, 1}, {3, 0, 0, 50, 37, 0}, {50, 150, 1, 3, 11, 0}};
+static const double exponents[] = {-3, -1, -1.7, -INFINITY}, alpha[] = {0.3, 0.7};
+
+/* The problem at hand ... */
+static real x[2][ROWS * MOST_d], omega[2][MOST_d * MOST_D], shift[2][MOST_F];
+static real theta[MOST_k * MOST_F], weight[ROWS];
+static int8_t signs[2][3 * (MOST_D + MOST_p)];
+static rffpk_view views[2];
+static rffpk_problem pr = {
+    .views = views, .alpha = alpha, .theta = theta, .stages = RFFPK_ALL_STAGES};
+static size_t edge[3]; /* columns edge[l] to edge[l + 1] of features and theta are view l's */
+
+/* ... and what is expected of it. */
+static double features[ROWS * MOST_F], distances[ROWS * MOST_k], memberships[ROWS * MOST_k];
+static double nearest[ROWS], moments[MOST_k * (MOST_F + 3)], excess[MOST_k], totals[2];
+static int checks, failures;
+
+/* The hard rule needs one nearest centroid: with this seed the next is 6e-5 farther or more. */
+static real draw(double low, double high)
+{
+    static uint64_t state = 19;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (real)(low + (high - low) * ldexp((double)(state >> 40), -24));
+}
+
+/* y <- H S y; H_ab = (-1)^(ones that a and b have in common) */
+static void hadamard(const int8_t *S, double *y, size_t p)
+{
+    double sum[MOST_p] = {0};
+    for (size_t a = 0; a < p; a++)
+        for (size_t b = 0; b < p; b++) {
+            double term = S[b] * y[b];
+            for (size_t common = a & b; common; common &= common - 1)
+                term = -term;
+            sum[a] += term;
+        }
+    memcpy(y, sum, p * sizeof *y);
+}
+
+/* omega' = scale H S1 H S2 H S3, column by column of each block; float holds the entries */
+static void draw_structured(rffpk_view *v, int8_t *S, real *out)
+{
+    for (v->p = 2; v->p < v->d;)
+        v->p *= 2;
+    v->scale = 0.75 / (double)v->p;
+    v->signs = S;
+    for (size_t i = 0; i < sizeof signs[0]; i++)
+        S[i] = draw(-1, 1) < 0 ? -1 : 1;
+    for (size_t i = 0; i < v->d; i++)
+        for (size_t first = 0; first < v->D; first += v->p) {
+            double y[MOST_p] = {0};
+            y[i] = v->scale;
+            for (size_t t = 0; t < 3; t++)
+                hadamard(S + 3 * first + t * v->p, y, v->p);
+            for (size_t r = 0; r < v->p && first + r < v->D; r++)
+                out[i * v->D + first + r] = (real)y[r];
+        }
+}
+
+static double feature(size_t l, size_t row, size_t f)
+{
+    const size_t d = views[l].d, D = views[l].D;
+    const real *from = x[l] + row * d;
+    if (!D)
+        return (double)from[f] - shift[l][f];
+    double phase = 0;
+    for (size_t i = 0; i < d; i++)
+        phase += (double)from[i] * omega[l][i * D + f % D];
+    return (f < D ? sin(phase) : cos(phase)) / sqrt((double)D) - shift[l][f];
+}
+
+/* Entries of theta are larger than all features: weights of a row close to a centroid would need a
+ * tolerance of their own. */
+static void draw_view(size_t l, size_t d, size_t D, size_t structured)
+{
+    const double unit = D ? 1 / sqrt((double)D) : 1; /* the largest feature before its shift */
+    for (size_t i = 0; i < ROWS * d; i++)
+        x[l][i] = draw(-1, 1);
+    for (size_t i = 0; i < d * D; i++)
+        omega[l][i] = draw(-1, 1);
+    views[l] = (rffpk_view){x[l], D ? omega[l] : NULL, shift[l], d, D, NULL, 0, 0};
+    if (structured)
+        draw_structured(&views[l], signs[l], omega[l]);
+    for (size_t f = 0; edge[l] + f < edge[l + 1]; f++) {
+        shift[l][f] = draw(unit / 4, unit / 2);
+        for (size_t row = 0; row < ROWS; row++)
+            features[row * pr.F + edge[l] + f] = feature(l, row, f);
+        for (size_t j = 0; j < MOST_k; j++) {
+            const double t = draw(-unit, unit);
+            theta[j * pr.F + edge[l] + f] = (real)(t + (t < 0 ? -2 : 2) * unit);
+        }
+    }
+}
+
+static void draw_problem(const size_t *s)
+{
+    pr.n_views = s[3] ? 2 : 1;
+    for (size_t l = 0; l < pr.n_views; l++)
+        pr.F = edge[l + 1] = edge[l] + (s[3 * l + 1] ? 2 * s[3 * l + 1] : s[3 * l]);
+    for (size_t l = 0; l < pr.n_views; l++)
+        draw_view(l, s[3 * l], s[3 * l + 1], s[3 * l + 2]);
+    for (size_t row = 0; row < ROWS; row++)
+        weight[row] = draw(0.1, 3);
+}
+
+/* ||phi_l - theta_l||^2; without a centroid ||phi_l||^2 */
+static double squared(size_t l, const double *phi, const real *centroid)
+{
+    double sum = 0;
+    for (size_t f = edge[l]; f < edge[l + 1]; f++)
+        sum += pow(phi[f] - (centroid ? centroid[f] : 0), 2);
+    return sum;
+}
+
+/* M' = (sum_j d_j^s)^(1/s) and v_j = dM' / dd_j; their limits where the rule is hard */
+static void expect_row(const double *phi, double p, double *d, double *u, double *least)
+{
+    const int hard = pr.rule == RFFPK_HARD;
+    double sum = 0, *out = moments;
+    *least = INFINITY;
+    for (size_t j = 0; j < pr.k; j++) {
+        d[j] = 0;
+        for (size_t l = 0; l < pr.n_views; l++)
+            d[j] += alpha[l] * squared(l, phi, theta + j * pr.F);
+        sum += pow(d[j], pr.s);
+        *least = fmin(*least, d[j]);
+    }
+    totals[0] += p * (hard ? *least : pow(sum, 1 / pr.s));
+    totals[1] += p * *least;
+    for (size_t j = 0; j < pr.k; j++) {
+        u[j] = hard ? d[j] == *least : pow(d[j], pr.s) / sum;
+        const double g = p * (hard ? u[j] : pow(d[j], pr.s - 1) * pow(sum, 1 / pr.s - 1));
+        for (size_t f = 0; f < pr.F; f++)
+            *out++ += g * phi[f];
+        for (size_t l = 0; l < pr.n_views; l++)
+            *out++ += g * squared(l, phi, NULL);
+        *out++ += g;
+    }
+}
+
+static void expect(void)
+{
+    memset(moments, 0, sizeof moments);
+    memset(totals, 0, sizeof totals);
+    for (size_t row = 0; row < ROWS; row++)
+        expect_row(features + row * pr.F, pr.weight ? weight[row] : 1, distances + row * pr.k,
+                   memberships + row * pr.k, nearest + row);
+}
+
+/* Within `tolerance` of the largest number expected. */
+static void compare(const char *name, const real *actual, const double *expected, size_t n,
+                    double tolerance)
+{
+    double largest = 0, worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double off = fabs(actual[i] - expected[i]);
+        worst = fmax(worst, isnan(off) ? INFINITY : off);
+        largest = fmax(largest, fabs(expected[i]));
+    }
+    checks++;
+    if (worst <= tolerance * largest)
+        return;
+    failures++;
+    printf("%s off by %.2g of %.2g: %zu views, first d = %zu, D = %zu%s; k = %zu, s = %g%s\n", name,
+           worst, largest, pr.n_views, views[0].d, views[0].D, views[0].p ? " structured" : "",
+           pr.k, pr.s, pr.weight ? ", weighted" : "");
+}
+
+/* Memory of the tile is NaN until it is written. */
+static void *room(size_t bytes)
+{
+    bytes = (bytes + RFFPK_ALIGN - 1) / RFFPK_ALIGN * RFFPK_ALIGN;
+    void *memory = aligned_alloc(RFFPK_ALIGN, bytes);
+    if (!memory)
+        exit(2);
+    return memset(memory, 0xff, bytes);
+}
+
+/* Moments, excess and totals of the rows [begin, end), for the caller to free. */
+static double *run(size_t begin, size_t end, const rffpk_rows *rows)
+{
+    const size_t n_moments = pr.k * (pr.F + pr.n_views + 1);
+    double *out = room((n_moments + pr.k + 2) * sizeof *out);
+    const rffpk_sums sums = {out, out + n_moments, out + n_moments + pr.k};
+    void *prepared = room(tile->prepared_bytes(&pr));
+    void *workspace = room(tile->workspace_bytes(&pr));
+    tile->prepare(&pr, prepared);
+    if (tile->run(&pr, prepared, begin, end, &sums, rows, workspace) != RFFPK_OK)
+        exit(2);
+    free(prepared);
+    free(workspace);
+    return out;
+}
+
+/* N, Q and G of a cluster differ in size: each is compared with its own. */
+static void compare_sums(const real *sums, double tolerance)
+{
+    const size_t width = pr.F + pr.n_views + 1;
+    for (const double *m = moments; m < moments + pr.k * width; m += width, sums += width) {
+        compare("N", sums, m, pr.F, tolerance);
+        compare("Q", sums + pr.F, m + pr.F, pr.n_views, tolerance);
+        compare("G", sums + width - 1, m + width - 1, 1, tolerance);
+    }
+    compare("excess", sums, excess, pr.k, 0);
+    compare("totals", sums + pr.k, totals, 2, tolerance);
+}
+
+static void check_runs(void)
+{
+    static struct {
+        int32_t labels[ROWS];
+        real memberships[ROWS * MOST_k], distances[ROWS * MOST_k], nearest[ROWS];
+        real features[ROWS * MOST_F], sums[MOST_k * (MOST_F + 4) + 2];
+    } out;
+    const rffpk_rows rows = {out.labels, out.memberships, out.distances, out.nearest, out.features};
+    const double tolerance = most_off * (1 + (pr.rule == RFFPK_HARD ? 0 : fabs(pr.s)));
+    memset(&out, 0xff, sizeof out);
+    double *first = run(0, CUT, &rows), *second = run(CUT, ROWS, &rows);
+    for (size_t i = 0; i < pr.k * (pr.F + pr.n_views + 2) + 2; i++)
+        out.sums[i] = (real)(first[i] + second[i]);
+    free(first);
+    free(second);
+    compare_sums(out.sums, tolerance);
+    compare("features", out.features, features, ROWS * pr.F, most_off);
+    compare("distances", out.distances, distances, ROWS * pr.k, most_off);
+    compare("nearest", out.nearest, nearest, ROWS, most_off);
+    compare("memberships", out.memberships, memberships, ROWS * pr.k, tolerance);
+    for (size_t row = 0; row < ROWS; row++) { /* a label is the nearest, or a tie to rounding */
+        const size_t label = (size_t)out.labels[row];
+        out.nearest[row] = (real)(label < pr.k ? distances[row * pr.k + label] : INFINITY);
+    }
+    compare("distance of the label", out.nearest, nearest, ROWS, most_off);
+}
+
+static void check_problem(const size_t *s)
+{
+    draw_problem(s);
+    for (pr.k = 1; pr.k <= MOST_k; pr.k += MOST_k - 1)
+        for (size_t i = 0; i < 2 * sizeof exponents / sizeof *exponents; i++) {
+            pr.s = exponents[i / 2];
+            pr.rule = isinf(pr.s) ? RFFPK_HARD : RFFPK_POWER;
+            pr.weight = i % 2 ? weight : NULL;
+            expect();
+            check_runs();
+        }
+}
+
+/* In quarter turns. The oracle's phase is off by up to 1 eps and its sine by half of one. */
+static void check_sincos(void)
+{
+    enum { ANGLES = 1001 };
+    static real quarters[ANGLES], out[2 * ANGLES];
+    static double expected[2 * ANGLES];
+    for (size_t i = 0; i < ANGLES; i++) {
+        quarters[i] = draw(-8, 8);
+        const double phase = remainder(quarters[i], 4) * 1.57079632679489661923;
+        expected[i] = sin(phase);
+        expected[ANGLES + i] = cos(phase);
+    }
+    tile->vecmath(0, quarters, out, ANGLES);
+    compare("sincos", out, expected, 2 * ANGLES, 3 * eps);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        check_problem(shapes[i]);
+    check_sincos();
+    printf("%s: %d checks, %d failed\n", failures ? "failed" : "ok", checks, failures);
+    return failures != 0;
+}
