@@ -162,7 +162,7 @@ def scikit_fuzzy(setting: Setting) -> Iteration:
     def fit(n: int) -> int:
         return int(cmeans(X, setting.problem.k, 2.0, error=0.0, maxiter=n, seed=0)[5])
 
-    return _difference(fit, 1, 3)
+    return _difference(fit, 2, 6)
 
 
 def null(setting: Setting) -> Iteration:

@@ -22,13 +22,14 @@ def blobs():
 
 
 def passes(model):
-    return [record for record in model.history_ if record["stage"] != "seeding"]
+    return [record for record in model.history_ if "s" in record]
 
 
 MODELS = [
     PowerKMeans(7, random_state=0),
     PowerKMeans(7, s0=-0.5, anneal_factor=1.04, anneal_every=5, random_state=1),
     PowerKMeans(7, s_final=-9.0, random_state=2),
+    PowerKMeans(7, s0=-1.0, random_state=2),
     FuzzyCMeans(7, m=1.3, random_state=0),
     FuzzyCMeans(7, m=3.0, random_state=0),
     RFFKernelPowerKMeans(7, random_state=0),
@@ -42,10 +43,40 @@ def test_the_objective_never_rises(backend, blobs, model, weighted):
     weight = np.random.default_rng(0).uniform(0, 2, 900) if weighted else None
     records = passes(model.fit(blobs[0], sample_weight=weight))
     assert len(records) > 4
+    disturbed = {r["start"] for r in model.history_ if r.get("kind") == "critical"}
+    compared = 0
     for before, after in itertools.pairwise(records):
-        if not before["repairs"]:
+        moved = before["start"] in disturbed and before["s"] != after["s"]
+        softer = after["s"] > before["s"]  # from k-means to a soft end
+        if before["start"] != after["start"] or moved or softer or before["repairs"]:
+            continue
+        if "swap" not in (before["stage"], after["stage"]):
+            compared += 1
             assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
-    assert [r["s"] for r in records] == sorted((r["s"] for r in records), reverse=True)
+    assert compared >= 4
+
+
+def test_the_end_is_no_worse_than_any_start(backend, blobs):
+    model = PowerKMeans(7, n_init=4, swaps=3, random_state=0).fit(blobs[0])
+    starts = [record for record in model.history_ if record["stage"] == "start"]
+    assert [start["kind"] for start in starts] == ["critical", "low", "k-means++", "low"]
+    assert [start["outcome"] for start in starts].count("kept") == 1
+    costs = [start["objective"] for start in starts]
+    assert starts[int(np.argmin(costs))]["outcome"] == "kept"
+    assert model.inertia_ <= min(costs) * (1 + 1e-10)
+
+
+def test_swaps_find_what_a_bad_start_cannot():
+    """Three centroids in one of two far clusters, one between: k-means alone is stuck."""
+    centers = np.array([[0, 0], [0, 4], [100, 0], [100, 4]])
+    X, _ = make_blobs(400, centers=centers, cluster_std=0.3, random_state=0)
+    start = np.array([[0, 0], [0, 4], [0.1, 4], [100, 2]])
+    common = {"n_clusters": 4, "s0": -6e4, "init": start, "random_state": 0}
+    stuck = PowerKMeans(swaps=0, **common).fit(X)
+    free = PowerKMeans(swaps=2, **common).fit(X)
+    assert free.inertia_ < 0.2 * stuck.inertia_
+    assert "swap" in {record["stage"] for record in free.history_}
+    assert_allclose(np.sort(free.cluster_centers_[:, 0]), [0, 0, 100, 100], atol=0.2)
 
 
 @pytest.mark.parametrize("s", [-0.5, -1.0, -4.0, -np.inf])
@@ -173,7 +204,7 @@ def test_more_clusters_than_distinct_rows_end_with_a_warning(backend, dtype):
 
 def test_max_iter_ends_with_a_warning(blobs):
     with pytest.warns(ConvergenceWarning, match="max_iter=4 passes"):
-        model = PowerKMeans(7, max_iter=4, random_state=0).fit(blobs[0])
+        model = PowerKMeans(7, s0=-1.0, max_iter=4, random_state=0).fit(blobs[0])
     assert model.n_iter_ == 4 == len(passes(model))
 
 

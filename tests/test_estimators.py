@@ -90,9 +90,11 @@ def test_attributes_and_methods_agree(backend, blobs, dtype, estimator):
     assert_allclose(model.score(X), -(distances.min(axis=1) ** 2).sum(), rtol=1e-4)
     assert model.inertia_ <= -model.score(X) * (1 + 1e-5)
     assert model.n_features_in_ == 4
-    assert model.n_iter_ == sum("s" in record for record in model.history_)
-    assert set(model.history_[-1]) == {
-        "stage", "rows", "s", "objective", "shift", "distinct", "repairs", "seconds"
+    kept = [r["start"] for r in model.history_ if r.get("outcome") == "kept"]
+    own = [r for r in model.history_ if "s" in r and [r["start"]] == kept]
+    assert model.n_iter_ == len(own)
+    assert set(own[-1]) == {
+        "stage", "start", "rows", "s", "objective", "shift", "distinct", "repairs", "seconds"
     }  # fmt: skip
 
 
@@ -266,9 +268,43 @@ def test_initial_centres_by_every_means(blobs):
 
 def test_seeding_looks_at_a_sample_and_says_so():
     X = np.random.default_rng(0).standard_normal((30_000, 3)).astype(np.float32)
-    model = PowerKMeans(4, random_state=0, max_iter=2).fit(X)
+    model = PowerKMeans(4, random_state=0, sample=None, max_iter=2).fit(X)
     assert model.history_[0] == {"stage": "seeding", "rows": 20_000}
     assert model.history_[1]["rows"] == 30_000
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_starts_run_on_a_sample_and_end_on_all_rows(weighted):
+    X, y = make_blobs(20_000, 3, centers=4, random_state=0)
+    weight = np.random.default_rng(0).integers(0, 3, len(X)) if weighted else None
+    model = PowerKMeans(4, sample=500, random_state=0).fit(X, sample_weight=weight)
+    sizes = [record["rows"] for record in model.history_ if "s" in record]
+    assert model.sample_size_ == 500 >= sizes[0]
+    assert sizes == sorted(sizes) and sizes[-1] == 20_000
+    assert 2000 < sizes[len(sizes) - 2] if weighted else 4000 in sizes
+    full = PowerKMeans(4, sample=None, random_state=0).fit(X, sample_weight=weight)
+    assert full.sample_size_ == 20_000
+    assert_allclose(model.inertia_, full.inertia_, rtol=1e-3)
+    assert adjusted_rand_score(y, model.labels_) > 0.85
+    auto = PowerKMeans(4, random_state=0, max_iter=3, swaps=0).fit(X, sample_weight=weight)
+    assert auto.sample_size_ == 5000
+
+
+def test_a_sample_finds_a_few_heavy_rows():
+    """Ten rows carry half of the weight: a uniform sample of 200 would miss them."""
+    X = np.random.default_rng(0).standard_normal((20_000, 2))
+    X[:10] += 50
+    weight = np.ones(20_000)
+    weight[:10] = 2000
+    model = PowerKMeans(2, sample=200, random_state=0, swaps=0).fit(X, sample_weight=weight)
+    assert len({*model.labels_[:10]}) == 1
+    assert (model.labels_ == model.labels_[0]).sum() == 10
+
+
+def test_a_sample_holds_a_row_for_every_cluster():
+    model = PowerKMeans(30, sample=2, random_state=0).fit(np.random.default_rng(0).random((900, 2)))
+    assert model.sample_size_ == 30
+    assert len(set(model.labels_)) == 30
 
 
 @pytest.mark.parametrize("estimator", CLUSTERERS)
@@ -308,7 +344,7 @@ def test_other_layouts_and_types_are_converted(blobs, layout):
 def test_a_soft_result_rests_at_its_exponent(blobs):
     X, _ = blobs
     model = PowerKMeans(5, s0=-1.0, s_final=-3.0, random_state=0).fit(X)
-    assert model.s_ == -3.0 == model.history_[-1]["s"]
+    assert model.s_ == -3.0 == [r["s"] for r in model.history_ if "s" in r][-1]
     same = FuzzyCMeans(5, m=1 + 1 / 3, init=model.cluster_centers_).fit(X)
     assert_allclose(same.cluster_centers_, model.cluster_centers_, atol=1e-3)
     assert 1e-3 < 1 - model.predict_proba(X).max(axis=1).mean() < 0.5
@@ -316,4 +352,5 @@ def test_a_soft_result_rests_at_its_exponent(blobs):
 
 def test_verbose_prints_a_line_for_each_pass(blobs, capsys):
     model = PowerKMeans(3, random_state=0, verbose=1).fit(blobs[0])
-    assert len(capsys.readouterr().out.splitlines()) == model.n_iter_
+    passes = sum("s" in record for record in model.history_)
+    assert len(capsys.readouterr().out.splitlines()) == passes

@@ -59,7 +59,10 @@ BAD_POWER = [
     ({"anneal_factor": np.inf}, "anneal_factor == inf, must be finite"),
     ({"anneal_every": 0}, "anneal_every == 0, must be >= 1"),
     ({"stop": "never"}, "stop == 'never', must be one of"),
-    ({"sample": 100}, "sample == 100, must be None"),
+    ({"sample": 0}, "sample == 0, must be >= 1"),
+    ({"sample": "all"}, "sample must be an instance of int"),
+    ({"swaps": -1}, "swaps == -1, must be >= 0"),
+    ({"swaps": True}, "swaps must be an instance of int, not bool"),
 ]
 BAD_KERNEL = [
     ({"gamma": 0.0}, "gamma == 0.0, must be > 0"),

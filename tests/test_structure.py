@@ -18,6 +18,7 @@ LAYERS = [
     {"_config", "_checks"},
     {"_stats"},
     {"feature_maps", "_seeding", "_anneal", "_store"},
+    {"_portfolio"},
     {"_estimator"},
     {"power"},
     {"metrics"},

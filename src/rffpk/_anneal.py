@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
+from scipy.sparse.linalg import svds
 from scipy.spatial.distance import pdist, squareform
 
 from rffpk._stats import Rows, Sums, is_hard, one_pass
@@ -29,6 +30,15 @@ HARDNESS = 1e-3
 _COINCIDENT = 1e-6
 
 
+# The adaptive schedule. At each exponent passes go on until the centroids move by less than
+# _REST in one, _STAGE_PASSES at most; the factor between exponents grows while they rest at once
+# and shrinks while they keep moving, as they do near a split. Before each stage centroids are
+# moved at random by _NOISE of the features' standard deviation, so that merged ones can part.
+_REST, _STAGE_PASSES, _NOISE = 3e-3, 10, 0.02
+_LEAST_FACTOR, _FIRST_FACTOR, _MOST_FACTOR = 1.05, 1.2, 1.5
+_QUICK, _SLOW = 2, 5  # passes
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How s falls, and when a run ends."""
@@ -37,18 +47,17 @@ class Schedule:
     s_final: float  # -inf: end in the hard rule
     max_iter: int
     tol: float
-    factor: float = 1.0  # s <- factor * s ...
-    every: int = 1  # ... after this many passes
+    factor: float | None = None  # s <- factor * s after a stage; None: adaptive
+    every: int | None = None  # passes of a stage; None: until the centroids rest
     stop: str = "annealed"
+    noise: float = 0.0  # moves the centroids before each stage
 
 
 @dataclass
 class Result:
     """The end of one run."""
 
-    theta: Array  # (k, F), shifted
     s: float  # the last soft exponent
-    n_iter: int
     converged: bool
 
 
@@ -60,8 +69,11 @@ class Run:
     theta: Array
     variance: float  # total variance of the features: the unit of all tolerances
     history: list[Record]
+    random: Any
     verbose: int = 0
     objective_unit: float = 1.0
+    start: int = 0
+    passes: int = 0
 
     def step(self, stage: str, s: float) -> tuple[Sums, float]:
         """One pass at `s`; moves the centroids. Returns the sums and the relative shift."""
@@ -74,6 +86,7 @@ class Run:
         shift = math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
         record = {
             "stage": stage,
+            "start": self.start,
             "rows": self.rows.n,
             "s": s,
             "objective": self.objective_unit * sums.objective(s),
@@ -85,49 +98,77 @@ class Run:
         self.history.append(record)
         if self.verbose:
             print(
-                f"[{stage}] s={s:.4g} objective={record['objective']:.8g} shift={shift:.2e} "
-                f"distinct={record['distinct']} repairs={repairs}"
+                f"[{stage}] rows={self.rows.n} s={s:.4g} objective={record['objective']:.8g} "
+                f"shift={shift:.2e} distinct={record['distinct']} repairs={repairs}"
             )
         self.theta = theta
+        self.passes += 1
         return sums, shift
 
     def settle(self, stage: str, s: float, tol: float, passes: int) -> bool:
         """Passes at a fixed `s` until the centroids rest; whether they did within `passes`."""
         return any(self.step(stage, s)[1] <= tol for _ in range(passes))
 
+    def disturb(self, size: float) -> None:
+        """Move every centroid at random, by `size` of the features' standard deviation."""
+        spread = size * math.sqrt(self.variance / self.theta.shape[1])
+        self.theta = self.theta + spread * self.random.standard_normal(self.theta.shape)
+
 
 def anneal(run: Run, schedule: Schedule) -> Result:
     """Lower s by the schedule, then finish: in the hard rule, or at `s_final`."""
-    before = len(run.history)
+    before = run.passes
     s, converged = _lower(run, schedule)
-    left = schedule.max_iter - (len(run.history) - before)
+    left = schedule.max_iter - (run.passes - before)
     if schedule.stop == "annealed" and converged:
         hard = math.isinf(schedule.s_final)
         stage, end = ("hard", -math.inf) if hard else ("settle", s)
         converged = run.settle(stage, end, schedule.tol, left)
-    return Result(run.theta, s, len(run.history) - before, converged)
+    return Result(s, converged)
 
 
 def _lower(run: Run, schedule: Schedule) -> tuple[float, bool]:
     """The soft passes; returns the last exponent and whether their end was reached."""
     s, previous = schedule.s0, math.inf
-    for t in range(1, schedule.max_iter + 1):
-        sums, _ = run.step("anneal", s)
-        objective = sums.objective(s)
-        if schedule.stop == "objective":
-            if abs(previous - objective) <= schedule.tol * objective:
-                return s, True
-        elif s <= schedule.s_final:
+    factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
+    most = _STAGE_PASSES if schedule.every is None else schedule.every
+    left = schedule.max_iter
+    while left > 0:
+        if schedule.noise:
+            run.disturb(schedule.noise)
+        before = run.passes
+        for _ in range(min(most, left)):
+            sums, shift = run.step("anneal", s)
+            objective = sums.objective(s)
+            if schedule.stop == "objective":
+                if abs(previous - objective) <= schedule.tol * objective:
+                    return s, True
+                previous = objective
+            elif schedule.every is None and shift <= _REST:
+                break
+        taken = run.passes - before
+        left -= taken
+        if schedule.stop == "annealed" and _is_over(sums, s, schedule):
             return s, True
-        elif math.isinf(schedule.s_final) and sums.soft >= (1 - HARDNESS) * sums.floor:
+        if schedule.factor is None:
+            factor = _next_factor(factor, taken)
+        lower = max(factor * s, schedule.s_final)
+        if is_hard(lower, run.rows.dtype):
             return s, True
-        previous = objective
-        if t % schedule.every == 0:
-            lower = max(schedule.factor * s, schedule.s_final)
-            if is_hard(lower, run.rows.dtype):
-                return s, True
-            s = lower
+        s = lower
     return s, False
+
+
+def _is_over(sums: Sums, s: float, schedule: Schedule) -> bool:
+    hard = math.isinf(schedule.s_final) and sums.soft >= (1 - HARDNESS) * sums.floor
+    return hard or s <= schedule.s_final
+
+
+def _next_factor(factor: float, passes: int) -> float:
+    """Faster where the last stage came to rest at once, slower where it did not."""
+    if passes <= _QUICK:
+        return min(_MOST_FACTOR, factor**1.3)
+    return max(_LEAST_FACTOR, factor**0.6) if passes >= _SLOW else factor
 
 
 def coincidence(rows: Rows, sums: Sums, variance: float) -> float:
@@ -167,7 +208,8 @@ def critical_exponent(features: Array, weight: Array | None) -> float:
     """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
 
     lambda_max is the largest eigenvalue of sum p zz'/sum p over the rows' directions z from their
-    mean. O(m F min(m, F)) for m rows.
+    mean (docs/annealing.md). O(m F) times some tens of steps for m rows, by Lanczos' method where
+    both m and F are above 200.
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
     z = features - (p @ features) / p.sum()
@@ -176,17 +218,29 @@ def critical_exponent(features: Array, weight: Array | None) -> float:
     if not apart.any():
         return -math.inf
     z = z[apart] * (np.sqrt(p[apart] / p[apart].sum()) / norms[apart])[:, None]
+    return 1 - 1 / (2 * _largest_squared_singular_value(z))
+
+
+_DENSE = 200  # up to this order a full decomposition is as quick
+
+
+def _largest_squared_singular_value(z: Array) -> float:
+    if min(z.shape) > _DENSE:
+        start = np.random.default_rng(0).standard_normal(min(z.shape))  # the same in every run
+        return float(svds(z, k=1, return_singular_vectors=False, v0=start)[0]) ** 2
     gram = z @ z.T if len(z) < z.shape[1] else z.T @ z
     top = len(gram) - 1
-    return 1 - 1 / (2 * float(eigvalsh(gram, subset_by_index=[top, top])[0]))
+    return float(eigvalsh(gram, subset_by_index=[top, top])[0])
 
 
 # Rows that the critical exponent is taken from.
 _CRITICAL_ROWS = 1000
 
 
-def default_s0(features: Array, weight: Array | None) -> float:
-    """The lower of -1 and twice the critical exponent of a sample."""
+def sample_critical_exponent(features: Array, weight: Array | None) -> float:
+    """The critical exponent of at most about _CRITICAL_ROWS of the rows; 0 if those are equal."""
     some = slice(None, None, max(1, len(features) // _CRITICAL_ROWS))
-    critical = critical_exponent(features[some], None if weight is None else weight[some])
-    return min(-1.0, 2 * critical) if math.isfinite(critical) else -1.0
+    found = critical_exponent(
+        features[some].astype(np.float64), None if weight is None else weight[some]
+    )
+    return found if math.isfinite(found) else 0.0

@@ -20,10 +20,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _anneal, _checks, _config
-from rffpk._anneal import Result, Run, Schedule
+from rffpk._anneal import Result, Run, Schedule, sample_critical_exponent
+from rffpk._checks import is_word
+from rffpk._portfolio import Start, search
 from rffpk._reference import Structure
-from rffpk._seeding import seed_centers, seed_rows
+from rffpk._seeding import nested_samples, seed_centers, seed_rows
 from rffpk._stats import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
+from rffpk._store import stored
 
 Array = NDArray[Any]
 
@@ -42,7 +45,7 @@ class PowerMeanClusterer(
 
     n_clusters: int
     init: Any
-    n_init: int
+    n_init: Any
     max_iter: int
     tol: float
     random_state: Any
@@ -55,7 +58,8 @@ class PowerMeanClusterer(
         _checks.check_int(self.n_clusters, "n_clusters", 1)
         if isinstance(self.init, str):
             _checks.check_choice(self.init, "init", INITS, also="an array or a callable")
-        _checks.check_int(self.n_init, "n_init", 1)
+        if not is_word(self.n_init, "auto"):
+            _checks.check_int(self.n_init, "n_init", 1)
         _checks.check_int(self.max_iter, "max_iter", 1)
         _checks.check_real(self.tol, "tol", 0)
         _checks.check_n_jobs(self.n_jobs)
@@ -72,9 +76,27 @@ class PowerMeanClusterer(
         """The rows as the passes of a fit should visit them."""
         return rows
 
-    def _schedule(self, features: Array, weight: Array | None) -> Schedule:
-        """The schedule, which may depend on a sample of shifted features."""
+    def _sample_size(self, n: int) -> int:
+        """How many of n rows starts run on."""
+        return n
+
+    def _schedule(self, critical: float) -> Schedule:
+        """The schedule, which may depend on the critical exponent."""
         raise NotImplementedError
+
+    def _starts(self, schedule: Schedule, critical: float) -> list[Start]:
+        """What `init` and `n_init` ask for."""
+        one = is_word(self.n_init, "auto") or not isinstance(self.init, str)
+        several = 1 if one else int(self.n_init)
+        return [Start("given", schedule, is_word(self.init, "k-means"))] * several
+
+    def _swaps(self) -> int:
+        """Failed trials in a row that end the swaps of centroids; 0: none are tried."""
+        return 0
+
+    def _on_merger(self, critical: float) -> str:
+        """What to add to the warning that centroids coincide."""
+        return ""
 
     def _objective_unit(self, s: float) -> float:
         """What the objective sum M_s is reported in multiples of."""
@@ -122,16 +144,40 @@ class PowerMeanClusterer(
         self._fit_map(X, weight, random)
         rows = self._rows(X, weight)
         variance = total_variance(rows)
-        rows = self._working_rows(rows)
-        sample = seed_rows(rows, k, random)
-        features = sample.features()
-        schedule = self._schedule(features, sample.weight)
         self.history_: list[dict[str, Any]] = []
-        results = [
-            self._one_start(rows, sample, features, schedule, variance, random)
-            for _ in range(self.n_init if isinstance(self.init, str) else 1)
-        ]
-        self._keep_best(rows, schedule, results, variance)
+        size = self._sample_size(rows.n)
+        samples = nested_samples(rows, size, random) if size < rows.n else []
+        base = stored(samples[0]) if samples else self._working_rows(rows)
+
+        def new_run(theta: Array, number: int) -> Run:
+            unit = self._objective_unit(schedule.s0)
+            return Run(
+                base, theta, variance, self.history_, random, self.verbose, unit, start=number
+            )
+
+        looked_at = seed_rows(base, k, random)
+        features = looked_at.features()
+        critical = sample_critical_exponent(features, looked_at.weight)
+        schedule = self._schedule(critical)
+
+        def seed() -> Array:
+            return self._initial_centers(looked_at, features, random)
+
+        run, result = search(self._starts(schedule, critical), seed, new_run, self._swaps())
+        if samples:
+            self._finish(run, [*samples[1:], self._working_rows(rows)], result, schedule)
+        self.sample_size_ = size
+        self._publish(rows, run, result, critical)
+
+    def _finish(self, run: Run, levels: list[Rows], result: Result, schedule: Schedule) -> None:
+        """Passes over larger and larger samples and then over all rows, at the end's exponent."""
+        hard = math.isinf(schedule.s_final) and schedule.stop == "annealed"
+        s, stage = (-math.inf, "hard") if hard else (result.s, "settle")
+        for rows in levels:
+            run.rows = rows
+            # the centroids of a sample are no more precise than this
+            coarse = 0.1 * math.sqrt(self.n_clusters / rows.n) if rows is not levels[-1] else 0.0
+            result.converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
 
     def _rows(
         self, X: Array, weight: Array | None = None, shifts: list[Array] | None = None
@@ -140,32 +186,16 @@ class PowerMeanClusterer(
         omega, structure = self._frequencies(X.dtype)
         return make_rows([X], [omega], weight, n_threads, shifts, [structure])
 
-    def _one_start(
-        self,
-        rows: Rows,
-        sample: Rows,
-        features: Array,
-        schedule: Schedule,
-        variance: float,
-        random: Any,
-    ) -> Result:
-        theta = self._initial_centers(rows, sample, features, random)
-        unit = self._objective_unit(schedule.s0)
-        run = Run(rows, theta, variance, self.history_, self.verbose, unit)
-        if isinstance(self.init, str) and self.init == "k-means":
-            run.settle("k-means", -math.inf, schedule.tol, schedule.max_iter)
-        return _anneal.anneal(run, schedule)
-
-    def _initial_centers(self, rows: Rows, sample: Rows, features: Array, random: Any) -> Array:
+    def _initial_centers(self, looked_at: Rows, features: Array, random: Any) -> Array:
         """Shifted initial centroids (k, F); logs how many rows were looked at."""
-        k, width = self.n_clusters, len(rows.shift)
+        k, width = self.n_clusters, features.shape[1]
         if isinstance(self.init, str):
-            self.history_.append({"stage": "seeding", "rows": sample.n})
-            return seed_centers(features, sample.weight, k, self.init, random)
+            self.history_.append({"stage": "seeding", "rows": looked_at.n})
+            return seed_centers(features, looked_at.weight, k, self.init, random)
         centers = self.init
         if callable(centers):
-            self.history_.append({"stage": "seeding", "rows": sample.n})
-            centers = centers(features + rows.shift, k, random_state=random)
+            self.history_.append({"stage": "seeding", "rows": looked_at.n})
+            centers = centers(features + looked_at.shift, k, random_state=random)
         centers = np.array(centers, dtype=np.float64)
         if centers.shape != (k, width):
             raise ValueError(
@@ -174,21 +204,11 @@ class PowerMeanClusterer(
             )
         if not np.isfinite(centers).all():
             raise ValueError("init contains NaN or infinity, must be finite.")
-        return centers - rows.shift
+        return centers - looked_at.shift
 
-    def _keep_best(
-        self, rows: Rows, schedule: Schedule, results: list[Result], variance: float
-    ) -> None:
-        """Set the fitted attributes from the start with the lowest objective."""
-        ends = [_evaluate(rows, result) for result in results]
-        # One exponent for all: the final one, or the hard limit where each start ends at its own.
-        soft = math.isfinite(schedule.s_final) and schedule.stop == "annealed"
-        values = [
-            end.soft_sums.objective(result.s) if soft else end.hard_sums.floor
-            for result, end in zip(results, ends)
-        ]
-        best = int(np.argmin(values))
-        result, end = results[best], ends[best]
+    def _publish(self, rows: Rows, run: Run, result: Result, critical: float) -> None:
+        """Set the fitted attributes; warn of what did not go well."""
+        end = _evaluate(rows, run.theta, result.s)
         theta = end.theta
         self.cluster_centers_ = end.centers
         self.labels_ = end.labels
@@ -197,7 +217,7 @@ class PowerMeanClusterer(
         self.inertia_ = accurate_cost(rows, quick, end.hard_sums, means, end.labels)
         self.s_ = result.s
         self.objective_ = self._objective_unit(result.s) * end.soft_sums.objective(result.s)
-        self.n_iter_ = result.n_iter
+        self.n_iter_ = run.passes
         self._shift = rows.shift
         self._n_features_out = self.n_clusters
         if not result.converged:
@@ -206,11 +226,12 @@ class PowerMeanClusterer(
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        distinct = _anneal.count_distinct(theta, _anneal.coincidence(rows, end.hard_sums, variance))
+        close_by = _anneal.coincidence(rows, end.hard_sums, run.variance)
+        distinct = _anneal.count_distinct(theta, close_by)
         if distinct < self.n_clusters:
             warnings.warn(
                 f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
-                "distinct rows, or centroids merged.",
+                f"distinct rows, or centroids merged.{self._on_merger(critical)}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -310,9 +331,9 @@ class _End:
     hard_sums: Sums
 
 
-def _evaluate(rows: Rows, result: Result) -> _End:
-    centers = (result.theta + rows.shift).astype(rows.dtype)
+def _evaluate(rows: Rows, theta: Array, s: float) -> _End:
+    centers = (theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
-    soft_sums, _ = one_pass(rows, theta, result.s)
+    soft_sums, _ = one_pass(rows, theta, s)
     hard_sums, outputs = one_pass(rows, theta, -math.inf, want=("labels",))
     return _End(centers, theta, outputs["labels"], soft_sums, hard_sums)

@@ -1,7 +1,8 @@
-"""Initial centroids, in the space of the shifted features."""
+"""Samples of rows, and initial centroids among them in the space of the shifted features."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,18 +32,37 @@ def seed_rows(rows: Rows, k: int, random: Any) -> Rows:
     return rows.take(index)
 
 
-def seed_centers(features: Array, weight: Array | None, k: int, init: str, random: Any) -> Array:
-    """k of the rows of `features`: "random" or by k-means++, in float64.
+# A sample after the first is eight times the one before, while it is a quarter of the rows at most
+# and its copy small.
+_GROWTH, _COPY_BYTES = 8, 32 << 20
 
-    "k-means" starts from k-means++ too.
+
+def nested_samples(rows: Rows, first: int, random: Any) -> list[Rows]:
+    """Random samples of growing size, each with the rows of the one before.
+
+    Without weights rows are drawn without replacement. With weights they are drawn in proportion
+    to them, and weigh as often as they were drawn: a few heavy rows are not missed.
     """
+    row_bytes = sum(x.shape[1] for x in rows.xs) * rows.dtype.itemsize
+    sizes = [first]
+    while 4 * _GROWTH * sizes[-1] <= rows.n and _GROWTH * sizes[-1] * row_bytes <= _COPY_BYTES:
+        sizes.append(_GROWTH * sizes[-1])
+    if rows.weight is None:
+        order = random.choice(rows.n, sizes[-1], replace=False)
+        return [rows.take(np.sort(order[:size])) for size in sizes]
+    share = rows.weight.astype(np.float64)
+    order = random.choice(rows.n, sizes[-1], p=share / share.sum())
+    return [_counted(rows, order[:size]) for size in sizes]
+
+
+def _counted(rows: Rows, drawn: Array) -> Rows:
+    index, counts = np.unique(drawn, return_counts=True)
+    return replace(rows.take(index), weight=counts.astype(rows.dtype), weight_unit=1.0)
+
+
+def seed_centers(features: Array, weight: Array | None, k: int, init: str, random: Any) -> Array:
+    """k of the rows of `features`, at random or by k-means++."""
     if init == "random":
         p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
-        return features[random.choice(len(features), k, replace=False, p=p)].astype(np.float64)
-    centers, _ = kmeans_plusplus(
-        features.astype(np.float64),
-        k,
-        sample_weight=None if weight is None else weight.astype(np.float64),
-        random_state=random,
-    )
-    return centers
+        return features[random.choice(len(features), k, replace=False, p=p)]
+    return kmeans_plusplus(features, k, sample_weight=weight, random_state=random)[0]

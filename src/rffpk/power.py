@@ -8,9 +8,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from rffpk import _checks
-from rffpk._anneal import Schedule, default_s0
+from rffpk._anneal import Schedule
 from rffpk._checks import is_word
 from rffpk._estimator import MAX_S, PowerMeanClusterer
+from rffpk._portfolio import Start, portfolio
 from rffpk._reference import Structure
 from rffpk._stats import Rows, power_constant
 from rffpk._store import cached
@@ -18,10 +19,13 @@ from rffpk.feature_maps import RandomFourierFeatures, check_kernel, default_n_fr
 
 Array = NDArray[Any]
 
-# The default schedule. On seven real data sets and four sets of blobs, three seeds each, a factor
-# of 1.2 takes 40 % fewer passes and ends within 0.5 % of the same objective; s0 at half, once,
-# twice and four times the critical exponent differ by more, and twice was best on most.
-_AUTO_FACTOR, _AUTO_EVERY = 1.1, 2
+# docs/annealing.md: on 27 sets three starts and swaps end below the best of twenty k-means++ runs
+# on most; more starts or more patience gain little.
+_AUTO_STARTS, _AUTO_SWAPS = 3, 20
+_FIXED_FACTOR = 1.1  # where only the passes at each exponent are given
+
+# Annealing looks at this many rows, or at this many for each cluster where that is more.
+_SAMPLE_ROWS, _ROWS_A_CLUSTER = 5000, 200
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
@@ -37,33 +41,46 @@ class PowerKMeans(PowerMeanClusterer):
     n_clusters : int, default=8
         k, from 1 to n_samples.
     s0 : "auto" or float, default="auto"
-        The exponent to start from, <= -0.2. "auto" is the lower of -1 and twice the critical
-        exponent, above which all centroids fall into one point; it is taken from a sample.
+        The exponent to start from, <= -0.2. "auto" is the critical exponent, above which the state
+        of all centroids in one point is stable, or -0.5 where that is less; it is taken from a
+        sample.
     anneal_factor : "auto" or float, default="auto"
-        s is multiplied by this number > 1 ("auto": 1.1) ...
+        s is multiplied by this number > 1 after each stage. "auto": from 1.05, where centroids
+        part, to 1.5, where they rest (1.1 if `anneal_every` is a number).
     anneal_every : "auto" or int, default="auto"
-        ... after this many passes ("auto": 2). The papers use 1.04 after 3 to 5.
+        Passes of a stage. "auto": until the centroids rest, 10 at most. The papers use a factor
+        of 1.04 and 3 to 5 passes.
     s_final : "hard" or float, default="hard"
         "hard": anneal until the power mean is within 0.1 % of the minimum, then run passes of
         k-means until the centroids rest. A number <= s0: anneal to that exponent and rest there,
         for soft results; "auto" then starts no lower than it.
     stop : {"annealed", "objective"}, default="annealed"
-        "annealed": the run ends when annealing is over. "objective": it ends when the objective
+        "annealed": a start ends when annealing is over. "objective": it ends when the objective
         changes by at most `tol` of itself from one pass to the next, as in the papers, wherever s
-        is by then; no passes follow, and `s_final` only bounds s.
-    sample : None, default=None
-        Annealing visits all rows. Nothing else is supported yet.
+        is by then; no hard passes follow, and `s_final` only bounds s.
+    sample : "auto", int or None, default="auto"
+        Rows that all starts run on: a random sample of so many (no fewer than n_clusters), whose
+        best end is then improved on larger samples and on all rows until it rests. "auto": 5 000,
+        or 200 a cluster if that is more. None, or no fewer than n_samples: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        "k-means++" and "random" choose among a random sample of rows, of a size that
-        `history_[0]` reports (all rows while n_samples * n_output_features is below two million,
-        20 000 rows at most, but 20 * n_clusters at least); "k-means" goes on with k-means passes
-        over all rows. An array holds initial centres, shape (n_clusters, n_output_features). A
-        callable gets (features of the sample, n_clusters, random_state=...) and returns such an
-        array.
-    n_init : int, default=1
-        Number of starts; the best end is kept. One start where `init` is an array or a callable.
+        "k-means++" and "random" choose among the rows of the sample, or among some of them: all
+        while they have two million features together, else 20 000 rows at most, but
+        20 * n_clusters at least. "k-means" goes on with k-means passes. An array holds initial
+        centres, shape (n_clusters, n_output_features). A callable gets (features of the rows to
+        choose from, n_clusters, random_state=...) and returns such an array.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the best end is kept. With all of `init`, `s0`, `anneal_factor`,
+        `anneal_every` and `stop` at their defaults the starts differ: one is annealed slowly from
+        the critical exponent, with its centroids disturbed at random before each stage; one
+        quickly, from the lower of -5 and twice that exponent; one is plain k-means++; and so on in
+        turn with the last two. "auto" is three then; else 1. An array or a callable is one start.
+    swaps : "auto" or int, default="auto"
+        After the starts one centroid at a time is moved far: the one that is missed least, to a
+        costly row. What lowers the objective is kept; so many failures in a row end the trials.
+        "auto": 20 where the starts differ and `s_final` is "hard", else 0, none.
     max_iter : int, default=1000
-        Most passes of a start; ``init="k-means"`` may take as many before them.
+        Most passes of a start, and of what follows on each larger sample and on all rows;
+        ``init="k-means"`` may take as many before a start, swaps are not counted.
     tol : float, default=1e-4
         The centroids rest when their root mean square shift in a pass is at most `tol` times the
         standard deviation of the features.
@@ -89,14 +106,18 @@ class PowerKMeans(PowerMeanClusterer):
     s_ : float
         The last soft exponent; `predict_proba` uses it.
     n_iter_ : int
-        Passes of the best start, without those of ``init="k-means"``.
+        Passes of the best start and of all that followed.
+    sample_size_ : int
+        Rows that the starts ran on.
     history_ : list of dict
-        One record for each pass of all starts: "stage" ("k-means", "anneal", "hard" or "settle"),
-        "rows", "s" (-inf in the hard rule), "objective" (before the step), "shift" (relative, see
-        `tol`), "distinct" (centroids that do not coincide), "repairs" (vanished centroids that
-        were moved to the costliest rows), "seconds". A start opens with a record of stage
-        "seeding" and the rows that were looked at, unless `init` is an array. The objective rises
-        from "k-means" to "anneal", where its exponent does.
+        What was done, in its order. A record for each pass: "stage" ("k-means", "anneal", "hard",
+        "settle" or "swap"), "start" (its number), "rows", "s" (-inf in the hard rule), "objective"
+        (before the step), "shift" (relative, see `tol`), "distinct" (centroids that do not
+        coincide), "repairs" (vanished centroids that were moved to the costliest rows),
+        "seconds". A start opens with a record of stage "seeding" and the rows that were looked
+        at, unless `init` is an array. After all starts there is a record of stage "start" for
+        each: "start", "kind" ("given", "critical", "low" or "k-means++"), "rows", "passes",
+        "objective" at its end and "outcome" ("kept" or "dropped").
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if X had column names
 
@@ -132,9 +153,10 @@ class PowerKMeans(PowerMeanClusterer):
         anneal_every: str | int = "auto",
         s_final: str | float = "hard",
         stop: str = "annealed",
-        sample: None = None,
+        sample: str | int | None = "auto",
         init: Any = "k-means++",
-        n_init: int = 1,
+        n_init: str | int = "auto",
+        swaps: str | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -150,6 +172,7 @@ class PowerKMeans(PowerMeanClusterer):
         self.sample = sample
         self.init = init
         self.n_init = n_init
+        self.swaps = swaps
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -170,23 +193,49 @@ class PowerKMeans(PowerMeanClusterer):
             top = MAX_S if is_word(self.s0, "auto") else float(self.s0)
             _checks.check_real(self.s_final, "s_final", high=top, also="'hard'")
         _checks.check_choice(self.stop, "stop", ("annealed", "objective"))
-        if self.sample is not None:
-            raise ValueError(f"sample == {self.sample!r}, must be None: nothing else is supported.")
+        if self.sample is not None and not is_word(self.sample, "auto"):
+            _checks.check_int(self.sample, "sample", 1)
+        if not is_word(self.swaps, "auto"):
+            _checks.check_int(self.swaps, "swaps", 0)
 
-    def _schedule(self, features: Array, weight: Array | None) -> Schedule:
+    def _sample_size(self, n: int) -> int:
+        if self.sample is None:
+            return n
+        if not is_word(self.sample, "auto"):
+            return min(n, max(int(self.sample), self.n_clusters))
+        return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self.n_clusters))
+
+    def _schedule(self, critical: float) -> Schedule:
         s_final = -math.inf if is_word(self.s_final, "hard") else float(self.s_final)
-        s0 = default_s0(features, weight) if is_word(self.s0, "auto") else float(self.s0)
+        s0 = min(-0.5, critical) if is_word(self.s0, "auto") else float(self.s0)
+        factor = None if is_word(self.anneal_factor, "auto") else float(self.anneal_factor)
+        every = None if is_word(self.anneal_every, "auto") else int(self.anneal_every)
         return Schedule(
             s0=max(s0, s_final),
-            factor=_AUTO_FACTOR
-            if is_word(self.anneal_factor, "auto")
-            else float(self.anneal_factor),
-            every=_AUTO_EVERY if is_word(self.anneal_every, "auto") else int(self.anneal_every),
+            factor=_FIXED_FACTOR if factor is None and every is not None else factor,
+            every=every,
             s_final=s_final,
             stop=self.stop,
             max_iter=self.max_iter,
             tol=self.tol,
         )
+
+    def _is_default(self) -> bool:
+        """Whether start and schedule are left to us."""
+        choices = (self.s0, self.anneal_factor, self.anneal_every)
+        ours = all(is_word(choice, "auto") for choice in choices)
+        return ours and is_word(self.init, "k-means++") and self.stop == "annealed"
+
+    def _starts(self, schedule: Schedule, critical: float) -> list[Start]:
+        if not self._is_default():
+            return super()._starts(schedule, critical)
+        n_init = _AUTO_STARTS if is_word(self.n_init, "auto") else int(self.n_init)
+        return portfolio(schedule, critical, n_init)
+
+    def _swaps(self) -> int:
+        if is_word(self.swaps, "auto"):
+            return _AUTO_SWAPS if self._is_default() and is_word(self.s_final, "hard") else 0
+        return int(self.swaps)
 
 
 class FuzzyCMeans(PowerMeanClusterer):
@@ -271,9 +320,17 @@ class FuzzyCMeans(PowerMeanClusterer):
         super()._check_parameters()
         _checks.check_real(self.m, "m", 1, MAX_M, include="right")
 
-    def _schedule(self, features: Array, weight: Array | None) -> Schedule:
+    def _schedule(self, critical: float) -> Schedule:
         s = -1 / (self.m - 1)
-        return Schedule(s0=s, s_final=s, max_iter=self.max_iter, tol=self.tol)
+        return Schedule(s0=s, s_final=s, every=1, max_iter=self.max_iter, tol=self.tol)
+
+    def _on_merger(self, critical: float) -> str:
+        if critical >= 0:
+            return ""
+        return (
+            f" Above m_c = 1 - 1/s_c = {1 - 1 / critical:.4g} the state in which all of them are "
+            "one is stable; a smaller m keeps them apart."
+        )
 
     def _objective_unit(self, s: float) -> float:
         return 1 / power_constant(self.n_clusters, s)
@@ -303,10 +360,10 @@ class RFFKernelPowerKMeans(PowerKMeans):
     memory_limit : int or None, default=None
         Most bytes of stored features; None: a quarter of what the machine, or the container, has
         available.
-    init, n_init, max_iter, tol, n_jobs, verbose : optional
+    init, n_init, swaps, max_iter, tol, n_jobs, verbose : optional
         As in `PowerKMeans`. Centres live in the feature space of 2 D dimensions. The protocol of
         [1]_ is a number for `s0` with ``anneal_factor=1.04, anneal_every=3, init="k-means",
-        stop="objective"``.
+        stop="objective", sample=None``.
     random_state : int, RandomState instance or None, default=None
         Draws the frequencies, the sample and the seeds.
 
@@ -363,11 +420,12 @@ class RFFKernelPowerKMeans(PowerKMeans):
         anneal_every: str | int = "auto",
         s_final: str | float = "hard",
         stop: str = "annealed",
-        sample: None = None,
+        sample: str | int | None = "auto",
         cache: str | bool = "auto",
         memory_limit: int | None = None,
         init: Any = "k-means++",
-        n_init: int = 1,
+        n_init: str | int = "auto",
+        swaps: str | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -384,6 +442,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
             sample=sample,
             init=init,
             n_init=n_init,
+            swaps=swaps,
             max_iter=max_iter,
             tol=tol,
             random_state=random_state,

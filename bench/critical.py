@@ -1,0 +1,77 @@
+"""Growth of a small perturbation of the merged state, measured and predicted.
+
+`python -m bench.critical` prints, on both sides of the critical exponent, the growth factor of a
+pass and how many centroids are distinct where fits at that exponent come to rest: from the
+perturbed merged state and from k-means++.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+from sklearn.datasets import load_digits, load_iris, make_blobs
+
+from rffpk import PowerKMeans
+from rffpk._anneal import critical_exponent
+from rffpk._stats import Rows, make_rows, one_pass
+
+SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
+PASSES = 12
+
+
+def growth(rows: Rows, k: int, s: float) -> float:
+    """The factor by which the differences of the centroids grow in a pass, once the fastest
+    direction has taken over."""
+    delta = SIZE * np.random.default_rng(0).standard_normal((k, len(rows.shift)))
+    for _ in range(PASSES):
+        delta *= SIZE / np.linalg.norm(delta - delta.mean(axis=0))
+        new = one_pass(rows, delta, s)[0].centers(delta, rows.dtype)
+        factor = np.linalg.norm(new - new.mean(axis=0)) / SIZE
+        delta = new - new.mean(axis=0)
+    return float(factor)
+
+
+def distinct(X: np.ndarray, k: int, s: float, merged: bool) -> int:
+    init = "k-means++"
+    if merged:
+        noise = 1e-3 * X.std() * np.random.default_rng(0).standard_normal((k, X.shape[1]))
+        init = X.mean(axis=0) + noise
+    model = PowerKMeans(k, s0=s, s_final=s, init=init, n_init=1, sample=None, random_state=0)
+    return int(model.fit(X).history_[-1]["distinct"])
+
+
+def data_sets() -> dict[str, tuple[np.ndarray, int]]:
+    return {
+        "iris": (load_iris().data, 3),
+        "digits": (load_digits().data, 10),
+        "blobs, 8-d": (make_blobs(2000, 8, centers=25, center_box=(-5, 5), random_state=0)[0], 25),
+        "blobs, 64-d": (
+            make_blobs(2500, 64, centers=50, center_box=(-5, 5), random_state=0)[0],
+            50,
+        ),
+    }
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    print("| data | s_c | s | predicted | measured | distinct: from merged | from k-means++ | of |")
+    print("|---" * 8 + "|")
+    for name, (X, k) in data_sets().items():
+        rows = make_rows([X], [None], None, 2)
+        critical = critical_exponent(rows.features(), None)
+        largest = 1 / (2 * (1 - critical))
+        base = min(critical, -0.4)
+        for s in (0.5 * base, 0.9 * base, 1.1 * base, 2 * base):
+            if not math.isfinite(s) or s > -0.2:
+                continue
+            ends = [distinct(X, k, s, merged) for merged in (True, False)]
+            print(
+                f"| {name} | {critical:.2f} | {s:.2f} | {2 * (1 - s) * largest:.4f} | "
+                f"{growth(rows, k, s):.4f} | {ends[0]} | {ends[1]} | {k} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

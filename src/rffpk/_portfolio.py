@@ -1,0 +1,144 @@
+"""Several starts on a sample, swaps of centroids where the best one stands, then all rows.
+
+No single start is safe: annealing from the critical exponent is best on most data and poor on
+skewed ones, where k-means++ is good. So a few of each run on a sample, the best end is kept, and
+single centroids are tried elsewhere: annealing moves all of them a little, a swap one of them far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk._anneal import Result, Run, Schedule, anneal
+from rffpk._stats import one_pass
+
+Array = NDArray[Any]
+
+# k-means starts and swaps stop moving where they would anneal: their last passes come at the end.
+_SWAP_REST, _SWAP_PASSES = 1e-3, 8
+_SWAP_CANDIDATES = 5
+_SWAP_GAIN = 1e-5  # the least relative gain that counts
+
+
+@dataclass(frozen=True)
+class Start:
+    """One member of a portfolio."""
+
+    kind: str
+    schedule: Schedule
+    k_means_first: bool = False
+
+
+def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
+    """`n_init` starts: one annealed slowly from the critical exponent, then in turn one annealed
+    from lower down and one of plain k-means."""
+    floor = schedule.s_final
+    slow = replace(schedule, s0=max(floor, min(-0.5, critical)), noise=0.02)
+    low = replace(schedule, s0=max(floor, min(-5.0, 2 * critical)), factor=1.1, every=2)
+    plain = replace(schedule, s0=-math.inf)
+    others = [Start("low", low), Start("k-means++", plain)]
+    return [Start("critical", slow), *(others[i % 2] for i in range(n_init - 1))]
+
+
+def search(
+    starts: list[Start], seed: Callable[[], Array], new_run: Callable[[Array, int], Run], swaps: int
+) -> tuple[Run, Result]:
+    """The best run of all starts and its end, improved until `swaps` swaps in a row have failed
+    if that is not 0.
+
+    `seed` draws initial centroids, `new_run` makes a run of them.
+    """
+    runs, ends, costs = [], [], []
+    for number, start in enumerate(starts):
+        run = new_run(seed(), number)
+        runs.append(run)
+        ends.append(_run_start(run, start))
+        costs.append(_cost(run, start.schedule))
+    best = int(np.argmin(costs))
+    for start, run, cost in zip(starts, runs, costs):
+        run.history.append(
+            {
+                "stage": "start",
+                "start": run.start,
+                "kind": start.kind,
+                "rows": run.rows.n,
+                "passes": run.passes,
+                "objective": run.objective_unit * cost,
+                "outcome": "kept" if run.start == best else "dropped",
+            }
+        )
+    run, end, schedule = runs[best], ends[best], starts[best].schedule
+    if swaps:
+        _swap(run, costs[best], swaps)
+        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isinf(end.s):  # k-means has no soft exponent: that of the start that was annealed
+        end.s = next(other.s for other in ends if math.isfinite(other.s))
+    return run, end
+
+
+def _run_start(run: Run, start: Start) -> Result:
+    schedule = start.schedule
+    if start.k_means_first:
+        run.settle("k-means", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isfinite(schedule.s0):
+        return anneal(run, schedule)
+    converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+    s = schedule.s_final
+    if math.isfinite(s):
+        converged = run.settle("settle", s, schedule.tol, schedule.max_iter)
+    return Result(s, converged)
+
+
+def _cost(run: Run, schedule: Schedule) -> float:
+    """The objective at the end of a run, at one exponent for all: the final one, or the hard
+    limit where each start ends at its own."""
+    s = schedule.s_final if schedule.stop == "annealed" else -math.inf
+    return one_pass(run.rows, run.theta, s)[0].objective(s)
+
+
+def _swap(run: Run, cost: float, patience: int) -> None:
+    """Try centroids elsewhere until `patience` trials in a row have not lowered the cost."""
+    failed = 0
+    while failed < patience:
+        before = run.theta
+        _move_one(run)
+        for _ in range(_SWAP_PASSES):
+            if run.step("swap", -math.inf)[1] <= _SWAP_REST:
+                break
+        new = one_pass(run.rows, run.theta, -math.inf)[0].floor
+        if new < (1 - _SWAP_GAIN) * cost:
+            cost, failed = new, 0
+        else:
+            run.theta, failed = before, failed + 1
+
+
+def _move_one(run: Run) -> None:
+    """Move the centroid that is missed least to one of a few costly rows, drawn as k-means++ does,
+    that gains most. O(n k) memory."""
+    rows = run.rows
+    _, outputs = one_pass(rows, run.theta, -math.inf, want=("distances", "labels"))
+    distances, labels = outputs["distances"], outputs["labels"]
+    each = np.arange(rows.n)
+    least = distances[each, labels].astype(np.float64)
+    weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    share = weight * least
+    if not share.any():
+        return
+    places = run.random.choice(rows.n, _SWAP_CANDIDATES, p=share / share.sum())
+    candidates = rows.take(places).features()
+    to_candidates = one_pass(rows, candidates, -math.inf, want=("distances",))[1]["distances"]
+    chosen = int((weight @ np.minimum(least[:, None], to_candidates)).argmin())
+    new = to_candidates[:, chosen]
+    distances[each, labels] = np.inf
+    second = distances.min(axis=1) if len(run.theta) > 1 else new
+    missed = weight * (np.minimum(second, new) - np.minimum(least, new))
+    loss = np.bincount(labels, missed, minlength=len(run.theta))
+    theta = np.array(run.theta, dtype=np.float64)
+    theta[int(loss.argmin())] = candidates[chosen]
+    run.theta = theta
