@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _reference
@@ -267,3 +268,47 @@ def test_best_of_several_starts(blobs):
     assert max(ends) > 1.001 * min(ends)
     assert_allclose(many.inertia_, min(ends), rtol=1e-12)
     assert [r["stage"] for r in many.history_].count("seeding") == 8
+
+
+@pytest.mark.parametrize("k, d", [(25, 8), (5, 256), (50, 64)])
+def test_all_blobs_are_found_in_many_dimensions(k, d):
+    X, y = make_blobs(40 * k, d, centers=k, cluster_std=1.0, center_box=(-5, 5), random_state=0)
+    model = PowerKMeans(k, random_state=0).fit(X)
+    assert normalized_mutual_info_score(y, model.labels_) >= 0.97
+
+
+def test_fuzzy_c_means_says_when_it_collapses():
+    """50 blobs in 64 dimensions at m = 2 fall into one point; the warning names m_c."""
+    X, _ = make_blobs(1000, 64, centers=50, cluster_std=1.0, center_box=(-5, 5), random_state=0)
+    start = X.mean(axis=0) + 1e-3 * np.random.default_rng(0).standard_normal((50, 64))
+    critical = critical_exponent(X, None)
+    fuzzifier = 1 - 1 / critical
+    assert 1 < fuzzifier < 2
+    message = rf"1 of n_clusters=50 centroids are distinct.*m_c = 1 - 1/s_c = {fuzzifier:.4g}"
+    with pytest.warns(ConvergenceWarning, match=message):
+        FuzzyCMeans(50, m=2.0, init=start).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        harder = FuzzyCMeans(50, m=1 + 0.5 * (fuzzifier - 1), random_state=0).fit(X)
+    assert [r["distinct"] for r in harder.history_ if "s" in r][-1] == 50
+
+
+def test_the_adaptive_schedule_is_slow_where_centroids_part(blobs):
+    """Factors between exponents stay in their range, and several of them are used."""
+    model = PowerKMeans(7, n_init=1, swaps=0, random_state=0).fit(blobs[0])
+    exponents = [r["s"] for r in passes(model) if r["stage"] == "anneal"]
+    stages = [len([*group]) for _, group in itertools.groupby(exponents)]
+    factors = [b / a for a, b in itertools.pairwise(exponents) if a != b]
+    assert 1 <= min(stages) < max(stages) <= 10
+    assert 1.05 - 1e-9 <= min(factors) < 1.15 and 1.3 < max(factors) <= 1.5 + 1e-9
+
+
+@pytest.mark.parametrize("shape", [(30, 250), (250, 230), (400, 12)])
+def test_the_critical_exponent_by_lanczos_is_that_of_the_full_decomposition(shape):
+    z = np.random.default_rng(0).standard_normal(shape) * np.linspace(0.5, 2, shape[1])
+    z -= z.mean(axis=0)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    largest = np.linalg.norm(z, 2) ** 2 / len(z)
+    X = z * np.random.default_rng(1).uniform(1, 2, (len(z), 1))
+    X = np.vstack([X, -X])  # the mean stays where it is
+    assert_allclose(critical_exponent(X, None), 1 - 1 / (2 * largest), rtol=1e-8)

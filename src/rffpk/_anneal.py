@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import svds
-from scipy.spatial.distance import pdist, squareform
 
 from rffpk._stats import Rows, Sums, is_hard, one_pass
 
@@ -179,11 +178,18 @@ def coincidence(rows: Rows, sums: Sums, variance: float) -> float:
 
 
 def count_distinct(theta: Array, close_by: float) -> int:
-    """Centroids farther than `close_by` (squared) from all earlier ones. O(k^2 F)."""
-    if len(theta) == 1:
-        return 1
-    close = squareform(pdist(theta, "sqeuclidean") <= close_by)
-    return len(theta) - int(np.tril(close, -1).any(axis=1).sum())
+    """Centroids farther than `close_by` (squared) from all earlier ones. O(k^2 F), as one product
+    and the few pairs that it leaves in doubt."""
+    theta = np.asarray(theta, dtype=np.float64)
+    norms = np.einsum("jf,jf->j", theta, theta)
+    sums = norms[:, None] + norms
+    doubtful = np.tril(sums - 2 * (theta @ theta.T) <= close_by + _PRODUCT_ERROR * sums, -1)
+    later, earlier = np.nonzero(doubtful)
+    close = ((theta[later] - theta[earlier]) ** 2).sum(axis=1) <= close_by
+    return len(theta) - len(np.unique(later[close]))
+
+
+_PRODUCT_ERROR = 1e-12  # of squared distances from a product, relative to the squared norms
 
 
 def _relocate(rows: Rows, theta: Array, gone: Array, variance: float) -> int:

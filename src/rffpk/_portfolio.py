@@ -20,8 +20,9 @@ from rffpk._stats import one_pass
 
 Array = NDArray[Any]
 
-# k-means starts and swaps stop moving where they would anneal: their last passes come at the end.
-_SWAP_REST, _SWAP_PASSES = 1e-3, 8
+# After a swap passes go on until the centroids rest, so many at most, and while the cost may still
+# fall below that of before: by no more than _SWAP_HOPE times what the last pass gained.
+_SWAP_REST, _SWAP_PASSES, _SWAP_HOPE = 1e-3, 8, 4.0
 _SWAP_CANDIDATES = 5
 _SWAP_GAIN = 1e-5  # the least relative gain that counts
 
@@ -102,20 +103,28 @@ def _cost(run: Run, schedule: Schedule) -> float:
     return one_pass(run.rows, run.theta, s)[0].objective(s)
 
 
-def _swap(run: Run, cost: float, patience: int) -> None:
-    """Try centroids elsewhere until `patience` trials in a row have not lowered the cost."""
+def _swap(run: Run, best: float, patience: int) -> None:
+    """Try centroids elsewhere until `patience` trials in a row have not lowered the cost `best`."""
     failed = 0
     while failed < patience:
         before = run.theta
         _move_one(run)
-        for _ in range(_SWAP_PASSES):
-            if run.step("swap", -math.inf)[1] <= _SWAP_REST:
-                break
-        new = one_pass(run.rows, run.theta, -math.inf)[0].floor
-        if new < (1 - _SWAP_GAIN) * cost:
-            cost, failed = new, 0
+        cost = _trial(run, best)
+        if cost < (1 - _SWAP_GAIN) * best:
+            best, failed = cost, 0
         else:
             run.theta, failed = before, failed + 1
+
+
+def _trial(run: Run, best: float) -> float:
+    """A few passes, fewer where they will not reach `best`; returns the cost."""
+    cost = math.inf
+    for _ in range(_SWAP_PASSES):
+        sums, shift = run.step("swap", -math.inf)
+        gain, cost = cost - sums.floor, sums.floor
+        if shift <= _SWAP_REST or cost - best > _SWAP_HOPE * gain:
+            break
+    return one_pass(run.rows, run.theta, -math.inf)[0].floor
 
 
 def _move_one(run: Run) -> None:
