@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._anneal import Result, Run, Schedule, anneal
+from rffpk._anneal import NOISE, Record, Result, Run, Schedule, anneal
 from rffpk._stats import one_pass
 
 Array = NDArray[Any]
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 # After a swap passes go on until the centroids rest, so many at most, and while the cost may still
 # fall below that of before: by no more than _SWAP_HOPE times what the last pass gained.
 _SWAP_REST, _SWAP_PASSES, _SWAP_HOPE = 1e-3, 8, 4.0
-_SWAP_CANDIDATES = 5
+_SWAP_CANDIDATES, _SWAP_ROWS = 5, 20_000
 _SWAP_GAIN = 1e-5  # the least relative gain that counts
 
 
@@ -37,14 +37,14 @@ class Start:
 
 
 def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
-    """`n_init` starts: one annealed slowly from the critical exponent, then in turn one annealed
-    from lower down and one of plain k-means."""
+    """`n_init` starts, quick ones first: plain k-means and annealing from lower down in turn, and
+    at last one annealed slowly from the critical exponent."""
     floor = schedule.s_final
-    slow = replace(schedule, s0=max(floor, min(-0.5, critical)), noise=0.02)
+    slow = replace(schedule, s0=max(floor, min(-0.5, critical)), noise=NOISE)
     low = replace(schedule, s0=max(floor, min(-5.0, 2 * critical)), factor=1.1, every=2)
     plain = replace(schedule, s0=-math.inf)
     others = [Start("low", low), Start("k-means++", plain)]
-    return [Start("critical", slow), *(others[i % 2] for i in range(n_init - 1))]
+    return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
 
 
 def search(
@@ -55,32 +55,38 @@ def search(
 
     `seed` draws initial centroids, `new_run` makes a run of them.
     """
-    runs, ends, costs = [], [], []
+    runs: list[Run] = []
+    ends: list[Result] = []
+    costs: list[float] = []
     for number, start in enumerate(starts):
         run = new_run(seed(), number)
+        run.best = min(costs, default=math.inf)
+        end = _run_start(run, start)
         runs.append(run)
-        ends.append(_run_start(run, start))
-        costs.append(_cost(run, start.schedule))
+        ends.append(end)
+        costs.append(math.inf if end.dropped else _cost(run, start.schedule))
     best = int(np.argmin(costs))
-    for start, run, cost in zip(starts, runs, costs):
-        run.history.append(
-            {
-                "stage": "start",
-                "start": run.start,
-                "kind": start.kind,
-                "rows": run.rows.n,
-                "passes": run.passes,
-                "objective": run.objective_unit * cost,
-                "outcome": "kept" if run.start == best else "dropped",
-            }
-        )
     run, end, schedule = runs[best], ends[best], starts[best].schedule
+    for record in map(_outcome, starts, runs, ends, costs):
+        run.history.append(record | ({"outcome": "kept"} if record["start"] == best else {}))
     if swaps:
         _swap(run, costs[best], swaps)
         end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
     if math.isinf(end.s):  # k-means has no soft exponent: that of the start that was annealed
-        end.s = next(other.s for other in ends if math.isfinite(other.s))
+        end.s = ends[-1].s
     return run, end
+
+
+def _outcome(start: Start, run: Run, end: Result, cost: float) -> Record:
+    return {
+        "stage": "start",
+        "start": run.start,
+        "kind": start.kind,
+        "rows": run.rows.n,
+        "passes": run.passes,
+        "objective": run.objective_unit * cost,
+        "outcome": "dropped" if end.dropped else "lost",
+    }
 
 
 def _run_start(run: Run, start: Start) -> Result:
@@ -129,8 +135,11 @@ def _trial(run: Run, best: float) -> float:
 
 def _move_one(run: Run) -> None:
     """Move the centroid that is missed least to one of a few costly rows, drawn as k-means++ does,
-    that gains most. O(n k) memory."""
-    rows = run.rows
+    that gains most. Looks at `_SWAP_ROWS` rows or 200 a centroid at most: O(k) memory each."""
+    rows, k = run.rows, len(run.theta)
+    most = max(_SWAP_ROWS, 200 * k)
+    if rows.n > most:
+        rows = rows.take(np.sort(run.random.randint(rows.n, size=most)))
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("distances", "labels"))
     distances, labels = outputs["distances"], outputs["labels"]
     each = np.arange(rows.n)
@@ -145,9 +154,7 @@ def _move_one(run: Run) -> None:
     chosen = int((weight @ np.minimum(least[:, None], to_candidates)).argmin())
     new = to_candidates[:, chosen]
     distances[each, labels] = np.inf
-    second = distances.min(axis=1) if len(run.theta) > 1 else new
-    missed = weight * (np.minimum(second, new) - np.minimum(least, new))
-    loss = np.bincount(labels, missed, minlength=len(run.theta))
+    missed = weight * (np.minimum(distances.min(axis=1), new) - np.minimum(least, new))
     theta = np.array(run.theta, dtype=np.float64)
-    theta[int(loss.argmin())] = candidates[chosen]
+    theta[int(np.bincount(labels, missed, minlength=k).argmin())] = candidates[chosen]
     run.theta = theta

@@ -70,10 +70,11 @@ class PowerKMeans(PowerMeanClusterer):
         choose from, n_clusters, random_state=...) and returns such an array.
     n_init : "auto" or int, default="auto"
         Number of starts; the best end is kept. With all of `init`, `s0`, `anneal_factor`,
-        `anneal_every` and `stop` at their defaults the starts differ: one is annealed slowly from
-        the critical exponent, with its centroids disturbed at random before each stage; one
-        quickly, from the lower of -5 and twice that exponent; one is plain k-means++; and so on in
-        turn with the last two. "auto" is three then; else 1. An array or a callable is one start.
+        `anneal_every` and `stop` at their defaults the starts differ: the last is annealed slowly
+        from the critical exponent, with its centroids disturbed at random before each stage; those
+        before it in turn quickly, from the lower of -5 and twice that exponent, and not at all:
+        plain k-means++. "auto" is three then; else 1. An array or a callable is one start. A start
+        that is all but hard and 2 % above the best end is dropped.
     swaps : "auto" or int, default="auto"
         After the starts one centroid at a time is moved far: the one that is missed least, to a
         costly row. What lowers the objective is kept; so many failures in a row end the trials.
@@ -117,7 +118,8 @@ class PowerKMeans(PowerMeanClusterer):
         "seconds". A start opens with a record of stage "seeding" and the rows that were looked
         at, unless `init` is an array. After all starts there is a record of stage "start" for
         each: "start", "kind" ("given", "critical", "low" or "k-means++"), "rows", "passes",
-        "objective" at its end and "outcome" ("kept" or "dropped").
+        "objective" at its end (infinite if it was dropped) and "outcome" ("kept", "lost" or
+        "dropped").
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if X had column names
 
@@ -233,6 +235,8 @@ class PowerKMeans(PowerMeanClusterer):
         return portfolio(schedule, critical, n_init)
 
     def _swaps(self) -> int:
+        if self.n_clusters == 1:
+            return 0
         if is_word(self.swaps, "auto"):
             return _AUTO_SWAPS if self._is_default() and is_word(self.s_final, "hard") else 0
         return int(self.swaps)
