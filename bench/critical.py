@@ -18,7 +18,7 @@ from rffpk._anneal import critical_exponent
 from rffpk._stats import Rows, make_rows, one_pass
 
 SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
-PASSES = 12
+PASSES = 200
 
 
 def growth(rows: Rows, k: int, s: float) -> float:
@@ -38,14 +38,17 @@ def distinct(X: np.ndarray, k: int, s: float, merged: bool) -> int:
     if merged:
         noise = 1e-3 * X.std() * np.random.default_rng(0).standard_normal((k, X.shape[1]))
         init = X.mean(axis=0) + noise
-    model = PowerKMeans(k, s0=s, s_final=s, init=init, n_init=1, sample=None, random_state=0)
-    return int(model.fit(X).history_[-1]["distinct"])
+    model = PowerKMeans(
+        k, s0=s, s_final=s, init=init, sample=None, tol=1e-8, max_iter=5000, random_state=0
+    )
+    passes = [record for record in model.fit(X).history_ if "distinct" in record]
+    return int(passes[-1]["distinct"])
 
 
 def data_sets() -> dict[str, tuple[np.ndarray, int]]:
     return {
-        "iris": (load_iris().data, 3),
-        "digits": (load_digits().data, 10),
+        "iris": (np.ascontiguousarray(load_iris().data), 3),
+        "digits": (np.ascontiguousarray(load_digits().data), 10),
         "blobs, 8-d": (make_blobs(2000, 8, centers=25, center_box=(-5, 5), random_state=0)[0], 25),
         "blobs, 64-d": (
             make_blobs(2500, 64, centers=50, center_box=(-5, 5), random_state=0)[0],
