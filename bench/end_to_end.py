@@ -19,13 +19,12 @@ from bench.objectives import objective
 from rffpk import RandomFourierFeatures, RFFKernelPowerKMeans
 
 D, COLUMNS, CLUSTERS = 108, 50, 10
-APART = 0.35  # of the centres, in each column, in standard deviations: neighbours overlap
 JUDGED_ROWS = 100_000
 
 
-def mixture(n: int) -> np.ndarray:
+def mixture(n: int, apart: float) -> np.ndarray:
     random = np.random.default_rng(0)
-    centers = APART * random.standard_normal((CLUSTERS, COLUMNS), dtype=np.float32)
+    centers = apart * random.standard_normal((CLUSTERS, COLUMNS), dtype=np.float32)
     X = random.standard_normal((n, COLUMNS), dtype=np.float32)
     X += centers[random.integers(CLUSTERS, size=n)]
     return X
@@ -35,8 +34,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--apart",
+        type=float,
+        default=0.35,
+        help="spread of the centres in each column, in standard deviations: at 0.35 they overlap",
+    )
     args = parser.parse_args()
-    X = mixture(args.rows)
+    X = mixture(args.rows, args.apart)
     gamma = RandomFourierFeatures(D).fit(X[:10_000]).gamma_
     judge = RandomFourierFeatures(1024, gamma=gamma, random_state=1234)
     phi = judge.fit_transform(X[:JUDGED_ROWS])

@@ -108,6 +108,9 @@ cdef enum:
     SLOTS_A_THREAD = 8
     WAVE_BYTES_A_THREAD = 8 << 20
     WAVE_BYTES = 1 << 30
+    # Sums of a wave that one thread merges in less time than it takes to wake the others, or to
+    # wait for them where other work keeps the processors busy.
+    QUICK_MERGE = 1 << 16
 
 
 def isa_levels():
@@ -291,7 +294,7 @@ cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_
     cdef double *slots = <double *>filled(slot_memory, "slots", np.float64, (wave, width))
     cdef double *total = <double *>filled(total_memory, "total", np.float64, (width,))
     cdef int *status = <int *>filled(status_memory, "status", np.intc, (wave,))
-    cdef Py_ssize_t first, slot, here, piece
+    cdef Py_ssize_t first, slot, here, piece, pieces
     cdef int worst = RFFPK_OK
     with nogil:
         kernels.prepare(problem, prepared)
@@ -302,9 +305,10 @@ cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_
                 status[slot] = run_slot(
                     problem, kernels, prepared, first + slot, n, slots + slot * width, moments,
                     out, workspace + rffpk_thread_number() * space)
-            for piece in prange(n_threads, num_threads=n_threads, schedule="static"):
+            pieces = 1 if here * width < QUICK_MERGE else n_threads
+            for piece in prange(pieces, num_threads=pieces, schedule="static"):
                 rffpk_merge(total, slots, here, width,
-                            width * piece // n_threads, width * (piece + 1) // n_threads)
+                            width * piece // pieces, width * (piece + 1) // pieces)
             for slot in range(here):
                 worst = max(worst, status[slot])
             first += here
