@@ -30,6 +30,12 @@ def kpkm_weights(Y, s):
     return (Y ** (s - 1) / k) / ((Y**s).sum(axis=1, keepdims=True) / k) ** (1 - 1 / s)
 
 
+def typical_distances(Y, eta, m):
+    """IP-RFF-MKPKM, Algorithm 2: u of step 2 and d~ of step 4, from combined distances Y."""
+    u = 1 / (1 + (Y / eta) ** (1 / (m - 1)))
+    return u, u**m * Y + (1 - u) ** m * eta
+
+
 def rff(X, omega):
     """RFF-KPKM, eq. (2), with all sines before all cosines."""
     D = omega.shape[1]

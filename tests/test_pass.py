@@ -36,6 +36,8 @@ def assert_close(actual, expected, dtype, unit=0.0, s=0.0, name=""):
 
 
 def assert_same_pass(rows, theta, s):
+    # typicality raises ratios of distances to the power 1/(m-1), and their errors with them
+    steep = s if rows.eta is None else (abs(s) if np.isfinite(s) else 0) + 1 / (rows.m - 1)
     _, exact = one_pass(rows, theta, s, want=("nearest", "features"), backend="numpy")
     # A result that cancels to zero is known to the rounding of what it was made from.
     length = float(np.linalg.norm(exact["features"] + rows.shift, axis=1).max())
@@ -47,15 +49,21 @@ def assert_same_pass(rows, theta, s):
     ours, outputs = one_pass(rows, theta, s, want=OUTPUTS, backend="core")
     twin, expected = one_pass(rows, theta, s, want=OUTPUTS, backend="numpy")
     total = rows.total_weight
-    units = {"N": total * length, "G": total, "Q": total * square, "E": 1.0}
+    units = {"N": total * length, "G": total, "Q": total * square, "E": total}
     for name, unit in {**units, "soft": total * square, "floor": total * square}.items():
-        assert_close(getattr(ours, name), getattr(twin, name), rows.dtype, unit, s, name)
-    for name, unit in {"features": length, "distances": square, "nearest": square}.items():
+        assert_close(getattr(ours, name), getattr(twin, name), rows.dtype, unit, steep, name)
+    for name, unit in {"features": length, "distances": square}.items():
         assert outputs[name].dtype == rows.dtype
         assert_close(outputs[name], expected[name], rows.dtype, unit, 0, name)
-    assert_close(outputs["memberships"][clear], expected["memberships"][clear], rows.dtype, 1, s)
+    assert_close(outputs["nearest"], expected["nearest"], rows.dtype, square, steep, "nearest")
+    assert_close(
+        outputs["memberships"][clear], expected["memberships"][clear], rows.dtype, 1, steep
+    )
     # A label is the twin's, or a tie to rounding.
-    picked = np.take_along_axis(expected["distances"], outputs["labels"][:, None], 1)[:, 0]
+    seen = expected["distances"]
+    if rows.eta is not None:
+        seen = oracles.typical_distances(seen, rows.eta @ rows.alpha, rows.m)[1]
+    picked = np.take_along_axis(seen, outputs["labels"][:, None], 1)[:, 0]
     assert_close(picked, expected["nearest"], rows.dtype, square, 0, "labels")
 
 
@@ -75,6 +83,52 @@ shapes = st.tuples(
 def test_core_agrees_with_its_twin_on_random_shapes(dtype, shape, s, weighted, seed):
     n, dims, k = shape
     assert_same_pass(*problem(n, dims, k, dtype, seed, weighted), s)
+
+
+@given(
+    shapes,
+    st.sampled_from([-0.2, -1.0, -1.5, -5.0, -np.inf]),
+    st.sampled_from([1.2, 1.5, 2.0, 3.0]),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_core_agrees_with_its_twin_on_typicality(dtype, shape, s, m, weighted, seed):
+    n, dims, k = shape
+    rows, theta = problem(n, dims, k, dtype, seed, weighted)
+    eta = np.random.default_rng(seed).uniform(0.3, 3, (k, len(dims))) * total_variance_or_one(rows)
+    assert_same_pass(replace(rows, eta=eta, m=m), theta, s)
+
+
+def total_variance_or_one(rows):
+    return total_variance(rows) if rows.n > 1 else 1.0
+
+
+@pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
+def test_typicality_is_that_of_the_paper(backend, m):
+    """One pass against the printed formulas: u of step 2, d~ of step 4, w of step 1."""
+    rng = np.random.default_rng(0)
+    rows, theta = problem(300, [(3, 6), (4, 0)], 5, np.float64, weighted=True)
+    eta = rng.uniform(0.5, 2, (5, 2)) * total_variance(rows)
+    rows = replace(rows, eta=eta, m=m)
+    sums, out = one_pass(rows, theta, -3.0, want=("distances", "features", "nearest"))
+    u, typical = oracles.typical_distances(out["distances"], eta @ rows.alpha, m)
+    w = oracles.kpkm_weights(typical, -3.0) * (rows.weight_unit * rows.weight)[:, None]
+    c = power_constant(5, -3.0)
+    expected = oracles.power_mean(typical, -3.0) @ (rows.weight_unit * rows.weight)
+    assert_allclose(sums.objective(-3.0), expected, rtol=1e-10)
+    assert_allclose(c * sums.N, (w * u**m).T @ out["features"], rtol=1e-9, atol=1e-9)
+    assert_allclose(c * sums.G, (w * u**m).sum(axis=0), rtol=1e-10)
+    assert_allclose(c * sums.E, (w * (1 - u) ** m).sum(axis=0), rtol=1e-10)
+    assert_allclose(out["nearest"], typical.min(axis=1), rtol=1e-10)
+
+
+def test_endless_reference_distances_are_the_plain_rule(backend, dtype):
+    rows, theta = problem(500, [(4, 9)], 6, dtype)
+    plain, _ = one_pass(rows, theta, -2.0)
+    far, _ = one_pass(replace(rows, eta=np.full((6, 1), 1e30), m=2.0), theta, -2.0)
+    assert_close(far.N, plain.N, dtype, 1.0, 2.0)
+    assert_close(far.soft, plain.soft, dtype, 1.0, 2.0)
+    assert (far.E <= 1e-20 * far.G).all()
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 2500])
@@ -269,7 +323,7 @@ def test_an_unknown_rule_is_refused():
     X, c = np.zeros((4, 2)), np.zeros(2)
     for fused_pass in (_core.fused_pass, _reference.fused_pass):
         with pytest.raises(NotImplementedError, match="rule"):
-            fused_pass([X], [None], [c], X[:1], np.ones(1), None, _core.TYPICALITY, -1.0, 1)
+            fused_pass([X], [None], [c], X[:1], np.ones(1), None, 3, -1.0, 1)
 
 
 def test_the_core_refuses_buffers_that_are_not_what_it_needs():
@@ -297,6 +351,12 @@ def test_the_core_refuses_buffers_that_are_not_what_it_needs():
             _core.fused_pass(*arguments, labels=labels)
     with pytest.raises(ValueError, match="stages"):
         _core.fused_pass(*arguments, labels=np.zeros(4, dtype=np.int32), stages=1)
+    typical = (*arguments[:6], _core.TYPICALITY, -1.0, 1)
+    for eta in (None, np.ones(2), np.ones(1, np.float32)):
+        with pytest.raises(ValueError, match="eta must be"):
+            _core.fused_pass(*typical, eta=eta, m=2.0)
+    with pytest.raises(ValueError, match="m == 1.0, must be > 1"):
+        _core.fused_pass(*typical, eta=np.ones(1), m=1.0)
     with pytest.raises(TypeError, match="float32 or float64"):
         _core.fused_pass(*arguments[:3], X[:1].astype(int), *arguments[4:])
 

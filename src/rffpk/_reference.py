@@ -2,7 +2,7 @@
 
 NumPy only. The twin computes in float64 whatever the type of its input, takes distances as sums
 of squared differences, and so has none of the core's shortcuts. The compiled pass agrees with it to
-`TOLERANCE[dtype] * (1 + |s|)`, relative to the largest entry of each result and to what it was
+`TOLERANCE[dtype] * (1 + |s|)`, 1/(m-1) more than |s| with typicality, relative to the largest entry of each result and to what it was
 made from, on rows whose nearest distance is above 1 % of ||phi||^2. Closer to a centroid a distance
 keeps an absolute precision of a few eps ||phi||^2, and weights only what follows from that.
 """
@@ -62,6 +62,11 @@ def hard_weights(d: Array) -> tuple[Array, Array, Array]:
     return v, d.min(axis=1), v
 
 
+def typicality(d: Array, eta: Array, m: float) -> Array:
+    """u = 1/(1 + (d/eta)^(1/(m-1))), which minimises u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
+    return 1 / (1 + (d / eta) ** (1 / (m - 1)))
+
+
 def fused_pass(
     xs: list[Array],
     omegas: list[Array | None],
@@ -74,6 +79,8 @@ def fused_pass(
     n_threads: int = 1,
     *,
     structures: list[Structure | None] | None = None,
+    eta: Array | None = None,
+    m: float = 0,
     labels: Array | None = None,
     memberships: Array | None = None,
     distances: Array | None = None,
@@ -97,8 +104,10 @@ def fused_pass(
         View weights in the distance sum_l alpha_l ||phi_l - theta_jl||^2.
     weight : array (n,), or None
         Row weights p >= 0; None means one each.
-    rule : {POWER, HARD}
-        How a row's distances become weights v.
+    rule : {POWER, HARD, TYPICALITY}
+        How a row's distances become weights v. TYPICALITY takes d' = u^m d + (1-u)^m eta in place
+        of d, with u_j = 1/(1 + (d_j/eta_j)^(1/(m-1))), in the power mean, or in the hard rule
+        where s is -inf.
     s : float
         Exponent of the power mean, < 0; not used by HARD.
     n_threads : int
@@ -106,24 +115,30 @@ def fused_pass(
     structures : list of L (int8 array (blocks, 3, p), float), or None; optional
         Signs S3, S2, S1 and scale of omegas[l]' = scale H S1 H S2 H S3, block by block, its first
         d_l columns. The compiled pass projects with these instead of `omegas`; the twin does not.
+    eta, m : float64 array (k,) > 0, float > 1
+        Reference distances and fuzzifier of TYPICALITY.
     labels, memberships, distances, nearest, features : arrays to fill, or None
-        int32 (n,); (n, k); (n, k) squared; (n,) squared; (n, F) shifted.
+        int32 (n,); (n, k); (n, k) squared; (n,) squared; (n, F) shifted. With TYPICALITY all but
+        the distances are those of d'.
 
     Returns
     -------
     N : array (k, F)
-        sum_i p_i v_ij phi_i, with the shifted features.
+        sum_i p_i g_ij phi_i, with the shifted features and g = v u^m (u = 1 but for TYPICALITY).
     G : array (k,)
-        sum_i p_i v_ij.
+        sum_i p_i g_ij.
     Q : array (k, L)
-        sum_i p_i v_ij ||phi_il||^2.
+        sum_i p_i g_ij ||phi_il||^2.
     E : array (k,)
         sum_i p_i v_ij (1 - u_ij)^m, zero without typicality.
     soft, floor : float
         sum_i p_i M'_i and sum_i p_i min_j d_ij.
     """
-    if rule not in (POWER, HARD):
+    if rule not in (POWER, HARD, TYPICALITY):
         raise NotImplementedError(f"the reference does not implement rule {rule}")
+    if (eta is None) != (rule != TYPICALITY):
+        raise ValueError("eta must be an array where rule is TYPICALITY, None elsewhere")
+    hard = rule == HARD or np.isinf(s)
     n, k = len(xs[0]), len(theta)
     widths = [len(shift) for shift in shifts]
     edges = np.cumsum([0, *widths])
@@ -136,16 +151,22 @@ def fused_pass(
             [_reference_features(x[here], om) - c for x, om, c in zip(xs, omegas, shifts)]
         )
         d = squared_distances(phi * scales, theta * scales)
-        v, means, u = power_weights(d, s) if rule == POWER else hard_weights(d)
+        um, wm, seen = np.ones_like(d), np.zeros_like(d), d
+        if eta is not None:
+            u = typicality(d, eta, m)
+            um, wm = u**m, (1 - u) ** m
+            seen = um * d + wm * eta
+        v, means, shares = hard_weights(seen) if hard else power_weights(seen, s)
         p = np.ones(len(d)) if weight is None else weight[here].astype(np.float64)
-        g = p[:, None] * v
+        g = p[:, None] * v * um
+        E += (p[:, None] * v * wm).sum(axis=0)
         norms = np.stack([(phi[:, a:b] ** 2).sum(axis=1) for a, b in zip(edges, edges[1:])], axis=1)
         N += g.T @ phi
         G += g.sum(axis=0)
         Q += g.T @ norms
         soft += float(p @ means)
-        floor += float(p @ d.min(axis=1))
-        results = (d.argmin(axis=1), u, d, d.min(axis=1), phi)
+        floor += float(p @ seen.min(axis=1))
+        results = (seen.argmin(axis=1), shares, d, seen.min(axis=1), phi)
         for out, value in zip((labels, memberships, distances, nearest, features), results):
             if out is not None:
                 out[here] = value

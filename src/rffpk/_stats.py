@@ -48,6 +48,8 @@ class Rows:
     weight_unit: float
     n_threads: int
     structures: list[Structure | None] | None = None  # of the frequencies; see fused_pass
+    eta: NDArray[np.float64] | None = None  # (k, L) reference distances; None: no typicality
+    m: float = 0.0  # fuzzifier of the typicality
 
     @property
     def n(self) -> int:
@@ -242,10 +244,14 @@ def one_pass(
         name: np.empty(shapes[name], dtype=np.int32 if name == "labels" else rows.dtype)
         for name in want
     }
-    rule = _core.HARD if is_hard(s, rows.dtype) else _core.POWER
+    s = -math.inf if is_hard(s, rows.dtype) else s
+    rule = _core.HARD if math.isinf(s) else _core.POWER
+    typical: dict[str, Any] = {}
+    if rows.eta is not None:
+        rule, typical = _core.TYPICALITY, {"eta": rows.eta @ rows.alpha, "m": rows.m}
     N, G, Q, E, soft, floor = _config.backend(backend).fused_pass(
         rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
-        rule, s, rows.n_threads, structures=rows.structures, **outputs,
+        rule, s, rows.n_threads, structures=rows.structures, **typical, **outputs,
     )  # fmt: skip
     unit = rows.weight_unit
     widths = tuple(len(shift) for shift in rows.shifts)

@@ -24,6 +24,8 @@ def fused_pass(
     n_threads: int,
     *,
     structures: list[tuple[NDArray[np.int8], float] | None] | None = None,
+    eta: NDArray[np.float64] | None = None,
+    m: float = 0,
     labels: NDArray[np.int32] | None = None,
     memberships: Array | None = None,
     distances: Array | None = None,

@@ -201,7 +201,7 @@ cdef size_t padded(size_t n_bytes) noexcept:
 
 
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
-               structures=None, labels=None, memberships=None, distances=None, nearest=None,
+               structures=None, eta=None, double m=0, labels=None, memberships=None, distances=None, nearest=None,
                features=None, unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows; the compiled twin of `rffpk._reference.fused_pass`, which see.
 
@@ -251,7 +251,13 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         problem.rule = <rffpk_rule><int>rule
         problem.s = s
         problem.eta = NULL
-        problem.m = 0
+        problem.m = m
+        if rule == RFFPK_TYPICALITY:
+            if eta is None:
+                raise ValueError("eta must be an array where rule is TYPICALITY")
+            problem.eta = <const double *>data(eta, "eta", np.float64, (k,))
+            if not m > 1:
+                raise ValueError(f"m == {m}, must be > 1")
         problem.stages = stages
         out.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
         out.memberships = filled(memberships, "memberships", dtype, (n, k))

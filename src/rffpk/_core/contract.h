@@ -20,7 +20,9 @@
 
 enum rffpk_status { RFFPK_OK = 0, RFFPK_UNKNOWN_RULE = 1 };
 
-/* Typicality has its place (eta, m, excess); no tile implements it yet. */
+/* TYPICALITY is the power mean, or the hard rule where s is -inf, of d' instead of d: with
+ * u_j = 1/(1 + (d_j/eta_j)^(1/(m-1))), d'_j = u^m d + (1-u)^m eta. Labels, memberships, nearest and
+ * totals are then those of d'; distances stay d. */
 enum rffpk_rule { RFFPK_POWER = 0, RFFPK_HARD = 1, RFFPK_TYPICALITY = 2 };
 
 /* The parts of a tile's work, in their order. A benchmark that leaves some out learns the share of
@@ -54,14 +56,15 @@ typedef struct {
     const void *weight;  /* (n,) row weights p; NULL: all one */
     size_t n_views, k, F;
     enum rffpk_rule rule;
-    double s;          /* exponent of the power mean, for RFFPK_POWER */
-    const double *eta; /* (k,) reference distances and ... */
-    double m;          /* ... fuzzifier, for RFFPK_TYPICALITY */
+    double s;          /* exponent of the power mean, but for RFFPK_HARD */
+    const double *eta; /* (k,) reference distances > 0 and ... */
+    double m;          /* ... fuzzifier > 1, for RFFPK_TYPICALITY */
     unsigned stages;   /* RFFPK_ALL_STAGES, but in a profile */
 } rffpk_problem;
 
 typedef struct {
-    double *moments; /* (k, F + n_views + 1): N_j | Q_j1 .. Q_jL | G_j, with g = p v */
+    double *moments; /* (k, F + n_views + 1): N_j | Q_j1 .. Q_jL | G_j, with g = p v u^m,
+                      * u = 1 without typicality */
     double *excess;  /* (k,): E_j = sum p v (1 - u)^m, 0 without typicality */
     double *totals;  /* (2,): sum p M', sum p d_min */
 } rffpk_sums;

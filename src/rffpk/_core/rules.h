@@ -15,7 +15,9 @@ typedef struct {
     real *x;          /* (d, rows): the rows of one view, transposed */
     real *phi;   /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones | padding */
     real *dist;  /* (k, rows): squared distances */
-    real *g;     /* (k, rows): p v, what the sums are weighted with */
+    real *g;     /* (k, rows): p v u^m, what the sums are weighted with */
+    real *um;    /* (k, rows): u^m, and ... */
+    real *wm;    /* ... (k, rows): (1 - u)^m, with typicality */
     real *q;     /* (rows,): sum_l alpha_l ||phi_l||^2, then the least distance */
     real *p;     /* (rows,): weights of the rows, 0 beyond the last */
     real *label; /* (rows,): the nearest centroid */
@@ -113,10 +115,52 @@ static void weigh_harmonic(const rffpk_problem *pr, tile *t, size_t cols, real *
     weigh_soft(pr, 1, t, cols, memberships, totals);
 }
 
+/* d becomes d' = u^m d + (1-u)^m eta; um and wm are filled. With r = min(d/eta, eta/d), e =
+ * r^(1/(m-1)) and h = (1 + e)^(1-m): d' = h min(d, eta), and of u^m and (1-u)^m one is h/(1 + e),
+ * the other r e times that. m = 2 (`squares`) needs no power. */
+INLINE void make_typical(const rffpk_problem *pr, const int squares, tile *t, size_t cols)
+{
+    const vec p = splat((real)(1 / (pr->m - 1))), minus = splat((real)(1 - pr->m));
+    for (size_t j = 0; j < pr->k; j++) {
+        const vec eta = splat((real)pr->eta[j]);
+        for (size_t at = j * t->stride; at < j * t->stride + cols; at += W) {
+            const vec d = load(t->dist + at);
+            const ivec inside = d < eta;
+            const vec least = SELECT(inside, d, eta);
+            const vec r = least / SELECT(inside, eta, d);
+            const vec e = squares ? r : exp2_nonpositive(log2_positive(r) * p);
+            const vec q = 1 / (1 + e);
+            const vec h = squares ? q : exp2_nonpositive(log2_positive(1 + e) * minus);
+            const vec large = h * q, small = large * r * e;
+            store(t->dist + at, least * h);
+            store(t->um + at, SELECT(inside, large, small));
+            store(t->wm + at, SELECT(inside, small, large));
+        }
+    }
+}
+
+/* E_j += sum of p v (1-u)^m; g becomes p v u^m */
+static void weigh_typical(const rffpk_problem *pr, tile *t, size_t cols, double *excess)
+{
+    for (size_t j = 0; j < pr->k; j++) {
+        vec sum = splat(0);
+        for (size_t at = j * t->stride; at < j * t->stride + cols; at += W) {
+            const vec g = load(t->g + at);
+            sum += g * load(t->wm + at);
+            store(t->g + at, g * load(t->um + at));
+        }
+        excess[j] += sum_lanes(sum);
+    }
+}
+
 /* The rule of a problem, chosen outside the loops; NULL where there is none. */
 static weigh_rule *rule_of(const rffpk_problem *pr)
 {
     switch (pr->rule) {
+    case RFFPK_TYPICALITY:
+        if (pr->s == -INFINITY)
+            return weigh_hard;
+        /* fall through */
     case RFFPK_POWER: return pr->s == -1 ? weigh_harmonic : weigh_power;
     case RFFPK_HARD: return weigh_hard;
     default: return NULL;

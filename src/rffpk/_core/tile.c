@@ -38,7 +38,8 @@ static size_t shape(const rffpk_problem *pr, tile *t)
             t->p_most = v->p;
     }
     t->lines = round_up(moments_of(pr), FEATURES_AT_ONCE);
-    const size_t total = t->d + t->lines + 2 * pr->k + 3;
+    const size_t lines_a_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
+    const size_t total = t->d + t->lines + lines_a_centroid * pr->k + 3;
     t->rows = MAX_TILE_ROWS;
     while (t->rows > MIN_TILE_ROWS && total * t->rows * sizeof(real) > TILE_BYTES)
         t->rows /= 2;
@@ -61,7 +62,9 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
     t.phi = t.x + t.d * t.stride;
     t.dist = t.phi + t.lines * t.stride;
     t.g = t.dist + pr->k * t.stride;
-    t.q = t.g + pr->k * t.stride;
+    t.um = t.g + pr->k * t.stride;
+    t.wm = t.um + (pr->rule == RFFPK_TYPICALITY ? pr->k * t.stride : 0);
+    t.q = t.wm + (pr->rule == RFFPK_TYPICALITY ? pr->k * t.stride : 0);
     t.p = t.q + t.stride;
     t.label = t.p + t.stride;
     t.strip = t.label + t.stride;
@@ -224,6 +227,19 @@ static void make_distances(const rffpk_problem *pr, const real *theta, const rea
     }
 }
 
+static void make_weights(const rffpk_problem *pr, weigh_rule *weigh, size_t cols, real *memberships,
+                         tile *t, const rffpk_sums *sums)
+{
+    const int typical = pr->rule == RFFPK_TYPICALITY;
+    if (typical && pr->m == 2)
+        make_typical(pr, 1, t, cols);
+    else if (typical)
+        make_typical(pr, 0, t, cols);
+    weigh(pr, t, cols, memberships, sums->totals);
+    if (typical)
+        weigh_typical(pr, t, cols, sums->excess);
+}
+
 /* ---- the pass ------------------------------------------------------------------------------ */
 
 /* out[row][line] = lines[line][row] */
@@ -234,7 +250,7 @@ static void write_rows(const real *lines, size_t n_lines, size_t rows, size_t st
             out[r * n_lines + i] = lines[i * stride + r];
 }
 
-static void make_weights(const rffpk_problem *pr, size_t begin, size_t rows, size_t cols, tile *t)
+static void weigh_rows(const rffpk_problem *pr, size_t begin, size_t rows, size_t cols, tile *t)
 {
     const real *weight = pr->weight;
     for (size_t r = 0; r < rows; r++)
@@ -265,7 +281,7 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
     for (; begin < end; begin += t.rows) {
         const size_t rows = end - begin < t.rows ? end - begin : t.rows;
         const size_t cols = round_up(rows, STEP);
-        make_weights(pr, begin, rows, cols, &t);
+        weigh_rows(pr, begin, rows, cols, &t);
         make_features(pr, prepared, begin, end, rows, cols, &t);
         if (out->features)
             write_rows(t.phi, pr->F, rows, t.stride, (real *)out->features + begin * pr->F);
@@ -275,7 +291,7 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
             write_rows(t.dist, pr->k, rows, t.stride, (real *)out->distances + begin * pr->k);
         /* memberships take the place of the distances, which are not needed after them */
         if (pr->stages & RFFPK_WEIGHTS)
-            weigh(pr, &t, cols, out->memberships ? t.dist : NULL, sums->totals);
+            make_weights(pr, weigh, cols, out->memberships ? t.dist : NULL, &t, sums);
         if (out->memberships)
             write_rows(t.dist, pr->k, rows, t.stride, (real *)out->memberships + begin * pr->k);
         if (out->labels)
