@@ -1,6 +1,7 @@
 """The descent: monotone objectives, stationary ends, the papers' schedules, repairs."""
 
 import itertools
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -215,6 +216,27 @@ def test_centroids_that_coincide_count_as_one():
     theta = np.array([[0.0, 0], [1, 1], [1 + 1e-9, 1], [0, 0], [2, 0]])
     assert count_distinct(theta, 1e-6) == 3
     assert count_distinct(theta[:1], 0.0) == 1
+
+
+def test_counting_distinct_centroids_takes_little_memory():
+    tracemalloc.start()
+    assert count_distinct(np.ones((300, 400)), 1e-6) == 1
+    chain = np.arange(300.0)[:, None] * np.ones((1, 400))  # neighbours are 20 apart
+    assert count_distinct(chain, 400.0) == 150
+    assert tracemalloc.get_traced_memory()[1] < 30e6
+    tracemalloc.stop()
+
+
+def test_hopeless_starts_are_dropped():
+    X, _ = make_blobs(600, 8, centers=20, center_box=(-5, 5), random_state=1)
+    model = PowerKMeans(20, n_init=8, swaps=0, random_state=0).fit(X)
+    starts = [record for record in model.history_ if record["stage"] == "start"]
+    outcomes = [start["outcome"] for start in starts]
+    assert {"kept", "lost", "dropped"} == set(outcomes)
+    for start in starts:
+        assert np.isinf(start["objective"]) == (start["outcome"] == "dropped")
+        stages = {r["stage"] for r in passes(model) if r["start"] == start["start"]}
+        assert ("hard" in stages) == (start["outcome"] != "dropped")
 
 
 def test_total_variance_is_that_of_the_features(backend, dtype):

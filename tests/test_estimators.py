@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -18,6 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import FuzzyCMeans, PowerKMeans, RandomFourierFeatures, RFFKernelPowerKMeans
+from rffpk._seeding import nested_samples
+from rffpk._stats import make_rows
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 
@@ -279,26 +282,58 @@ def test_starts_run_on_a_sample_and_end_on_all_rows(weighted):
     weight = np.random.default_rng(0).integers(0, 3, len(X)) if weighted else None
     model = PowerKMeans(4, sample=500, random_state=0).fit(X, sample_weight=weight)
     sizes = [record["rows"] for record in model.history_ if "s" in record]
-    assert model.sample_size_ == 500 >= sizes[0]
-    assert sizes == sorted(sizes) and sizes[-1] == 24_000
-    assert 2000 < sizes[len(sizes) - 2] if weighted else 4000 in sizes
+    assert model.sample_size_ == sizes[0] <= 500
+    assert sizes == sorted(sizes) and len(set(sizes)) == 3 and sizes[-1] == 24_000
+    assert 3000 < sorted(set(sizes))[1] <= 4000
     full = PowerKMeans(4, sample=None, random_state=0).fit(X, sample_weight=weight)
     assert full.sample_size_ == 24_000
     assert_allclose(model.inertia_, full.inertia_, rtol=1e-3)
     assert adjusted_rand_score(y, model.labels_) > 0.85
     auto = PowerKMeans(4, random_state=0, max_iter=3, swaps=0).fit(X, sample_weight=weight)
-    assert auto.sample_size_ == 20_000
+    assert auto.sample_size_ == (24_000 if weighted else 20_000)  # 16 000 rows count
 
 
 def test_a_sample_finds_a_few_heavy_rows():
     """Ten rows carry half of the weight: a uniform sample of 200 would miss them."""
     X = np.random.default_rng(0).standard_normal((20_000, 2))
-    X[:10] += 50
     weight = np.ones(20_000)
     weight[:10] = 2000
-    model = PowerKMeans(2, sample=200, random_state=0, swaps=0).fit(X, sample_weight=weight)
-    assert len({*model.labels_[:10]}) == 1
-    assert (model.labels_ == model.labels_[0]).sum() == 10
+    rows = make_rows([X], [None], weight, 1)
+    first, second = nested_samples(rows, 200, 2, np.random.RandomState(0))
+    for sample, size in ((first, 200), (second, 1600)):
+        heavy = np.isin(sample.xs[0], X[:10]).all(axis=1)
+        assert heavy.sum() == 10
+        assert sample.weight.sum() == size
+        assert 0.35 < sample.weight[heavy].sum() / size < 0.65
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_a_sample_has_rows_for_all_clusters_when_one_row_has_all_the_weight(backend, init):
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    weight = np.full(300, 1e-8)
+    weight[0] = 1
+    model = PowerKMeans(8, sample=20, init=init, random_state=0).fit(X, sample_weight=weight)
+    assert len(set(model.labels_)) == 8
+
+
+def test_rows_of_weight_zero_do_not_make_a_sample():
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    weight = np.r_[np.ones(200), np.zeros(100)]
+    fits = [
+        PowerKMeans(4, sample=200, random_state=0).fit(rows, sample_weight=w)
+        for rows, w in ((X[:200], None), (X, weight))
+    ]
+    assert_allclose(fits[0].inertia_, fits[1].inertia_, rtol=1e-3)
+    assert {r["rows"] for r in fits[1].history_ if "s" in r} == {300}
+
+
+def test_a_soft_end_that_was_not_reached_is_told(blobs):
+    with pytest.warns(ConvergenceWarning, match="max_iter=20"):
+        PowerKMeans(
+            4, n_init=1, sample=100, s_final=-50.0, max_iter=20, tol=1e-2, random_state=0
+        ).fit(blobs[0])
+    reached = PowerKMeans(4, sample=100, s_final=-5.0, random_state=0).fit(blobs[0])
+    assert reached.s_ == -5.0 == [r["s"] for r in reached.history_ if "s" in r][-1]
 
 
 def test_a_sample_holds_a_row_for_every_cluster():

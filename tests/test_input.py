@@ -62,6 +62,8 @@ BAD_POWER = [
     ({"sample": 0}, "sample == 0, must be >= 1"),
     ({"sample": "all"}, "sample must be an instance of int"),
     ({"swaps": -1}, "swaps == -1, must be >= 0"),
+    ({"swaps": 3, "s_final": -5.0}, "swaps == 3 needs s_final='hard'"),
+    ({"swaps": 3, "stop": "objective"}, "swaps == 3 needs s_final='hard'"),
     ({"swaps": True}, "swaps must be an instance of int, not bool"),
 ]
 BAD_KERNEL = [
@@ -76,6 +78,7 @@ BAD_KERNEL = [
     ({"kernel": "laplacian", "sampling": "orthogonal"}, "sampling == 'orthogonal' needs"),
 ]
 BAD_FUZZY = [
+    ({"n_init": "auto"}, "n_init must be an instance of int"),
     ({"m": 1.0}, "m == 1.0, must be > 1"),
     ({"m": 6.5}, "m == 6.5, must be <= 6"),
     ({"m": None}, "m == None, must be a number"),

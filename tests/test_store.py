@@ -56,10 +56,31 @@ def test_the_memory_limit_holds():
     needed = 50 * 216 * 8
     assert _store.cached(rows, 10, "auto", needed)[1] is True
     assert _store.cached(rows, 10, "auto", needed - 1)[1] is False
-    with pytest.raises(MemoryError, match=f"takes {needed} bytes.*allows {needed - 1}"):
+    with pytest.raises(MemoryError, match=f"takes {needed} bytes.*memory_limit={needed - 1}"):
         _store.cached(rows, 10, True, needed - 1)
     with pytest.raises(MemoryError, match="cache=True"):
         RFFKernelPowerKMeans(2, cache=True, memory_limit=10).fit(np.eye(5))
+
+
+def test_a_sample_keeps_to_the_limit_too(monkeypatch):
+    made = []
+    monkeypatch.setattr(_store, "stored", lambda rows: made.append(rows.n) or rows)
+    X = np.random.default_rng(0).standard_normal((500, 4))
+    for cache, limit, expected in ((False, None, []), ("auto", 10, []), ("auto", None, [100])):
+        made.clear()
+        model = RFFKernelPowerKMeans(3, sample=100, cache=cache, memory_limit=limit, random_state=0)
+        assert model.fit(X).cache_ is False
+        assert made == expected
+
+
+def test_what_does_not_fit_is_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(_store, "stored", None)
+    X = np.random.default_rng(0).standard_normal((500, 4))
+    model = RFFKernelPowerKMeans(3, sample=100, cache=True, memory_limit=10)
+    with pytest.raises(MemoryError, match="cache=True"):
+        model.fit(X)
+    with pytest.raises(ValueError, match="init has shape"):
+        RFFKernelPowerKMeans(3, sample=100, init=X[:3]).fit(X)
 
 
 def test_available_memory_follows_the_narrowest_limit(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import svds
 
+from rffpk._reference import typicality
 from rffpk._stats import Rows, Sums, is_hard, one_pass
 
 Array = NDArray[Any]
@@ -74,6 +76,8 @@ class Run:
     variance: float  # total variance of the features: the unit of all tolerances
     history: list[Record]
     random: Any
+    reweigh: Callable[[Rows, Sums, float], Rows]  # the rows after a pass
+    penalty: Callable[[Rows], float]  # what the objective has beside sum M_s
     verbose: int = 0
     objective_unit: float = 1.0
     start: int = 0
@@ -88,16 +92,18 @@ class Run:
         theta = sums.centers(self.theta, self.rows.dtype)
         gone = sums.vanished(self.rows.dtype)
         repairs = _relocate(self.rows, theta, gone, self.variance) if gone.any() else 0
-        moved = float(((theta - self.theta) ** 2).sum()) / len(theta)
+        moved = float((self.rows.scaled(theta - self.theta) ** 2).sum()) / len(theta)
         shift = math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
+        objective = sums.objective(s) + self.penalty(self.rows)
+        close_by = coincidence(self.rows, sums, self.variance)
         record = {
             "stage": stage,
             "start": self.start,
             "rows": self.rows.n,
             "s": s,
-            "objective": self.objective_unit * sums.objective(s),
+            "objective": self.objective_unit * objective,
             "shift": shift,
-            "distinct": count_distinct(theta, coincidence(self.rows, sums, self.variance)),
+            "distinct": count_distinct(self.rows.scaled(theta), close_by),
             "repairs": repairs,
             "seconds": time.perf_counter() - started,
         }
@@ -107,8 +113,10 @@ class Run:
                 f"[{stage}] rows={self.rows.n} s={s:.4g} objective={record['objective']:.8g} "
                 f"shift={shift:.2e} distinct={record['distinct']} repairs={repairs}"
             )
-        self.theta = theta
-        self.objective = sums.objective(s)
+        if len(self.rows.xs) > 1:
+            record["kernel_weights"] = self.rows.alpha
+        self.theta, self.rows = theta, self.reweigh(self.rows, sums, s)
+        self.objective = objective
         self.passes += 1
         return sums, shift
 
@@ -198,15 +206,18 @@ def coincidence(rows: Rows, sums: Sums, variance: float) -> float:
 
 
 def count_distinct(theta: Array, close_by: float) -> int:
-    """Centroids farther than `close_by` (squared) from all earlier ones. O(k^2 F), as one product
-    and the few pairs that it leaves in doubt."""
+    """Centroids farther than `close_by` (squared) from all earlier ones that are. O(k^2 F), as one
+    product and the pairs that it leaves in doubt."""
     theta = np.asarray(theta, dtype=np.float64)
     norms = np.einsum("jf,jf->j", theta, theta)
     sums = norms[:, None] + norms
-    doubtful = np.tril(sums - 2 * (theta @ theta.T) <= close_by + _PRODUCT_ERROR * sums, -1)
-    later, earlier = np.nonzero(doubtful)
-    close = ((theta[later] - theta[earlier]) ** 2).sum(axis=1) <= close_by
-    return len(theta) - len(np.unique(later[close]))
+    doubtful = sums - 2 * (theta @ theta.T) <= close_by + _PRODUCT_ERROR * sums
+    distinct = np.ones(len(theta), dtype=bool)
+    for j in np.flatnonzero(np.tril(doubtful, -1).any(axis=1)):
+        earlier = np.flatnonzero(doubtful[j, :j] & distinct[:j])
+        gaps = ((theta[earlier] - theta[j]) ** 2).sum(axis=1)
+        distinct[j] = not (gaps <= close_by).any()
+    return int(distinct.sum())
 
 
 _PRODUCT_ERROR = 1e-12  # of squared distances from a product, relative to the squared norms
@@ -239,12 +250,46 @@ def critical_exponent(features: Array, weight: Array | None) -> float:
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
     z = features - (p @ features) / p.sum()
+    z, p = _directions(z, p)
+    if not len(z):
+        return -math.inf
+    return 1 - 1 / (2 * _largest_squared_singular_value(z * np.sqrt(p / p.sum())[:, None]))
+
+
+def _directions(z: Array, p: Array) -> tuple[Array, Array]:
+    """z / ||z|| and p, without the rows where z is zero to rounding."""
     norms = np.linalg.norm(z, axis=1)
     apart = norms > 1e-6 * max(norms.max(), np.finfo(float).tiny)
-    if not apart.any():
+    return z[apart] / norms[apart, None], p[apart]
+
+
+def typical_critical_exponent(features: Array, weight: Array | None, eta: float, m: float) -> float:
+    """The same with typicality, for one reference distance `eta` of all centroids.
+
+    The centroids merge where sum q z = 0, q ~ p u^m; with R = sum q u zz' and
+    P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1 R), and
+    every s < 0 is unstable (0.5 is returned) where lambda_max(P) >= 1/2. O(m F min(m, F)).
+    """
+    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+    center = (p @ features) / p.sum()
+    for _ in range(100):
+        u = typicality(((features - center) ** 2).sum(axis=1), np.array(eta), m)
+        q = p * u**m
+        center, before = (q @ features) / q.sum(), center
+        if ((center - before) ** 2).sum() <= 1e-16 * eta:
+            break
+    z, kept = _directions(features - center, np.arange(len(features)))
+    if not len(z):
         return -math.inf
-    z = z[apart] * (np.sqrt(p[apart] / p[apart].sum()) / norms[apart])[:, None]
-    return 1 - 1 / (2 * _largest_squared_singular_value(z))
+    u, q = u[kept], q[kept] / q.sum()
+    if len(z) < z.shape[1]:  # coordinates in the space of the rows
+        z = np.transpose(np.linalg.qr(z.T)[1])
+    R = (z.T * (q * u)) @ z
+    P = m / (m - 1) * (z.T * (q * (1 - u))) @ z
+    top = len(P) - 1
+    if eigvalsh(P, subset_by_index=[top, top])[0] >= 0.5:
+        return 0.5
+    return 1 - 1 / float(eigvalsh(R, 0.5 * np.eye(len(P)) - P, subset_by_index=[top, top])[0])
 
 
 _DENSE = 200  # up to this order a full decomposition is as quick
@@ -263,10 +308,13 @@ def _largest_squared_singular_value(z: Array) -> float:
 _CRITICAL_ROWS = 1000
 
 
-def sample_critical_exponent(features: Array, weight: Array | None) -> float:
+def sample_critical_exponent(rows: Rows, features: Array) -> float:
     """The critical exponent of at most about _CRITICAL_ROWS of the rows; 0 if those are equal."""
     some = slice(None, None, max(1, len(features) // _CRITICAL_ROWS))
-    found = critical_exponent(
-        features[some].astype(np.float64), None if weight is None else weight[some]
-    )
+    z = rows.scaled(features[some].astype(np.float64))
+    weight = None if rows.weight is None else rows.weight[some]
+    if rows.eta is None:
+        found = critical_exponent(z, weight)
+    else:
+        found = typical_critical_exponent(z, weight, float((rows.eta @ rows.alpha).mean()), rows.m)
     return found if math.isfinite(found) else 0.0

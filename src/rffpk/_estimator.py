@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,9 @@ from rffpk import _anneal, _checks, _config
 from rffpk._anneal import Result, Run, Schedule, sample_critical_exponent
 from rffpk._checks import is_word
 from rffpk._portfolio import Start, search
-from rffpk._reference import Structure
 from rffpk._seeding import nested_samples, seed_centers, seed_rows
 from rffpk._stats import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
-from rffpk._store import stored
+from rffpk.feature_maps import RandomFourierFeatures
 
 Array = NDArray[Any]
 
@@ -51,6 +50,7 @@ class PowerMeanClusterer(
     random_state: Any
     n_jobs: int | None
     verbose: int
+    _auto_starts = False  # whether `n_init` may be "auto"
 
     # ---- what subclasses decide -------------------------------------------------------------
 
@@ -58,23 +58,52 @@ class PowerMeanClusterer(
         _checks.check_int(self.n_clusters, "n_clusters", 1)
         if isinstance(self.init, str):
             _checks.check_choice(self.init, "init", INITS, also="an array or a callable")
-        if not is_word(self.n_init, "auto"):
+        if not (self._auto_starts and is_word(self.n_init, "auto")):
             _checks.check_int(self.n_init, "n_init", 1)
         _checks.check_int(self.max_iter, "max_iter", 1)
         _checks.check_real(self.tol, "tol", 0)
         _checks.check_n_jobs(self.n_jobs)
 
-    def _fit_map(self, X: Array, weight: Array | None, random: Any) -> None:
+    def _check_views(self, X: Any, reset: bool) -> list[Array]:
+        """The views of X, of one dtype, checked: X itself where there is one."""
+        return [_checks.check_rows(self, X, reset=reset)]
+
+    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> None:
         """Fit what turns rows into features; nothing where the features are the rows."""
 
-    def _frequencies(self, dtype: Any) -> tuple[Array | None, Structure | None]:
-        """Frequencies of the fitted map in `dtype` and their structure, if they have one; None for
-        identity features."""
-        return None, None
+    def _maps(self) -> list[RandomFourierFeatures | None]:
+        """The fitted map of each view, None for identity features."""
+        return [None]
 
-    def _working_rows(self, rows: Rows) -> Rows:
-        """The rows as the passes of a fit should visit them."""
+    def _begin(self, rows: Rows) -> Rows:
+        """The rows with the state that annealing starts from, beyond centroids."""
         return rows
+
+    def _keep_state(self, rows: Rows) -> None:
+        """Set what else has been learned, from the rows of the best run."""
+
+    def _with_state(self, rows: Rows) -> Rows:
+        """New rows with what has been learned."""
+        return rows
+
+    def _reweigh(self, rows: Rows, sums: Sums, s: float) -> Rows:
+        """The rows after a pass, with new view weights where those are learned."""
+        return rows
+
+    def _penalty(self, rows: Rows) -> float:
+        """What the objective has beside sum M_s."""
+        return 0.0
+
+    def _check_memory(self, rows: Rows) -> None:
+        """Refuse what would not fit into memory, before any work."""
+
+    def _working_rows(self, rows: Rows, annealed: bool) -> Rows:
+        """All rows, as passes should visit them: `annealed`, or after a sample was."""
+        return rows
+
+    def _working_sample(self, sample: Rows) -> Rows:
+        """A sample, as the passes of the starts should visit it."""
+        return sample
 
     def _sample_size(self, n: int) -> int:
         """How many of n rows starts run on."""
@@ -133,31 +162,36 @@ class PowerMeanClusterer(
         self._check_parameters()
         random = check_random_state(self.random_state)
         with _checks.unchanged_on_error(self), _config.one_blas_thread():
-            X = _checks.check_rows(self, X, reset=True)
-            weight = _checks.check_sample_weight(sample_weight, len(X))
-            k = _checks.check_n_clusters(self.n_clusters, len(X), weight)
-            self._fit_rows(X, weight, k, random)
+            xs = self._check_views(X, reset=True)
+            weight = _checks.check_sample_weight(sample_weight, len(xs[0]))
+            k = _checks.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            self._fit_rows(xs, weight, k, random)
         return self
 
-    def _fit_rows(self, X: Array, weight: Array | None, k: int, random: Any) -> None:
+    def _fit_rows(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
         """`fit` for rows and parameters that have been checked."""
-        self._fit_map(X, weight, random)
-        rows = self._rows(X, weight)
+        self._fit_maps(xs, weight, random)
+        rows = self._rows(xs, weight)
         variance = total_variance(rows)
+        self._check_memory(rows)
+        self._check_init(len(rows.shift))
+        rows = self._begin(rows)
         self.history_: list[dict[str, Any]] = []
-        size = self._sample_size(rows.n)
-        samples = nested_samples(rows, size, random) if size < rows.n else []
-        base = stored(samples[0]) if samples else self._working_rows(rows)
+        counted = rows.n if rows.weight is None else int(np.count_nonzero(rows.weight))
+        size = self._sample_size(counted)
+        samples = nested_samples(rows, size, k, random) if size < counted else []
+        base = self._working_sample(samples[0]) if samples else self._working_rows(rows, True)
 
         def new_run(theta: Array, number: int) -> Run:
             unit = self._objective_unit(schedule.s0)
             return Run(
-                base, theta, variance, self.history_, random, self.verbose, unit, start=number
-            )
+                base, theta, variance, self.history_, random, self._reweigh, self._penalty,
+                self.verbose, unit, start=number,
+            )  # fmt: skip
 
         looked_at = seed_rows(base, k, random)
         features = looked_at.features()
-        critical = sample_critical_exponent(features, looked_at.weight)
+        critical = sample_critical_exponent(looked_at, features)
         schedule = self._schedule(critical)
 
         def seed() -> Array:
@@ -165,8 +199,8 @@ class PowerMeanClusterer(
 
         run, result = search(self._starts(schedule, critical), seed, new_run, self._swaps())
         if samples:
-            self._finish(run, [*samples[1:], self._working_rows(rows)], result, schedule)
-        self.sample_size_ = size
+            self._finish(run, [*samples[1:], self._working_rows(rows, False)], result, schedule)
+        self.sample_size_ = base.n
         self._publish(rows, run, result, critical)
 
     def _finish(self, run: Run, levels: list[Rows], result: Result, schedule: Schedule) -> None:
@@ -174,17 +208,21 @@ class PowerMeanClusterer(
         hard = math.isinf(schedule.s_final) and schedule.stop == "annealed"
         s, stage = (-math.inf, "hard") if hard else (result.s, "settle")
         for rows in levels:
-            run.rows = rows
+            run.rows = replace(rows, alpha=run.rows.alpha)
             # the centroids of a sample are no more precise than this
             coarse = 0.1 * math.sqrt(self.n_clusters / rows.n) if rows is not levels[-1] else 0.0
-            result.converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
+            rests = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
+        # a soft end that the sample did not reach has not been reached
+        result.converged = rests and (hard or result.converged)
 
     def _rows(
-        self, X: Array, weight: Array | None = None, shifts: list[Array] | None = None
+        self, xs: list[Array], weight: Array | None = None, shifts: list[Array] | None = None
     ) -> Rows:
+        maps, dtype = self._maps(), xs[0].dtype
+        omegas = [m and m.frequencies_.astype(dtype, copy=False) for m in maps]
+        structures = [m and m.structure_ for m in maps]
         n_threads = _config.n_threads(self.n_jobs)
-        omega, structure = self._frequencies(X.dtype)
-        return make_rows([X], [omega], weight, n_threads, shifts, [structure])
+        return make_rows(xs, omegas, weight, n_threads, shifts, structures)
 
     def _initial_centers(self, looked_at: Rows, features: Array, random: Any) -> Array:
         """Shifted initial centroids (k, F); logs how many rows were looked at."""
@@ -196,29 +234,40 @@ class PowerMeanClusterer(
         if callable(centers):
             self.history_.append({"stage": "seeding", "rows": looked_at.n})
             centers = centers(features + looked_at.shift, k, random_state=random)
-        centers = np.array(centers, dtype=np.float64)
-        if centers.shape != (k, width):
+        return self._checked_centers(centers, width) - looked_at.shift
+
+    def _check_init(self, width: int) -> None:
+        """Refuse an array of initial centres that is none."""
+        if not isinstance(self.init, str) and not callable(self.init):
+            self._checked_centers(self.init, width)
+
+    def _checked_centers(self, centers: Any, width: int) -> Array:
+        centers, expected = np.array(centers, dtype=np.float64), (self.n_clusters, width)
+        if centers.shape != expected:
             raise ValueError(
-                f"init has shape {centers.shape}, must be {(k, width)}: (n_clusters, number of "
+                f"init has shape {centers.shape}, must be {expected}: (n_clusters, number of "
                 "features that the rows are mapped to)."
             )
         if not np.isfinite(centers).all():
             raise ValueError("init contains NaN or infinity, must be finite.")
-        return centers - looked_at.shift
+        return centers
 
     def _publish(self, rows: Rows, run: Run, result: Result, critical: float) -> None:
         """Set the fitted attributes; warn of what did not go well."""
+        rows = replace(rows, alpha=run.rows.alpha)
+        self._keep_state(rows)
         end = _evaluate(rows, run.theta, result.s)
-        theta = end.theta
+        theta, plain = end.theta, replace(rows, eta=None)
         self.cluster_centers_ = end.centers
         self.labels_ = end.labels
         quick = float((end.hard_sums.view_costs() @ rows.alpha).sum())
         means = end.hard_sums.centers(theta, rows.dtype)
-        self.inertia_ = accurate_cost(rows, quick, end.hard_sums, means, end.labels)
+        self.inertia_ = accurate_cost(plain, quick, end.hard_sums, means, end.labels)
         self.s_ = result.s
-        self.objective_ = self._objective_unit(result.s) * end.soft_sums.objective(result.s)
+        objective = end.soft_sums.objective(result.s) + self._penalty(rows)
+        self.objective_ = self._objective_unit(result.s) * objective
         self.n_iter_ = run.passes
-        self._shift = rows.shift
+        self._shifts = rows.shifts
         self._n_features_out = self.n_clusters
         if not result.converged:
             warnings.warn(
@@ -226,8 +275,8 @@ class PowerMeanClusterer(
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        close_by = _anneal.coincidence(rows, end.hard_sums, run.variance)
-        distinct = _anneal.count_distinct(theta, close_by)
+        close_by = _anneal.coincidence(plain, end.hard_sums, run.variance)
+        distinct = _anneal.count_distinct(rows.scaled(theta), close_by)
         if distinct < self.n_clusters:
             warnings.warn(
                 f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
@@ -238,17 +287,25 @@ class PowerMeanClusterer(
 
     # ---- using ------------------------------------------------------------------------------
 
-    def _visit(self, X: Any, s: float, want: tuple[str, ...], sample_weight: Any = None) -> Any:
-        """One pass over new rows at the fitted centroids."""
+    def _visit(
+        self,
+        X: Any,
+        s: float,
+        want: tuple[str, ...],
+        sample_weight: Any = None,
+        typical: bool = False,
+    ) -> Any:
+        """One pass over new rows at the fitted centroids, plain distances unless `typical`."""
         check_is_fitted(self)
-        X = _checks.check_rows(self, X, reset=False)
-        weight = _checks.check_sample_weight(sample_weight, len(X))
-        shift = self._shift.astype(X.dtype)
-        rows = self._rows(X, weight, shifts=[shift])
-        theta = self.cluster_centers_.astype(np.float64) - shift
+        xs = self._check_views(X, reset=False)
+        weight = _checks.check_sample_weight(sample_weight, len(xs[0]))
+        shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
+        rows = self._with_state(self._rows(xs, weight, shifts))
+        rows = rows if typical else replace(rows, eta=None)
+        theta = self.cluster_centers_.astype(np.float64) - rows.shift
         sums, outputs = one_pass(rows, theta, s, want=want)
         farthest = outputs["distances"].max() if "distances" in want else 0.0
-        _checks.check_overflow(sums.floor + float(farthest), X.dtype)
+        _checks.check_overflow(sums.floor + float(farthest), rows.dtype)
         return rows, theta, sums, outputs
 
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -279,7 +336,7 @@ class PowerMeanClusterer(
             In [0, 1]; rows sum to one.
         """
         check_is_fitted(self)
-        return self._visit(X, self.s_, ("memberships",))[-1]["memberships"]
+        return self._visit(X, self.s_, ("memberships",), typical=True)[-1]["memberships"]
 
     def transform(self, X: Any) -> Array:
         """Euclidean distances of the rows to the centroids, in feature space.
@@ -335,5 +392,6 @@ def _evaluate(rows: Rows, theta: Array, s: float) -> _End:
     centers = (theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
     soft_sums, _ = one_pass(rows, theta, s)
-    hard_sums, outputs = one_pass(rows, theta, -math.inf, want=("labels",))
+    plain = replace(rows, eta=None)
+    hard_sums, outputs = one_pass(plain, theta, -math.inf, want=("labels",))
     return _End(centers, theta, outputs["labels"], soft_sums, hard_sums)

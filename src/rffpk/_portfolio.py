@@ -23,7 +23,8 @@ Array = NDArray[Any]
 # After a swap passes go on until the centroids rest, so many at most, and while the cost may still
 # fall below that of before: by no more than _SWAP_HOPE times what the last pass gained.
 _SWAP_REST, _SWAP_PASSES, _SWAP_HOPE = 1e-3, 8, 4.0
-_SWAP_CANDIDATES, _SWAP_ROWS = 5, 20_000
+_SWAP_CANDIDATES, _SWAP_ROWS, _SWAP_NUMBERS = 5, 20_000, 2**24
+_SWAP_TRIALS = 10  # a centroid, and the failures that end them
 _SWAP_GAIN = 1e-5  # the least relative gain that counts
 
 
@@ -95,10 +96,12 @@ def _run_start(run: Run, start: Start) -> Result:
         run.settle("k-means", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.s0):
         return anneal(run, schedule)
+    before = run.passes
     converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
     s = schedule.s_final
-    if math.isfinite(s):
-        converged = run.settle("settle", s, schedule.tol, schedule.max_iter)
+    if math.isfinite(s) and converged:
+        left = schedule.max_iter - (run.passes - before)
+        converged = run.settle("settle", s, schedule.tol, left)
     return Result(s, converged)
 
 
@@ -106,38 +109,40 @@ def _cost(run: Run, schedule: Schedule) -> float:
     """The objective at the end of a run, at one exponent for all: the final one, or the hard
     limit where each start ends at its own."""
     s = schedule.s_final if schedule.stop == "annealed" else -math.inf
-    return one_pass(run.rows, run.theta, s)[0].objective(s)
+    return one_pass(run.rows, run.theta, s)[0].objective(s) + run.penalty(run.rows)
 
 
 def _swap(run: Run, best: float, patience: int) -> None:
-    """Try centroids elsewhere until `patience` trials in a row have not lowered the cost `best`."""
+    """Try centroids elsewhere until `patience` trials in a row have not lowered the cost `best`,
+    or no row costs anything."""
     failed = 0
-    while failed < patience:
-        before = run.theta
-        _move_one(run)
+    for _ in range(patience + _SWAP_TRIALS * len(run.theta)):
+        before = run.theta, run.rows
+        if failed == patience or not _move_one(run):
+            break
         cost = _trial(run, best)
         if cost < (1 - _SWAP_GAIN) * best:
             best, failed = cost, 0
         else:
-            run.theta, failed = before, failed + 1
+            (run.theta, run.rows), failed = before, failed + 1
 
 
 def _trial(run: Run, best: float) -> float:
     """A few passes, fewer where they will not reach `best`; returns the cost."""
     cost = math.inf
     for _ in range(_SWAP_PASSES):
-        sums, shift = run.step("swap", -math.inf)
-        gain, cost = cost - sums.floor, sums.floor
+        shift = run.step("swap", -math.inf)[1]
+        gain, cost = cost - run.objective, run.objective
         if shift <= _SWAP_REST or cost - best > _SWAP_HOPE * gain:
             break
-    return one_pass(run.rows, run.theta, -math.inf)[0].floor
+    return one_pass(run.rows, run.theta, -math.inf)[0].floor + run.penalty(run.rows)
 
 
-def _move_one(run: Run) -> None:
+def _move_one(run: Run) -> bool:
     """Move the centroid that is missed least to one of a few costly rows, drawn as k-means++ does,
-    that gains most. Looks at `_SWAP_ROWS` rows or 200 a centroid at most: O(k) memory each."""
+    that gains most; False if no row costs anything. O(k) memory for each row that is looked at."""
     rows, k = run.rows, len(run.theta)
-    most = max(_SWAP_ROWS, 200 * k)
+    most = max(2 * k, min(_SWAP_ROWS, _SWAP_NUMBERS // k))
     if rows.n > most:
         rows = rows.take(np.sort(run.random.randint(rows.n, size=most)))
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("distances", "labels"))
@@ -147,7 +152,7 @@ def _move_one(run: Run) -> None:
     weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     share = weight * least
     if not share.any():
-        return
+        return False
     places = run.random.choice(rows.n, _SWAP_CANDIDATES, p=share / share.sum())
     candidates = rows.take(places).features()
     to_candidates = one_pass(rows, candidates, -math.inf, want=("distances",))[1]["distances"]
@@ -158,3 +163,4 @@ def _move_one(run: Run) -> None:
     theta = np.array(run.theta, dtype=np.float64)
     theta[int(np.bincount(labels, missed, minlength=k).argmin())] = candidates[chosen]
     run.theta = theta
+    return True

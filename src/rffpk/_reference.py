@@ -2,9 +2,10 @@
 
 NumPy only. The twin computes in float64 whatever the type of its input, takes distances as sums
 of squared differences, and so has none of the core's shortcuts. The compiled pass agrees with it to
-`TOLERANCE[dtype] * (1 + |s|)`, 1/(m-1) more than |s| with typicality, relative to the largest entry of each result and to what it was
-made from, on rows whose nearest distance is above 1 % of ||phi||^2. Closer to a centroid a distance
-keeps an absolute precision of a few eps ||phi||^2, and weights only what follows from that.
+`TOLERANCE[dtype] * (1 + |s|)`, where |s| + 1/(m-1) takes the place of |s| with typicality, relative
+to the largest entry of each result and to what it was made from, on rows whose nearest distance is
+above 1 % of ||phi||^2. Closer to a centroid a distance keeps an absolute precision of a few eps
+||phi||^2, and weights only what follows from that.
 """
 
 from __future__ import annotations

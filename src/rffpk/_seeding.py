@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
+from sklearn.utils.random import sample_without_replacement
 
 from rffpk._stats import Rows
 
@@ -37,8 +38,8 @@ def seed_rows(rows: Rows, k: int, random: Any) -> Rows:
 _GROWTH, _COPY_BYTES = 8, 32 << 20
 
 
-def nested_samples(rows: Rows, first: int, random: Any) -> list[Rows]:
-    """Random samples of growing size, each with the rows of the one before.
+def nested_samples(rows: Rows, first: int, k: int, random: Any) -> list[Rows]:
+    """Random samples of growing size, each with the rows of the one before, k of them at least.
 
     Without weights rows are drawn without replacement. With weights they are drawn in proportion
     to them, and weigh as often as they were drawn: a few heavy rows are not missed.
@@ -48,15 +49,23 @@ def nested_samples(rows: Rows, first: int, random: Any) -> list[Rows]:
     while 4 * _GROWTH * sizes[-1] <= rows.n and _GROWTH * sizes[-1] * row_bytes <= _COPY_BYTES:
         sizes.append(_GROWTH * sizes[-1])
     if rows.weight is None:
-        order = random.choice(rows.n, sizes[-1], replace=False)
+        drawn = sample_without_replacement(rows.n, sizes[-1], random_state=random)
+        order = random.permutation(drawn)  # so that its beginnings are random samples too
         return [rows.take(np.sort(order[:size])) for size in sizes]
     share = rows.weight.astype(np.float64)
-    order = random.choice(rows.n, sizes[-1], p=share / share.sum())
-    return [_counted(rows, order[:size]) for size in sizes]
+    share /= share.sum()
+    order = random.choice(rows.n, sizes[-1], p=share)
+    return [_counted(rows, order[:size], share, k) for size in sizes]
 
 
-def _counted(rows: Rows, drawn: Array) -> Rows:
+def _counted(rows: Rows, drawn: Array, share: Array, k: int) -> Rows:
+    """The rows that were drawn, weighing as often as they were; where those are fewer than k, the
+    heaviest of the others too, weighing as often as they would be on average."""
     index, counts = np.unique(drawn, return_counts=True)
+    if len(index) < k:
+        others = np.argsort(-np.where(np.isin(np.arange(rows.n), index), 0, share), kind="stable")
+        more = others[: k - len(index)]
+        index, counts = np.r_[index, more], np.r_[counts, len(drawn) * share[more]]
     return replace(rows.take(index), weight=counts.astype(rows.dtype), weight_unit=1.0)
 
 

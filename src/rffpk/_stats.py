@@ -69,6 +69,12 @@ class Rows:
             return float(self.n)
         return self.weight_unit * float(self.weight.sum(dtype=np.float64))
 
+    def scaled(self, theta: Array) -> Array:
+        """Feature vectors in whose space the distance of all views together is Euclidean."""
+        if len(self.xs) == 1:
+            return theta
+        return theta * np.sqrt(np.repeat(self.alpha, [len(shift) for shift in self.shifts]))
+
     def take(self, index: Array | slice) -> Rows:
         """The rows at `index`, in their order."""
         weight = None if self.weight is None else self.weight[index]

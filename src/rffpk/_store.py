@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from rffpk import _config
+from rffpk import _checks, _config
 from rffpk._stats import Rows
 
 # Costs in multiply-adds times two at the rate of a large product. On Zen 4 and Zen 5, in both
@@ -17,8 +18,9 @@ _SINCOS = 70.0
 _STAGE = 3.0  # a line of a Walsh-Hadamard transform
 _WEIGHT = 200.0  # a centroid's weight
 
-# Storing must halve the time of a fit with this many passes over the rows.
-EXPECTED_PASSES = 30
+# Storing must halve the time of so many passes over the rows: what annealing takes, and what is
+# left for all rows after a sample.
+ALL_PASSES, LAST_PASSES = 30, 5
 
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
@@ -66,28 +68,51 @@ def _features(rows: Rows, i: int) -> np.ndarray:
     return view.features()
 
 
-def cached(rows: Rows, k: int, cache: str | bool, memory_limit: int | None) -> tuple[Rows, bool]:
-    """The rows as a fit should visit them, and whether their features are stored.
+def check_cache(cache: Any, memory_limit: Any) -> None:
+    """The parameters of `cached`."""
+    if not isinstance(cache, bool):
+        _checks.check_choice(cache, "cache", ("auto",), also="True or False")
+    if memory_limit is not None:
+        _checks.check_int(memory_limit, "memory_limit", 0)
+
+
+def memory_allows(rows: Rows, memory_limit: int | None) -> bool:
+    """Whether the features of the rows may be stored."""
+    limit = _config.available_memory() // 4 if memory_limit is None else memory_limit
+    return stored_bytes(rows) <= limit
+
+
+def check_memory(rows: Rows, cache: str | bool, memory_limit: int | None) -> None:
+    """Raise a MemoryError if the features are to be stored and may not be."""
+    if cache is True and not memory_allows(rows, memory_limit):
+        raise MemoryError(
+            f"cache=True takes {stored_bytes(rows)} bytes for the features of all rows, more than "
+            f"memory_limit={memory_limit} allows."
+        )
+
+
+def cached(
+    rows: Rows, k: int, cache: str | bool, memory_limit: int | None, passes: int = ALL_PASSES
+) -> tuple[Rows, bool]:
+    """The rows as so many passes should visit them, and whether their features are stored.
 
     Raises
     ------
     MemoryError
         If `cache` is True and the features take more than the limit.
     """
+    check_memory(rows, cache, memory_limit)
     if cache is False or all(omega is None for omega in rows.omegas):
         return rows, False
     if cache == "auto":
         fused, visit = pass_costs(rows, k)
         making = fused + 4 * _READ * len(rows.shift)
-        if 2 * (EXPECTED_PASSES * visit + making) > EXPECTED_PASSES * fused:
+        worth = 2 * (passes * visit + making) <= passes * fused
+        if not (worth and memory_allows(rows, memory_limit)):
             return rows, False
-    limit = _config.available_memory() // 4 if memory_limit is None else memory_limit
-    needed = stored_bytes(rows)
-    if needed > limit:
-        if cache == "auto":
-            return rows, False
-        raise MemoryError(
-            f"cache=True takes {needed} bytes for the features of all rows, "
-            f"memory_limit allows {limit}."
-        )
     return stored(rows), True
+
+
+def stored_sample(rows: Rows, cache: str | bool, memory_limit: int | None) -> Rows:
+    """A sample that hundreds of passes visit, with stored features where those are allowed."""
+    return stored(rows) if cache is not False and memory_allows(rows, memory_limit) else rows

@@ -36,6 +36,21 @@ def default_n_frequencies(n_clusters: int) -> int:
     return math.ceil(4 * math.log(2 * n_clusters) ** 3)
 
 
+def check_n_frequencies(value: Any) -> None:
+    """ "auto", "paper" or an integer, in the estimators."""
+    if isinstance(value, str):
+        _checks.check_choice(value, "n_frequencies", ("auto", "paper"), also="an int >= 1")
+    else:
+        _checks.check_int(value, "n_frequencies", 1)
+
+
+def n_frequencies(value: str | int, n_clusters: int) -> int:
+    """D for the parameter `n_frequencies` of an estimator."""
+    if not isinstance(value, str):
+        return int(value)
+    return max(64 if value == "auto" else 1, default_n_frequencies(n_clusters))
+
+
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     """The parameters that every user of random features shares."""
     _checks.check_choice(kernel, "kernel", KERNELS)

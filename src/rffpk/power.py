@@ -12,10 +12,21 @@ from rffpk._anneal import Schedule
 from rffpk._checks import is_word
 from rffpk._estimator import MAX_S, PowerMeanClusterer
 from rffpk._portfolio import Start, portfolio
-from rffpk._reference import Structure
 from rffpk._stats import Rows, power_constant
-from rffpk._store import cached
-from rffpk.feature_maps import RandomFourierFeatures, check_kernel, default_n_frequencies
+from rffpk._store import (
+    ALL_PASSES,
+    LAST_PASSES,
+    cached,
+    check_cache,
+    check_memory,
+    stored_sample,
+)
+from rffpk.feature_maps import (
+    RandomFourierFeatures,
+    check_kernel,
+    check_n_frequencies,
+    n_frequencies,
+)
 
 Array = NDArray[Any]
 
@@ -63,9 +74,9 @@ class PowerKMeans(PowerMeanClusterer):
         best end is then improved on larger samples and on all rows until it rests. "auto": 20 000,
         or 200 a cluster if that is more. None, or no fewer than n_samples: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        "k-means++" and "random" choose among the rows of the sample, or among some of them: all
-        while they have two million features together, else 20 000 rows at most, but
-        20 * n_clusters at least. "k-means" goes on with k-means passes. An array holds initial
+        "k-means++" and "random" choose among the rows of the sample, or among some of them: as
+        many as have two million features together, 20 000 rows at most, but 20 * n_clusters at
+        least. "k-means" goes on with k-means passes. An array holds initial
         centres, shape (n_clusters, n_output_features). A callable gets (features of the rows to
         choose from, n_clusters, random_state=...) and returns such an array.
     n_init : "auto" or int, default="auto"
@@ -77,7 +88,8 @@ class PowerKMeans(PowerMeanClusterer):
         that is all but hard and 2 % above the best end is dropped.
     swaps : "auto" or int, default="auto"
         After the starts one centroid at a time is moved far: the one that is missed least, to a
-        costly row. What lowers the objective is kept; so many failures in a row end the trials.
+        costly row. What lowers the objective is kept; so many failures in a row end the trials,
+        which are no more than 10 a cluster besides.
         "auto": 20 where the starts differ and `s_final` is "hard", else 0, none.
     max_iter : int, default=1000
         Most passes of a start, and of what follows on each larger sample and on all rows;
@@ -182,6 +194,8 @@ class PowerKMeans(PowerMeanClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    _auto_starts = True
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not is_word(self.s0, "auto"):
@@ -200,6 +214,11 @@ class PowerKMeans(PowerMeanClusterer):
             _checks.check_int(self.sample, "sample", 1)
         if not is_word(self.swaps, "auto"):
             _checks.check_int(self.swaps, "swaps", 0)
+            if self.swaps and not (is_word(self.s_final, "hard") and self.stop == "annealed"):
+                raise ValueError(
+                    f"swaps == {self.swaps} needs s_final='hard' and stop='annealed': swaps lower "
+                    "the objective of k-means."
+                )
 
     def _sample_size(self, n: int) -> int:
         if self.sample is None:
@@ -330,7 +349,7 @@ class FuzzyCMeans(PowerMeanClusterer):
         return Schedule(s0=s, s_final=s, every=1, max_iter=self.max_iter, tol=self.tol)
 
     def _on_merger(self, critical: float) -> str:
-        if critical >= 0:
+        if critical >= 0 or self.m <= 1 - 1 / critical:
             return ""
         return (
             f" Above m_c = 1 - 1/s_c = {1 - 1 / critical:.4g} the state in which all of them are "
@@ -359,12 +378,13 @@ class RFFKernelPowerKMeans(PowerKMeans):
     s0, anneal_factor, anneal_every, s_final, stop, sample : optional
         As in `PowerKMeans`.
     cache : {"auto", True, False}, default="auto"
-        Whether features are made once and stored, 2 D numbers a row in the dtype of X, instead of
-        made anew in each pass. "auto": where a model of the costs says that it at least halves
-        the time of 30 passes, and the memory allows it. Results are the same to rounding.
+        Whether the features of all rows are made once and stored, 2 D numbers a row in the dtype
+        of X, instead of made anew in each pass. "auto": where a model of the costs says that it at
+        least halves the time of 30 passes, of 5 after a sample, and the memory allows it. The
+        features of a sample are stored but for False. Results are the same to rounding.
     memory_limit : int or None, default=None
-        Most bytes of stored features; None: a quarter of what the machine, or the container, has
-        available.
+        Most bytes of stored features, of all rows or of the sample; None: a quarter of what the
+        machine, or the container, has available.
     init, n_init, swaps, max_iter, tol, n_jobs, verbose : optional
         As in `PowerKMeans`. Centres live in the feature space of 2 D dimensions. The protocol of
         [1]_ is a number for `s0` with ``anneal_factor=1.04, anneal_every=3, init="k-means",
@@ -464,35 +484,30 @@ class RFFKernelPowerKMeans(PowerKMeans):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_kernel(self.kernel, self.gamma, self.sampling)
-        if isinstance(self.n_frequencies, str):
-            choices = ("auto", "paper")
-            _checks.check_choice(self.n_frequencies, "n_frequencies", choices, also="an int >= 1")
-        else:
-            _checks.check_int(self.n_frequencies, "n_frequencies", 1)
-        if not isinstance(self.cache, bool):
-            _checks.check_choice(self.cache, "cache", ("auto",), also="True or False")
-        if self.memory_limit is not None:
-            _checks.check_int(self.memory_limit, "memory_limit", 0)
+        check_n_frequencies(self.n_frequencies)
+        check_cache(self.cache, self.memory_limit)
 
-    def _working_rows(self, rows: Rows) -> Rows:
-        rows, self.cache_ = cached(rows, self.n_clusters, self.cache, self.memory_limit)
+    def _check_memory(self, rows: Rows) -> None:
+        check_memory(rows, self.cache, self.memory_limit)
+
+    def _working_rows(self, rows: Rows, annealed: bool) -> Rows:
+        passes = ALL_PASSES if annealed else LAST_PASSES
+        rows, self.cache_ = cached(rows, self.n_clusters, self.cache, self.memory_limit, passes)
         return rows
 
-    def _fit_map(self, X: Array, weight: Array | None, random: Any) -> None:
-        D = self.n_frequencies
-        if isinstance(D, str):
-            least = 64 if D == "auto" else 1
-            D = max(least, default_n_frequencies(self.n_clusters))
+    def _working_sample(self, sample: Rows) -> Rows:
+        return stored_sample(sample, self.cache, self.memory_limit)
+
+    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> None:
         self.feature_map_ = RandomFourierFeatures(
-            D,
+            n_frequencies(self.n_frequencies, self.n_clusters),
             kernel=self.kernel,
             gamma=self.gamma,
             sampling=self.sampling,
             random_state=random.randint(2**31 - 1),
             n_jobs=self.n_jobs,
         )
-        self.feature_map_.fit(X, sample_weight=weight)
+        self.feature_map_.fit(xs[0], sample_weight=weight)
 
-    def _frequencies(self, dtype: Any) -> tuple[Array, Structure | None]:
-        omega = self.feature_map_.frequencies_.astype(dtype, copy=False)
-        return omega, self.feature_map_.structure_
+    def _maps(self) -> list[RandomFourierFeatures | None]:
+        return [self.feature_map_]
