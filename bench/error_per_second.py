@@ -1,8 +1,9 @@
 """Kernel error against seconds a pass: `python -m bench.error_per_second [--plot FILE]`.
 
-For rows drawn from the digits, with noise, and for blobs: the mean |error| of the rbf kernel over pairs and seeds, and the seconds of one pass (ours)
-or of one Lloyd iteration of scikit-learn on stored RBFSampler features, for growing numbers of
-features. Peers that would not fit in memory are timed on fewer rows; time is linear in them.
+For rows drawn from the digits, with noise, and for blobs: the mean |error| of the rbf kernel over
+pairs and seeds, and the seconds of one pass (ours) or of one Lloyd iteration of scikit-learn on
+stored RBFSampler features, for growing numbers of features. Peers that would not fit in memory are
+timed on fewer rows; time is linear in them.
 """
 
 from __future__ import annotations

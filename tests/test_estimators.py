@@ -18,7 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rffpk import FuzzyCMeans, PowerKMeans, RandomFourierFeatures, RFFKernelPowerKMeans
+from rffpk import (
+    FuzzyCMeans,
+    PowerKMeans,
+    RandomFourierFeatures,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+)
 from rffpk._seeding import nested_samples
 from rffpk._stats import make_rows
 
@@ -37,7 +43,11 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [RandomFourierFeatures(8), *(estimator() for estimator in CLUSTERERS)],
+    [
+        RandomFourierFeatures(8),
+        *(estimator() for estimator in CLUSTERERS),
+        RFFMultiKernelPowerKMeans(),
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_conventions(estimator, check):

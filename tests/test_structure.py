@@ -21,6 +21,7 @@ LAYERS = [
     {"_portfolio"},
     {"_estimator"},
     {"power"},
+    {"multiview"},
     {"metrics"},
     {"__init__"},
     {"__main__"},

@@ -316,5 +316,5 @@ def sample_critical_exponent(rows: Rows, features: Array) -> float:
     if rows.eta is None:
         found = critical_exponent(z, weight)
     else:
-        found = typical_critical_exponent(z, weight, float((rows.eta @ rows.alpha).mean()), rows.m)
+        found = typical_critical_exponent(z, weight, float(rows.eta @ rows.alpha), rows.m)
     return found if math.isfinite(found) else 0.0

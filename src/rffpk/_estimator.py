@@ -90,6 +90,10 @@ class PowerMeanClusterer(
         """The rows after a pass, with new view weights where those are learned."""
         return rows
 
+    def _without_noise(self, labels: Array, nearest: Array) -> Array:
+        """The labels to publish, which may leave out rows by their squared distance."""
+        return labels
+
     def _penalty(self, rows: Rows) -> float:
         """What the objective has beside sum M_s."""
         return 0.0
@@ -259,7 +263,7 @@ class PowerMeanClusterer(
         end = _evaluate(rows, run.theta, result.s)
         theta, plain = end.theta, replace(rows, eta=None)
         self.cluster_centers_ = end.centers
-        self.labels_ = end.labels
+        self.labels_ = self._without_noise(end.labels, end.nearest)
         quick = float((end.hard_sums.view_costs() @ rows.alpha).sum())
         means = end.hard_sums.centers(theta, rows.dtype)
         self.inertia_ = accurate_cost(plain, quick, end.hard_sums, means, end.labels)
@@ -384,6 +388,7 @@ class _End:
     centers: Array  # (k, F), the dtype of X
     theta: Array  # the same, shifted, float64
     labels: NDArray[np.int32]
+    nearest: Array
     soft_sums: Sums
     hard_sums: Sums
 
@@ -393,5 +398,5 @@ def _evaluate(rows: Rows, theta: Array, s: float) -> _End:
     theta = centers.astype(np.float64) - rows.shift
     soft_sums, _ = one_pass(rows, theta, s)
     plain = replace(rows, eta=None)
-    hard_sums, outputs = one_pass(plain, theta, -math.inf, want=("labels",))
-    return _End(centers, theta, outputs["labels"], soft_sums, hard_sums)
+    hard_sums, outputs = one_pass(plain, theta, -math.inf, want=("labels", "nearest"))
+    return _End(centers, theta, outputs["labels"], outputs["nearest"], soft_sums, hard_sums)

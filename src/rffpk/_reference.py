@@ -215,3 +215,50 @@ def rff_kpkm(
         if (t + 1) % anneal_every == 0:
             s *= anneal_factor
     return theta, squared_distances(phi, theta).argmin(axis=1), objective
+
+
+def ip_rff_mkpkm_step(
+    phis: list[Array],
+    u: Array,
+    theta: list[Array],
+    alpha: Array,
+    eta: Array,
+    lam: float,
+    s: float,
+    m: float,
+) -> tuple[Array, list[Array], Array, float]:
+    """One iteration of Algorithm 2 of the RFF-KPKM paper in its printed order, at a fixed s.
+
+    The weights w come from the typicalities `u` of the iteration before.
+
+    Parameters
+    ----------
+    phis : list of L arrays (n, F_l)
+        Feature vectors.
+    u : array (n, k)
+    theta : list of L arrays (k, F_l)
+    alpha : array (L,)
+    eta : array (k, L)
+    lam, s, m : float
+
+    Returns
+    -------
+    u, theta, alpha : the same, after the iteration
+    objective : float
+        Eq. (20) before it.
+    """
+    k = u.shape[1]
+    d = np.stack([squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)
+    seen = (u**m)[..., None] * d + ((1 - u) ** m)[..., None] * eta
+    mixed = seen @ alpha
+    means = ((mixed**s).mean(axis=1)) ** (1 / s)
+    objective = float(means.sum() + lam * (alpha * np.log(alpha)).sum())
+    w = mixed ** (s - 1) / k / ((mixed**s).mean(axis=1, keepdims=True)) ** (1 - 1 / s)
+    u = typicality(d @ alpha, eta @ alpha, m)
+    g = w * u**m
+    theta = [(g / g.sum(axis=0)).T @ phi for phi in phis]
+    d = np.stack([squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)
+    seen = (u**m)[..., None] * d + ((1 - u) ** m)[..., None] * eta
+    costs = np.einsum("ij,ijl->l", w, seen)
+    alpha = np.exp((costs.min() - costs) / lam)
+    return u, theta, alpha / alpha.sum(), objective

@@ -48,7 +48,8 @@ class Rows:
     weight_unit: float
     n_threads: int
     structures: list[Structure | None] | None = None  # of the frequencies; see fused_pass
-    eta: NDArray[np.float64] | None = None  # (k, L) reference distances; None: no typicality
+    # reference distances: (L,) for all centroids, or (k, L); None: no typicality
+    eta: NDArray[np.float64] | None = None
     m: float = 0.0  # fuzzifier of the typicality
 
     @property
@@ -131,14 +132,19 @@ def total_variance(rows: Rows) -> float:
     ValueError
         If it overflows the dtype of the rows.
     """
-    sums = _sums_about(rows)
-    _checks.check_overflow(sums.floor, rows.dtype)
-    cost = float(rows.alpha @ sums.view_costs()[0]) / float(sums.G[0])
+    cost = float(rows.alpha @ view_variances(rows))
     if cost <= 0 and any((x != x[0]).any() for x in rows.counted().xs):
         raise ValueError(
             f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
         )
     return max(cost, 0.0)
+
+
+def view_variances(rows: Rows) -> NDArray[np.float64]:
+    """Weighted mean squared distances of the features from their mean, view by view, (L,)."""
+    sums = _sums_about(rows)
+    _checks.check_overflow(sums.floor, rows.dtype)
+    return np.asarray(sums.view_costs()[0] / sums.G[0])
 
 
 # Sums of expanded squares are precise to about eps times ||phi||^2. Where that is more than this
@@ -254,7 +260,8 @@ def one_pass(
     rule = _core.HARD if math.isinf(s) else _core.POWER
     typical: dict[str, Any] = {}
     if rows.eta is not None:
-        rule, typical = _core.TYPICALITY, {"eta": rows.eta @ rows.alpha, "m": rows.m}
+        eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, k))
+        rule, typical = _core.TYPICALITY, {"eta": eta, "m": rows.m}
     N, G, Q, E, soft, floor = _config.backend(backend).fused_pass(
         rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
         rule, s, rows.n_threads, structures=rows.structures, **typical, **outputs,

@@ -63,6 +63,7 @@ def _features(rows: Rows, i: int) -> np.ndarray:
         omegas=[rows.omegas[i]],
         shifts=[np.zeros_like(rows.shifts[i])],
         alpha=np.ones(1),
+        eta=None,
         structures=None if rows.structures is None else [rows.structures[i]],
     )
     return view.features()

@@ -1,0 +1,424 @@
+"""Kernel power k-means of several views or kernels at once, with typicality against noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax, xlogy
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from rffpk import _checks
+from rffpk._checks import is_word
+from rffpk._reference import typicality
+from rffpk._stats import Rows, Sums, power_constant, view_variances
+from rffpk._store import (
+    ALL_PASSES,
+    LAST_PASSES,
+    cached,
+    check_cache,
+    check_memory,
+    stored_sample,
+)
+from rffpk.feature_maps import (
+    RandomFourierFeatures,
+    check_kernel,
+    check_n_frequencies,
+    n_frequencies,
+)
+from rffpk.power import PowerKMeans
+
+Array = NDArray[Any]
+
+# Multiples of the "mean" gamma for a single array: bandwidths of half, once and twice its own.
+_BANK = (4.0, 1.0, 0.25)
+
+MAX_TYPICALITY_M = 6.0
+
+
+class RFFMultiKernelPowerKMeans(PowerKMeans):
+    """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
+
+    Minimises sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log alpha_l over centroids, view
+    weights alpha on the simplex and typicalities u in [0, 1] [1]_, while s falls to minus infinity.
+    With d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2 and reference distances eta_l,
+    d'_ij = u^m d_ij + (1 - u)^m sum_l alpha_l eta_l: a row far from every centroid is atypical of
+    all, and hardly moves them.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        k, from 1 to n_samples.
+    possibilistic : bool, default=True
+        False leaves typicality out: RFF-MKPKM.
+    m : float, default=2.0
+        Fuzzifier of the typicality, 1 < m <= 6. The closer to one, the harder rows are kept or
+        left out.
+    eta : {"mean", "median"} or float, default="mean"
+        Reference distances, fixed at the start. "mean": the mean squared distance of a view's rows
+        from their mean feature, the paper's choice where all centroids are there. "median": the
+        median of the distances from the median feature, on a sample, which outliers do not
+        inflate. A number > 0: the same for all views.
+    weight_entropy : float, default=0.3
+        lambda over the sum of the sample weights, > 0. The smaller, the more the views with small
+        costs count.
+    kernels : list or None, default=None
+        For each view the name of a kernel of `RandomFourierFeatures`, or a pair of a name and its
+        gamma. A single array becomes as many views as there are kernels. None: "rbf" with "mean"
+        gamma for each view; a single array gets three, with 4, 1 and 1/4 times that gamma.
+    n_frequencies : {"auto", "paper"} or int, default="auto"
+        D of each view. "paper": ceil(4 log^3(2 k)). "auto": that, and at least 64.
+    sampling : str, default="auto"
+        As in `RandomFourierFeatures`.
+    noise_threshold : float or None, default=None
+        Rows whose typicality of their cluster is below this number in (0, 1] get the label -1.
+    s0, anneal_factor, anneal_every, s_final, stop, sample : optional
+        As in `PowerKMeans`; "auto" for `s0` takes the critical exponent of the typicality rule.
+    init, n_init, swaps, max_iter, tol, n_jobs, verbose : optional
+        As in `PowerKMeans`, with centres in the features of all views side by side. "auto" tries no
+        swaps where `possibilistic` is true: the costliest rows are then noise.
+    cache, memory_limit : optional
+        As in `RFFKernelPowerKMeans`.
+    random_state : int, RandomState instance or None, default=None
+        Draws the frequencies, the sample and the seeds.
+
+    Attributes
+    ----------
+    feature_maps_ : list of RandomFourierFeatures
+        Fitted, one for each view.
+    kernel_weights_ : ndarray of shape (n_views,)
+        alpha, >= 0, of sum one.
+    eta_ : ndarray of shape (n_views,), or None
+        Reference distances; None without typicality.
+    lambda_ : float
+        weight_entropy times the sum of the sample weights.
+    cluster_centers_ : ndarray of shape (n_clusters, 2 n_views D)
+        Centroids, the views side by side.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Nearest centroid of each row, or -1 (see `noise_threshold`).
+    inertia_ : float
+        The kernel k-means objective of the nearest centroids with the kernel sum_l alpha_l k_l.
+    objective_ : float
+        What is minimised, at `s_` and `cluster_centers_`.
+    cache_, s_, n_iter_, sample_size_, history_, n_features_in_, feature_names_in_
+        As in `RFFKernelPowerKMeans`; n_features_in_ counts the columns of all views, records of
+        several views have "kernel_weights".
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter or a view is not as described; the view is named.
+    MemoryError
+        If ``cache=True`` and the features take more than `memory_limit`.
+
+    Notes
+    -----
+    One pass over the rows does all views: O(n sum_l (d_l + k) D) time, O(n) memory beyond X. The
+    typicality is taken before the weights, not after them as in the printed algorithm: both orders
+    have the same fixed points, and the objective falls at each step.
+
+    References
+    ----------
+    .. [1] Chen et al.: Enhancing kernel power k-means: scalable and robust clustering with random
+       Fourier features and possibilistic method. Algorithm 2, eq. (20).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rffpk import RFFMultiKernelPowerKMeans
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = RFFMultiKernelPowerKMeans(10, random_state=0).fit([X[:, :32], X[:, 32:]])
+    >>> model.kernel_weights_.shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        possibilistic: bool = True,
+        m: float = 2.0,
+        eta: str | float = "mean",
+        weight_entropy: float = 0.3,
+        kernels: Any = None,
+        n_frequencies: str | int = "auto",
+        sampling: str = "auto",
+        noise_threshold: float | None = None,
+        s0: str | float = "auto",
+        anneal_factor: str | float = "auto",
+        anneal_every: str | int = "auto",
+        s_final: str | float = "hard",
+        stop: str = "annealed",
+        sample: str | int | None = "auto",
+        cache: str | bool = "auto",
+        memory_limit: int | None = None,
+        init: Any = "k-means++",
+        n_init: str | int = "auto",
+        swaps: str | int = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            s0=s0,
+            anneal_factor=anneal_factor,
+            anneal_every=anneal_every,
+            s_final=s_final,
+            stop=stop,
+            sample=sample,
+            init=init,
+            n_init=n_init,
+            swaps=swaps,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.possibilistic = possibilistic
+        self.m = m
+        self.eta = eta
+        self.weight_entropy = weight_entropy
+        self.kernels = kernels
+        self.n_frequencies = n_frequencies
+        self.sampling = sampling
+        self.noise_threshold = noise_threshold
+        self.cache = cache
+        self.memory_limit = memory_limit
+
+    _n_views: int  # in fit; 0: one array
+    _widths: list[int]
+
+    # ---- parameters and views ---------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.possibilistic, (bool, np.bool_)):
+            raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
+        _checks.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
+        if isinstance(self.eta, str):
+            _checks.check_choice(self.eta, "eta", ("mean", "median"), also="a number > 0")
+        else:
+            _checks.check_real(self.eta, "eta", 0, include="neither")
+        _checks.check_real(self.weight_entropy, "weight_entropy", 0, include="neither")
+        for kernel, gamma in self._specifications(1):
+            check_kernel(kernel, gamma, self.sampling)
+        check_n_frequencies(self.n_frequencies)
+        if self.noise_threshold is not None:
+            _checks.check_real(self.noise_threshold, "noise_threshold", 0, 1, include="right")
+            if not self.possibilistic:
+                raise ValueError("noise_threshold needs possibilistic=True.")
+        check_cache(self.cache, self.memory_limit)
+
+    def _specifications(self, n_views: int) -> list[tuple[Any, Any]]:
+        """(kernel, gamma) of each view."""
+        if self.kernels is None:
+            return [("rbf", "mean")] * n_views
+        if isinstance(self.kernels, str) or not isinstance(self.kernels, (list, tuple)):
+            raise TypeError(
+                f"kernels == {self.kernels!r}, must be a list of names, or of pairs of a name and "
+                "its gamma."
+            )
+        pairs = [(k, "mean") if isinstance(k, str) else tuple(k) for k in self.kernels]
+        if not pairs or any(len(pair) != 2 for pair in pairs):
+            raise ValueError(
+                f"kernels == {self.kernels!r}, must hold names, or pairs of a name and its gamma."
+            )
+        return pairs
+
+    def _check_views(self, X: Any, reset: bool) -> list[Array]:
+        if not _is_list_of_views(X):
+            if not reset and self._n_views:
+                raise ValueError(f"X is one array, but was a list of {self._n_views} in fit.")
+            X = _checks.check_rows(self, X, reset=reset)
+            if reset:
+                self._n_views = 0
+            return [X] * (len(_BANK) if self.kernels is None else len(self.kernels))
+        xs = [_check_view(x, number) for number, x in enumerate(X)]
+        for number, x in enumerate(xs):
+            if len(x) != len(xs[0]):
+                raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.")
+        widths = [x.shape[1] for x in xs]
+        if reset:
+            if self.kernels is not None and len(self.kernels) != len(xs):
+                raise ValueError(f"kernels has {len(self.kernels)} entries for {len(xs)} views.")
+            self._n_views, self._widths = len(xs), widths
+            self.n_features_in_ = sum(widths)
+        elif self._n_views != len(xs):
+            before = self._n_views or "one array, not a list"
+            raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")
+        elif self._widths != widths:
+            number = next(i for i, pair in enumerate(zip(widths, self._widths)) if len({*pair}) > 1)
+            raise ValueError(
+                f"X[{number}] has {widths[number]} columns, in fit it had {self._widths[number]}."
+            )
+        dtype = np.result_type(*xs)
+        return [x.astype(dtype, copy=False) for x in xs]
+
+    # ---- the rows and their state -----------------------------------------------------------
+
+    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> None:
+        specifications = self._specifications(len(xs))
+        if self.kernels is None and not self._n_views:
+            mean = self._fit_map(xs[0], "rbf", "mean", weight, random).gamma_
+            specifications = [("rbf", factor * mean) for factor in _BANK]
+        self.feature_maps_ = [
+            self._fit_map(x, kernel, gamma, weight, random)
+            for x, (kernel, gamma) in zip(xs, specifications)
+        ]
+
+    def _fit_map(
+        self, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
+    ) -> RandomFourierFeatures:
+        mapped = RandomFourierFeatures(
+            n_frequencies(self.n_frequencies, self.n_clusters),
+            kernel=kernel,
+            gamma=gamma,
+            sampling=self.sampling,
+            random_state=random.randint(2**31 - 1),
+            n_jobs=self.n_jobs,
+        )
+        return mapped.fit(x, sample_weight=weight)
+
+    def _maps(self) -> list[RandomFourierFeatures | None]:
+        return list(self.feature_maps_)
+
+    def _check_memory(self, rows: Rows) -> None:
+        check_memory(rows, self.cache, self.memory_limit)
+
+    def _working_rows(self, rows: Rows, annealed: bool) -> Rows:
+        passes = ALL_PASSES if annealed else LAST_PASSES
+        rows, self.cache_ = cached(rows, self.n_clusters, self.cache, self.memory_limit, passes)
+        return rows
+
+    def _working_sample(self, sample: Rows) -> Rows:
+        return stored_sample(sample, self.cache, self.memory_limit)
+
+    def _begin(self, rows: Rows) -> Rows:
+        self.lambda_ = self.weight_entropy * rows.total_weight
+        self.eta_ = reference_distances(rows, self.eta) if self.possibilistic else None
+        return self._typical(rows)
+
+    def _typical(self, rows: Rows) -> Rows:
+        if self.eta_ is None:
+            return rows
+        return replace(rows, eta=self.eta_, m=float(self.m))
+
+    def _keep_state(self, rows: Rows) -> None:
+        self.kernel_weights_ = rows.alpha
+
+    def _with_state(self, rows: Rows) -> Rows:
+        return self._typical(replace(rows, alpha=self.kernel_weights_))
+
+    def _reweigh(self, rows: Rows, sums: Sums, s: float) -> Rows:
+        """alpha_l ~ exp(-cost_l / lambda), from the costs at the new centroids (step 5)."""
+        costs = sums.view_costs().sum(axis=0)
+        if rows.eta is not None:
+            costs = costs + sums.E.sum() * rows.eta
+        scale = 1.0 if math.isinf(s) else power_constant(len(sums.G), s)
+        return replace(rows, alpha=softmax(-scale * costs / self._lambda(rows)))
+
+    def _lambda(self, rows: Rows) -> float:
+        return self.weight_entropy * rows.total_weight
+
+    def _penalty(self, rows: Rows) -> float:
+        return self._lambda(rows) * float(xlogy(rows.alpha, rows.alpha).sum())
+
+    def _swaps(self) -> int:
+        return 0 if self.possibilistic and is_word(self.swaps, "auto") else super()._swaps()
+
+    # ---- using ------------------------------------------------------------------------------
+
+    def typicality(self, X: Any) -> Array:
+        """Typicality of the rows for each cluster.
+
+        u_ij = 1 / (1 + (d_ij / eta)^(1/(m-1))) with the combined squared distances d and reference
+        distances eta (Algorithm 2, step 2).
+
+        Parameters
+        ----------
+        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+            As in `fit`.
+
+        Returns
+        -------
+        typicality : ndarray of shape (n_samples, n_clusters)
+            In [0, 1]: 1/2 at the reference distance, near zero for noise.
+
+        Raises
+        ------
+        ValueError
+            If the model has no typicality.
+        """
+        check_is_fitted(self)
+        if self.eta_ is None:
+            raise ValueError("typicality needs possibilistic=True.")
+        distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
+        eta = float(self.kernel_weights_ @ self.eta_)
+        return typicality(distances, np.array(eta, dtype=distances.dtype), self.m)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Label each row with its nearest centroid, or -1 (see `noise_threshold`).
+
+        Parameters
+        ----------
+        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+            As in `fit`.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+        """
+        outputs = self._visit(X, -math.inf, ("labels", "nearest"))[-1]
+        return self._without_noise(outputs["labels"], outputs["nearest"])
+
+    def _without_noise(self, labels: Array, nearest: Array) -> Array:
+        if self.noise_threshold is None or self.eta_ is None:
+            return labels
+        eta = np.array(float(self.kernel_weights_ @ self.eta_))
+        noise = typicality(nearest, eta, self.m) < self.noise_threshold
+        return np.where(noise, np.int32(-1), labels)
+
+
+# Rows that the median of distances is taken from.
+_MEDIAN_ROWS = 10_000
+
+
+def reference_distances(rows: Rows, eta: str | float) -> NDArray[np.float64]:
+    """eta_l of each view; see `RFFMultiKernelPowerKMeans`."""
+    if not isinstance(eta, str):
+        return np.full(len(rows.xs), float(eta))
+    found = view_variances(rows) if eta == "mean" else _median_distances(rows.counted())
+    return np.where(found > 0, found, 1.0)  # a view without spread tells nothing
+
+
+def _median_distances(rows: Rows) -> NDArray[np.float64]:
+    """Weighted medians, view by view, of the squared distances from the median features."""
+    some = rows.take(slice(None, None, max(1, rows.n // _MEDIAN_ROWS)))
+    weight = np.ones(some.n) if some.weight is None else some.weight.astype(np.float64)
+    features = some.features().astype(np.float64)
+    begins = np.cumsum([0, *(len(shift) for shift in rows.shifts[:-1])])
+    squares = (features - _weighted_median(features, weight)) ** 2
+    return _weighted_median(np.add.reduceat(squares, begins, axis=1), weight)
+
+
+def _weighted_median(values: Array, weight: Array) -> Array:
+    """Of each column: the least value that, with all below it, has half of the weight."""
+    order = np.argsort(values, axis=0)
+    below = np.cumsum(weight[order], axis=0)
+    middle = (below < below[-1] / 2).sum(axis=0)
+    return np.take_along_axis(values, np.take_along_axis(order, middle[None], 0), 0)[0]
+
+
+def _is_list_of_views(X: Any) -> bool:
+    return isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(x) == 2 for x in X)
+
+
+def _check_view(x: Any, number: int) -> Array:
+    return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=f"X[{number}]")

@@ -1,0 +1,316 @@
+"""Several views: the single-view case, the printed algorithm, view weights, typicality, errors."""
+
+import itertools
+import warnings
+
+import numpy as np
+import oracles
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+from rffpk import RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
+from rffpk._anneal import typical_critical_exponent
+from rffpk._stats import make_rows, one_pass
+
+PLAIN = {"sample": None, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def views():
+    """Two views that tell the clusters apart, and one of noise."""
+    random = np.random.default_rng(0)
+    first, y = make_blobs(600, 5, centers=4, cluster_std=1.5, random_state=0)
+    second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((600, 12))
+    return [first, second, random.standard_normal((600, 3))], y
+
+
+def features(model, xs):
+    return [
+        mapped.transform(x.astype(np.float64)).astype(np.float64)
+        for mapped, x in zip(model.feature_maps_, xs)
+    ]
+
+
+def split(model, centers):
+    return np.split(centers, len(model.feature_maps_), axis=1)
+
+
+@pytest.mark.parametrize("sample", [None, 300])
+def test_one_view_without_typicality_is_the_single_view_estimator(views, backend, dtype, sample):
+    X = views[0][0].astype(dtype)
+    single = RFFKernelPowerKMeans(4, sample=sample, random_state=3).fit(X)
+    multi = RFFMultiKernelPowerKMeans(4, possibilistic=False, sample=sample, random_state=3)
+    multi.fit([X])
+    assert_array_equal(multi.cluster_centers_, single.cluster_centers_)
+    assert_array_equal(multi.labels_, single.labels_)
+    assert multi.objective_ == single.objective_ and multi.inertia_ == single.inertia_
+    assert_array_equal(multi.kernel_weights_, [1.0])
+    assert multi.eta_ is None
+
+
+@pytest.mark.parametrize("copies", [1, 2, 6, 12])
+def test_results_and_methods_agree(views, backend, copies):
+    xs, y = [views[0][0]] * copies, views[1]
+    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(xs)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert_allclose(model.kernel_weights_.sum(), 1)
+    assert model.cluster_centers_.shape == (4, copies * 128)
+    assert len(model.feature_maps_) == copies and model.n_features_in_ == 5 * copies
+    assert_array_equal(model.predict(xs), model.labels_)
+    memberships, u = model.predict_proba(xs), model.typicality(xs)
+    assert_allclose(memberships.sum(axis=1), 1)
+    assert u.shape == (600, 4) and ((u > 0) & (u < 1)).all()
+    assert_array_equal(u.argmax(axis=1), model.labels_)
+    assert_array_equal(model.transform(xs).argmin(axis=1), model.labels_)
+    assert_allclose(model.score(xs), -(model.transform(xs).min(axis=1) ** 2).sum(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("possibilistic", [True, False])
+def test_the_objective_never_rises(views, backend, m, possibilistic):
+    model = RFFMultiKernelPowerKMeans(
+        4, m=m, possibilistic=possibilistic, weight_entropy=0.05, s0=-2.0, anneal_factor=1.1,
+        anneal_every=3, **PLAIN,
+    ).fit(views[0])  # fmt: skip
+    records = [r for r in model.history_ if "s" in r]
+    assert len(records) > 10
+    for before, after in itertools.pairwise(records):
+        slack = 1e-10 * abs(before["objective"])
+        assert after["objective"] <= before["objective"] + slack, (before, after)
+
+
+@pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
+def test_the_end_is_a_fixed_point_of_the_printed_algorithm(views, m):
+    xs, s = views[0], -4.0
+    model = RFFMultiKernelPowerKMeans(
+        4, m=m, s0=s, s_final=s, tol=1e-13, max_iter=3000, weight_entropy=0.2, **PLAIN
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rest, which rounding may not grant
+        model.fit(xs)
+    phis, theta = features(model, xs), split(model, model.cluster_centers_)
+    alpha, eta = model.kernel_weights_, np.tile(model.eta_, (4, 1))
+    u = model.typicality(xs)
+    state = (u, theta, alpha)
+    for _ in range(3):
+        *state, objective = _reference.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
+        assert_allclose(objective, model.objective_, rtol=1e-10)
+    assert_allclose(np.hstack(state[1]), model.cluster_centers_, atol=1e-9)
+    assert_allclose(state[0], u, atol=1e-9)
+    assert_allclose(state[2], alpha, atol=1e-9)
+
+
+def test_the_printed_algorithm_ends_in_a_fixed_point_of_ours(views):
+    xs, s, m = views[0], -4.0, 2.0
+    model = RFFMultiKernelPowerKMeans(
+        4, m=m, s0=s, s_final=s, weight_entropy=0.2, max_iter=2, **PLAIN
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(xs)
+    phis = features(model, xs)
+    eta = np.tile(model.eta_, (4, 1))
+    state = (np.ones((600, 4)), split(model, model.cluster_centers_), np.full(3, 1 / 3))
+    values = []
+    for _ in range(400):
+        *state, objective = _reference.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
+        values.append(objective)
+    assert (np.diff(values[1:]) <= 1e-10 * abs(values[0])).all()
+    again = clone(model).set_params(init=np.hstack(state[1]), max_iter=300, tol=1e-10).fit(xs)
+    assert_allclose(again.cluster_centers_, np.hstack(state[1]), atol=1e-7)
+    assert_allclose(again.kernel_weights_, state[2], atol=1e-7)
+
+
+def test_view_weights_are_the_softmax_of_the_costs(views):
+    xs = views[0]
+    model = RFFMultiKernelPowerKMeans(
+        4, s0=-3.0, s_final=-3.0, tol=1e-12, max_iter=2000, weight_entropy=0.1, **PLAIN
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(xs)
+    phis, theta = features(model, xs), split(model, model.cluster_centers_)
+    d = np.stack([_reference.squared_distances(p, t) for p, t in zip(phis, theta)], axis=-1)
+    eta = model.eta_ @ model.kernel_weights_
+    u, seen = oracles.typical_distances(d @ model.kernel_weights_, eta, 2.0)
+    w = oracles.kpkm_weights(seen, -3.0)
+    costs = np.einsum("ij,ijl->l", w * u**2, d) + (w * (1 - u) ** 2).sum() * model.eta_
+    expected = np.exp(-costs / model.lambda_)
+    assert_allclose(model.kernel_weights_, expected / expected.sum(), rtol=1e-6)
+    assert_allclose(model.lambda_, 0.1 * 600)
+
+
+def test_extreme_entropies_of_the_weights_do_not_overflow(views):
+    for entropy, largest in ((1e-9, 1.0), (1e9, 1 / 3)):
+        model = RFFMultiKernelPowerKMeans(4, weight_entropy=entropy, **PLAIN).fit(views[0])
+        assert_allclose(model.kernel_weights_.max(), largest, rtol=1e-6)
+        assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize("possibilistic", [True, False])
+def test_duplicated_rows_and_weights_of_two_change_nothing(views, possibilistic):
+    xs = [x[:200] for x in views[0]]
+    base = RFFMultiKernelPowerKMeans(4, possibilistic=possibilistic, n_init=1, **PLAIN).fit(xs)
+    start = base.cluster_centers_ + 0.05 * np.random.default_rng(0).standard_normal((4, 384))
+    model = clone(base).set_params(init=start, s0=-5.0, kernels=[("rbf", 0.1)] * 3)
+    once = clone(model).fit(xs)
+    twice = clone(model).fit([np.vstack([x, x]) for x in xs])
+    weighted = clone(model).fit(xs, sample_weight=np.full(200, 2.0))
+    for other in (twice, weighted):
+        assert_allclose(other.kernel_weights_, once.kernel_weights_, rtol=1e-7)
+        assert_allclose(other.cluster_centers_, once.cluster_centers_, atol=1e-7)
+        assert_array_equal(other.labels_[:200], once.labels_)
+
+
+@pytest.mark.parametrize("eta", ["mean", "median", 0.3])
+def test_noise_is_told_by_its_typicality(views, eta):
+    random = np.random.default_rng(1)
+    far = [np.vstack([x, random.uniform(-30, 30, (60, x.shape[1]))]) for x in views[0][:2]]
+    model = RFFMultiKernelPowerKMeans(4, eta=eta, noise_threshold=0.4, **PLAIN).fit(far)
+    noise = model.labels_ == -1
+    assert noise[600:].mean() > 0.9 > 0.2 > noise[:600].mean()
+    assert_array_equal(model.predict(far), model.labels_)
+    assert_array_equal(noise, model.typicality(far).max(axis=1) < 0.4)
+    assert (model.eta_ > 0).all() and model.eta_.shape == (2,)
+
+
+def test_the_median_of_distances_resists_outliers():
+    X = np.random.default_rng(0).standard_normal((1000, 3))
+    spoiled = X.copy()
+    spoiled[:100] += 1000
+
+    def eta(rows, choice, weight=None):
+        model = RFFMultiKernelPowerKMeans(2, eta=choice, kernels=[("rbf", 1e-6)], **PLAIN)
+        return model.fit([rows], sample_weight=weight).eta_[0]
+
+    assert eta(spoiled, "mean") > 100 * eta(X, "mean")
+    assert eta(spoiled, "median") < 1.5 * eta(X, "median")
+    weight = np.r_[np.full(100, 20.0), np.ones(900)]
+    repeated = np.repeat(spoiled, weight.astype(int), axis=0)
+    assert_allclose(eta(spoiled, "median", weight), eta(repeated, "median"))
+
+
+def test_the_critical_exponent_with_typicality_is_where_a_perturbation_stops_growing():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((400, 6)) * np.linspace(0.3, 1.5, 6)
+    p = random.uniform(0.5, 2, 400)
+    eta, m = 6.0, 2.0
+    critical = typical_critical_exponent(X, p, eta, m)
+    assert critical < -0.2
+    center = X.mean(axis=0)
+    for _ in range(200):
+        u = 1 / (1 + (((X - center) ** 2).sum(axis=1) / eta) ** (1 / (m - 1)))
+        center = (p * u**m) @ X / (p * u**m).sum()
+    rows = make_rows([X], [None], p, 1, shifts=[center])
+    rows = type(rows)(**{**vars(rows), "eta": np.array([eta]), "m": m})
+    for s, grows in ((critical * 1.05, True), (critical * 0.95, False)):
+        theta = 1e-7 * random.standard_normal((3, 6))
+        for _ in range(400):
+            theta *= 1e-7 / np.linalg.norm(theta - theta.mean(axis=0))
+            moved = one_pass(rows, theta, s)[0].centers(theta, np.float64)
+            growth = np.linalg.norm(moved - moved.mean(axis=0)) / 1e-7
+            theta = moved - moved.mean(axis=0)
+        assert (growth > 1) == grows
+        assert abs(growth - 1) < 0.1
+
+
+@pytest.mark.parametrize("sample", [None, 200])
+@pytest.mark.parametrize("possibilistic", [True, False])
+def test_stored_features_change_nothing_but_rounding(views, sample, possibilistic):
+    kept, made = (
+        RFFMultiKernelPowerKMeans(
+            4,
+            possibilistic=possibilistic,
+            cache=cache,
+            sample=sample,
+            n_init=1,
+            swaps=0,
+            random_state=0,
+        ).fit(views[0])  # fmt: skip
+        for cache in (True, False)
+    )
+    assert kept.cache_ is True and made.cache_ is False
+    assert_array_equal(kept.labels_, made.labels_)
+    assert_allclose(kept.cluster_centers_, made.cluster_centers_, atol=1e-9)
+    assert_allclose(kept.kernel_weights_, made.kernel_weights_, rtol=1e-9)
+
+
+def test_one_array_gets_a_bank_of_bandwidths(views):
+    X = views[0][0]
+    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(X)
+    gammas = [mapped.gamma_ for mapped in model.feature_maps_]
+    assert_allclose(np.divide(gammas, gammas[1]), [4, 1, 0.25])
+    assert model.n_features_in_ == 5
+    assert_array_equal(model.predict(X), model.labels_)
+    own = RFFMultiKernelPowerKMeans(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
+    assert [mapped.kernel for mapped in own.feature_maps_] == ["rbf", "laplacian"]
+
+
+def test_views_of_any_type_and_layout(views):
+    first, second, _ = views[0]
+    expected = RFFMultiKernelPowerKMeans(4, **PLAIN).fit([first, np.round(second)])
+    mixed = [np.asfortranarray(first), np.round(second).astype(int)]
+    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(mixed)
+    assert_array_equal(model.labels_, expected.labels_)
+    narrow = RFFMultiKernelPowerKMeans(4, **PLAIN).fit([first.astype("f"), second.astype("f")])
+    assert narrow.cluster_centers_.dtype == np.float32
+
+
+def test_the_same_bits_for_any_number_of_threads(views):
+    fits = [
+        RFFMultiKernelPowerKMeans(4, random_state=0, n_jobs=jobs).fit(views[0]) for jobs in (1, 3)
+    ]
+    assert_array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
+    assert_array_equal(fits[0].kernel_weights_, fits[1].kernel_weights_)
+
+
+BAD = [
+    ([np.ones((4, 2)), np.ones((5, 2))], r"X\[1\] has 5 rows, X\[0\] has 4"),
+    ([np.ones((4, 2)), np.full((4, 2), np.nan)], r"X\[1\] contains NaN"),
+    ([np.eye(4), np.array([["a"] * 2] * 4)], "could not convert|X.1."),
+]
+
+
+@pytest.mark.parametrize("xs, message", BAD)
+def test_bad_views_are_named(xs, message):
+    with pytest.raises(ValueError, match=message):
+        RFFMultiKernelPowerKMeans(2).fit(xs)
+
+
+def test_views_that_are_not_those_of_the_fit(views):
+    xs = views[0]
+    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(xs[:2])
+    with pytest.raises(ValueError, match="X has 3 views, in fit it had 2"):
+        model.predict(xs)
+    with pytest.raises(ValueError, match=r"X\[1\] has 3 columns, in fit it had 12"):
+        model.predict([xs[0], xs[2]])
+    with pytest.raises(ValueError, match="X is one array, but was a list of 2"):
+        model.predict(xs[0])
+    alone = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(xs[0])
+    with pytest.raises(ValueError, match="in fit it had one array"):
+        alone.predict(xs[:2])
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"m": 1.0}, "m == 1.0, must be > 1"),
+        ({"eta": 0.0}, "eta == 0.0, must be > 0"),
+        ({"eta": "mode"}, "eta == 'mode', must be one of"),
+        ({"weight_entropy": 0.0}, "weight_entropy == 0.0, must be > 0"),
+        ({"kernels": "rbf"}, "kernels == 'rbf', must be a list"),
+        ({"kernels": []}, "kernels == "),
+        ({"kernels": ["linear"]}, "kernel == 'linear'"),
+        ({"kernels": [("rbf", -1)]}, "gamma == -1, must be > 0"),
+        ({"kernels": ["rbf"] * 3}, "kernels has 3 entries for 2 views"),
+        ({"noise_threshold": 0.0}, "noise_threshold == 0.0, must be > 0"),
+        ({"noise_threshold": 0.5, "possibilistic": False}, "noise_threshold needs"),
+        ({"possibilistic": "yes"}, "possibilistic == 'yes'"),
+    ],
+)
+def test_bad_parameters(views, parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        RFFMultiKernelPowerKMeans(2, **parameters).fit(views[0][:2])
