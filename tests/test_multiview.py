@@ -229,7 +229,7 @@ def test_stored_features_change_nothing_but_rounding(views, sample, possibilisti
             n_init=1,
             swaps=0,
             random_state=0,
-        ).fit(views[0])  # fmt: skip
+        ).fit(views[0])
         for cache in (True, False)
     )
     assert kept.cache_ is True and made.cache_ is False

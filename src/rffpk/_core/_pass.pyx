@@ -201,8 +201,8 @@ cdef size_t padded(size_t n_bytes) noexcept:
 
 
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
-               structures=None, eta=None, double m=0, labels=None, memberships=None, distances=None, nearest=None,
-               features=None, unsigned stages=RFFPK_ALL_STAGES):
+               structures=None, eta=None, double m=0, labels=None, memberships=None,
+               distances=None, nearest=None, features=None, unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows; the compiled twin of `rffpk._reference.fused_pass`, which see.
 
     `stages` leaves parts of the work out, for a profile: a mask of STAGES.
