@@ -177,6 +177,31 @@ def test_noise_is_told_by_its_typicality(views, eta):
     assert (model.eta_ > 0).all() and model.eta_.shape == (2,)
 
 
+@pytest.mark.parametrize("gross, near, far", [(False, 0.35, 0.7), (True, 0.9, 5.0)])
+def test_typicality_keeps_centres_where_they_are(gross, near, far):
+    """30 % of background rows, or 1 % of rows a hundred times as far out."""
+    random = np.random.default_rng(3)
+    centers = random.uniform(-5, 5, (5, 8))
+    y = random.integers(5, size=500)
+    X = centers[y] + random.standard_normal((500, 8))
+    extra = random.uniform(-10, 10, (5 if gross else 200, 8)) * (100 if gross else 1)
+    model = RFFMultiKernelPowerKMeans(5, kernels=[("rbf", "median")], random_state=0)
+    spoiled = np.vstack([X, extra])
+    labels = model.fit(spoiled).labels_[:500]
+    own_rows = model.labels_[:, None] == np.arange(5)
+    assert adjusted_rand_score(y, labels) == 1
+    weights = own_rows * model.typicality(spoiled) ** 2
+    found = weights.T @ spoiled / weights.sum(axis=0)[:, None]
+    for j in range(5):
+        own = found[labels[y == j][0]]
+        assert np.linalg.norm(own - X[y == j].mean(axis=0)) < near
+    plain = RFFKernelPowerKMeans(5, gamma="median", random_state=0).fit(spoiled)
+    shares = plain.labels_[:, None] == np.arange(5)
+    moved = shares.T @ spoiled / shares.sum(axis=0)[:, None]
+    gaps = np.linalg.norm(moved[:, None] - centers, axis=2).min(axis=0)
+    assert gaps.max() > far
+
+
 def test_the_median_of_distances_resists_outliers():
     X = np.random.default_rng(0).standard_normal((1000, 3))
     spoiled = X.copy()

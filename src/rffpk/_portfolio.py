@@ -146,7 +146,7 @@ def _move_one(run: Run) -> bool:
     if rows.n > most:
         rows = rows.take(np.sort(run.random.randint(rows.n, size=most)))
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("distances", "labels"))
-    distances, labels = outputs["distances"], outputs["labels"]
+    distances, labels = rows.seen(outputs["distances"]), outputs["labels"]
     each = np.arange(rows.n)
     least = distances[each, labels].astype(np.float64)
     weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
@@ -156,6 +156,7 @@ def _move_one(run: Run) -> bool:
     places = run.random.choice(rows.n, _SWAP_CANDIDATES, p=share / share.sum())
     candidates = rows.take(places).features()
     to_candidates = one_pass(rows, candidates, -math.inf, want=("distances",))[1]["distances"]
+    to_candidates = rows.seen(to_candidates)
     chosen = int((weight @ np.minimum(least[:, None], to_candidates)).argmin())
     new = to_candidates[:, chosen]
     distances[each, labels] = np.inf

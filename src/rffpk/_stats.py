@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _checks, _config, _core
-from rffpk._reference import Structure
+from rffpk._reference import Structure, typicality
 
 Array = NDArray[Any]
 
@@ -75,6 +75,14 @@ class Rows:
         if len(self.xs) == 1:
             return theta
         return theta * np.sqrt(np.repeat(self.alpha, [len(shift) for shift in self.shifts]))
+
+    def seen(self, distances: Array) -> Array:
+        """What the objective makes of squared distances: u^m d + (1-u)^m eta with typicality."""
+        if self.eta is None:
+            return distances
+        eta = np.asarray(self.eta @ self.alpha, dtype=distances.dtype)
+        u = typicality(distances, eta, self.m)
+        return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
 
     def take(self, index: Array | slice) -> Rows:
         """The rows at `index`, in their order."""

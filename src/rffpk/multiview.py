@@ -12,7 +12,6 @@ from scipy.special import softmax, xlogy
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from rffpk import _checks
-from rffpk._checks import is_word
 from rffpk._reference import typicality
 from rffpk._stats import Rows, Sums, power_constant, view_variances
 from rffpk._store import (
@@ -57,12 +56,12 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     m : float, default=2.0
         Fuzzifier of the typicality, 1 < m <= 6. The closer to one, the harder rows are kept or
         left out.
-    eta : {"mean", "median"} or float, default="mean"
+    eta : {"mean", "median"} or float, default="median"
         Reference distances, fixed at the start. "mean": the mean squared distance of a view's rows
         from their mean feature, the paper's choice where all centroids are there. "median": the
         median of the distances from the median feature, on a sample, which outliers do not
         inflate. A number > 0: the same for all views.
-    weight_entropy : float, default=0.3
+    weight_entropy : float, default=1.0
         lambda over the sum of the sample weights, > 0. The smaller, the more the views with small
         costs count.
     kernels : list or None, default=None
@@ -78,8 +77,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     s0, anneal_factor, anneal_every, s_final, stop, sample : optional
         As in `PowerKMeans`; "auto" for `s0` takes the critical exponent of the typicality rule.
     init, n_init, swaps, max_iter, tol, n_jobs, verbose : optional
-        As in `PowerKMeans`, with centres in the features of all views side by side. "auto" tries no
-        swaps where `possibilistic` is true: the costliest rows are then noise.
+        As in `PowerKMeans`, with centres in the features of all views side by side.
     cache, memory_limit : optional
         As in `RFFKernelPowerKMeans`.
     random_state : int, RandomState instance or None, default=None
@@ -141,8 +139,8 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         *,
         possibilistic: bool = True,
         m: float = 2.0,
-        eta: str | float = "mean",
-        weight_entropy: float = 0.3,
+        eta: str | float = "median",
+        weight_entropy: float = 1.0,
         kernels: Any = None,
         n_frequencies: str | int = "auto",
         sampling: str = "auto",
@@ -329,9 +327,6 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 
     def _penalty(self, rows: Rows) -> float:
         return self._lambda(rows) * float(xlogy(rows.alpha, rows.alpha).sum())
-
-    def _swaps(self) -> int:
-        return 0 if self.possibilistic and is_word(self.swaps, "auto") else super()._swaps()
 
     # ---- using ------------------------------------------------------------------------------
 
