@@ -14,21 +14,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from rffpk import _checks
 from rffpk._reference import typicality
 from rffpk._stats import Rows, Sums, power_constant, view_variances
-from rffpk._store import (
-    ALL_PASSES,
-    LAST_PASSES,
-    cached,
-    check_cache,
-    check_memory,
-    stored_sample,
-)
-from rffpk.feature_maps import (
-    RandomFourierFeatures,
-    check_kernel,
-    check_n_frequencies,
-    n_frequencies,
-)
-from rffpk.power import PowerKMeans
+from rffpk.feature_maps import RandomFourierFeatures, check_kernel
+from rffpk.power import OnRandomFeatures
 
 Array = NDArray[Any]
 
@@ -38,7 +25,7 @@ _BANK = (4.0, 1.0, 0.25)
 MAX_TYPICALITY_M = 6.0
 
 
-class RFFMultiKernelPowerKMeans(PowerKMeans):
+class RFFMultiKernelPowerKMeans(OnRandomFeatures):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
     Minimises sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log alpha_l over centroids, view
@@ -207,12 +194,10 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         _checks.check_real(self.weight_entropy, "weight_entropy", 0, include="neither")
         for kernel, gamma in self._specifications(1):
             check_kernel(kernel, gamma, self.sampling)
-        check_n_frequencies(self.n_frequencies)
         if self.noise_threshold is not None:
             _checks.check_real(self.noise_threshold, "noise_threshold", 0, 1, include="right")
             if not self.possibilistic:
                 raise ValueError("noise_threshold needs possibilistic=True.")
-        check_cache(self.cache, self.memory_limit)
 
     def _specifications(self, n_views: int) -> list[tuple[Any, Any]]:
         """(kernel, gamma) of each view."""
@@ -271,32 +256,8 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             for x, (kernel, gamma) in zip(xs, specifications)
         ]
 
-    def _fit_map(
-        self, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
-    ) -> RandomFourierFeatures:
-        mapped = RandomFourierFeatures(
-            n_frequencies(self.n_frequencies, self.n_clusters),
-            kernel=kernel,
-            gamma=gamma,
-            sampling=self.sampling,
-            random_state=random.randint(2**31 - 1),
-            n_jobs=self.n_jobs,
-        )
-        return mapped.fit(x, sample_weight=weight)
-
     def _maps(self) -> list[RandomFourierFeatures | None]:
         return list(self.feature_maps_)
-
-    def _check_memory(self, rows: Rows) -> None:
-        check_memory(rows, self.cache, self.memory_limit)
-
-    def _working_rows(self, rows: Rows, annealed: bool) -> Rows:
-        passes = ALL_PASSES if annealed else LAST_PASSES
-        rows, self.cache_ = cached(rows, self.n_clusters, self.cache, self.memory_limit, passes)
-        return rows
-
-    def _working_sample(self, sample: Rows) -> Rows:
-        return stored_sample(sample, self.cache, self.memory_limit)
 
     def _begin(self, rows: Rows) -> Rows:
         self.lambda_ = self.weight_entropy * rows.total_weight

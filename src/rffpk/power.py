@@ -360,7 +360,45 @@ class FuzzyCMeans(PowerMeanClusterer):
         return 1 / power_constant(self.n_clusters, s)
 
 
-class RFFKernelPowerKMeans(PowerKMeans):
+class OnRandomFeatures(PowerKMeans):
+    """What the estimators on random Fourier features share: their maps, and whether to store."""
+
+    n_frequencies: str | int
+    sampling: str
+    cache: str | bool
+    memory_limit: int | None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_n_frequencies(self.n_frequencies)
+        check_cache(self.cache, self.memory_limit)
+
+    def _fit_map(
+        self, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
+    ) -> RandomFourierFeatures:
+        mapped = RandomFourierFeatures(
+            n_frequencies(self.n_frequencies, self.n_clusters),
+            kernel=kernel,
+            gamma=gamma,
+            sampling=self.sampling,
+            random_state=random.randint(2**31 - 1),
+            n_jobs=self.n_jobs,
+        )
+        return mapped.fit(x, sample_weight=weight)
+
+    def _check_memory(self, rows: Rows) -> None:
+        check_memory(rows, self.cache, self.memory_limit)
+
+    def _working_rows(self, rows: Rows, annealed: bool) -> Rows:
+        passes = ALL_PASSES if annealed else LAST_PASSES
+        rows, self.cache_ = cached(rows, self.n_clusters, self.cache, self.memory_limit, passes)
+        return rows
+
+    def _working_sample(self, sample: Rows) -> Rows:
+        return stored_sample(sample, self.cache, self.memory_limit)
+
+
+class RFFKernelPowerKMeans(OnRandomFeatures):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
 
     Power k-means in the feature space of a shift-invariant kernel [1]_: rows are mapped to
@@ -484,30 +522,9 @@ class RFFKernelPowerKMeans(PowerKMeans):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_kernel(self.kernel, self.gamma, self.sampling)
-        check_n_frequencies(self.n_frequencies)
-        check_cache(self.cache, self.memory_limit)
-
-    def _check_memory(self, rows: Rows) -> None:
-        check_memory(rows, self.cache, self.memory_limit)
-
-    def _working_rows(self, rows: Rows, annealed: bool) -> Rows:
-        passes = ALL_PASSES if annealed else LAST_PASSES
-        rows, self.cache_ = cached(rows, self.n_clusters, self.cache, self.memory_limit, passes)
-        return rows
-
-    def _working_sample(self, sample: Rows) -> Rows:
-        return stored_sample(sample, self.cache, self.memory_limit)
 
     def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> None:
-        self.feature_map_ = RandomFourierFeatures(
-            n_frequencies(self.n_frequencies, self.n_clusters),
-            kernel=self.kernel,
-            gamma=self.gamma,
-            sampling=self.sampling,
-            random_state=random.randint(2**31 - 1),
-            n_jobs=self.n_jobs,
-        )
-        self.feature_map_.fit(xs[0], sample_weight=weight)
+        self.feature_map_ = self._fit_map(xs[0], self.kernel, self.gamma, weight, random)
 
     def _maps(self) -> list[RandomFourierFeatures | None]:
         return [self.feature_map_]
