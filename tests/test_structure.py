@@ -14,14 +14,15 @@ PACKAGE = Path(rffpk.__file__).parent
 
 # A module imports from lines above its own only.
 LAYERS = [
-    {"_core", "_reference"},
+    {"_core", "_reference", "_linalg"},
     {"_config", "_checks"},
     {"_stats"},
     {"feature_maps", "_seeding", "_anneal", "_store"},
     {"_portfolio"},
     {"_estimator"},
-    {"power"},
-    {"multiview"},
+    {"power", "kernels"},
+    {"multiview", "_embedding"},
+    {"mkkm"},
     {"metrics"},
     {"__init__"},
     {"__main__"},

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 Array = NDArray[Any]
 
@@ -101,6 +101,45 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         if str(error).startswith(("Input X", "X ", "The feature names")):
             raise
         raise ValueError(f"X is not acceptable: {error}") from error
+
+
+def is_list_of_views(X: Any) -> bool:
+    """Whether X is a list or tuple of two-dimensional arrays, not one array."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(x) == 2 for x in X)
+
+
+def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
+    """The views of X as `check_rows` gives them, of equal dtypes; one array is one view.
+
+    Sets `_n_views` (0: one array) and `_widths` in fit, and holds new rows to them.
+    """
+    if not is_list_of_views(X):
+        if not reset and estimator._n_views:
+            raise ValueError(f"X is one array, but was a list of {estimator._n_views} in fit.")
+        X = check_rows(estimator, X, reset=reset)
+        if reset:
+            estimator._n_views, estimator._widths = 0, [X.shape[1]]
+        return [X]
+    dtypes = [np.float64, np.float32]
+    xs = [check_array(x, dtype=dtypes, order="C", input_name=f"X[{i}]") for i, x in enumerate(X)]
+    for number, x in enumerate(xs):
+        if len(x) != len(xs[0]):
+            raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.")
+    widths = [x.shape[1] for x in xs]
+    if reset:
+        estimator._n_views, estimator._widths = len(xs), widths
+        estimator.n_features_in_ = sum(widths)
+    elif estimator._n_views != len(xs):
+        before = estimator._n_views or "one array, not a list"
+        raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")
+    elif estimator._widths != widths:
+        pairs = zip(widths, estimator._widths)
+        number = next(i for i, pair in enumerate(pairs) if len({*pair}) > 1)
+        raise ValueError(
+            f"X[{number}] has {widths[number]} columns, in fit it had {estimator._widths[number]}."
+        )
+    dtype = np.result_type(*xs)
+    return [np.require(x, dtype=dtype, requirements="A") for x in xs]
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | None:

@@ -177,6 +177,57 @@ def fused_pass(
 _reference_features = features  # the argument of the same name hides it inside the pass
 
 
+def weigh_products(
+    products: Array,
+    diagonal: Array,
+    squares: Array,
+    weight: Array | None,
+    rule: int,
+    s: float,
+    n_threads: int = 1,
+    *,
+    weights: Array | None = None,
+    labels: Array | None = None,
+) -> tuple[Array, float, float]:
+    """Weights of rows that only inner products with the centroids are known of.
+
+    Parameters
+    ----------
+    products : array (k, n)
+        <phi_i, theta_j>.
+    diagonal, squares : array (n,), array (k,)
+        Squared norms of the rows and of the centroids, in the dtype of `products`.
+    weight : array (n,), or None
+        Row weights p >= 0; None means one each.
+    rule : {POWER, HARD}
+    s : float
+        Exponent of the power mean, < 0; not used by HARD.
+    n_threads : int
+        The twin uses one whatever it says.
+    weights : array (k, n) to fill, optional
+        May be `products`.
+    labels : int32 array (n,) to fill, optional
+
+    Returns
+    -------
+    weights : array (k, n)
+        p_i v_ij.
+    soft, floor : float
+        sum_i p_i M'_i and sum_i p_i min_j d_ij.
+    """
+    if rule not in (POWER, HARD):
+        raise NotImplementedError(f"no weights from products by rule {rule}")
+    y = products.astype(np.float64)
+    d = np.maximum(diagonal[:, None] + squares.astype(np.float64) - 2 * y.T, 0)
+    v, means, _ = hard_weights(d) if rule == HARD else power_weights(d, s)
+    p = np.ones(len(d)) if weight is None else weight.astype(np.float64)
+    weights = np.empty_like(products) if weights is None else weights
+    weights[:] = (p[:, None] * v).T
+    if labels is not None:
+        labels[:] = d.argmin(axis=1)
+    return weights, float(p @ means), float(p @ d.min(axis=1))
+
+
 def rff_kpkm(
     x: Array,
     omega: Array | None,

@@ -175,7 +175,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _draw(self, X: Array, weight: Array | None) -> RandomFourierFeatures:
         """`fit` for rows and parameters that have been checked."""
         random = check_random_state(self.random_state)
-        self.gamma_ = self._resolve_gamma(X, weight, random)
+        n_threads = _config.n_threads(self.n_jobs)
+        self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads)
         d, D = X.shape[1], self.n_frequencies
         self.structure_ = None
         automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
@@ -187,30 +188,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.frequencies_ = np.ascontiguousarray(omega, dtype=X.dtype)
         self._n_features_out = 2 * self.n_frequencies
         return self
-
-    def _resolve_gamma(self, X: Array, weight: Array | None, random: Any) -> float:
-        if not isinstance(self.gamma, str):
-            return float(self.gamma)
-        if self.gamma == "median" or (self.gamma == "mean" and self.kernel == "laplacian"):
-            distance = self._sampled_distance(X, weight, random)
-        else:
-            rows = make_rows([X], [None], weight, _config.n_threads(self.n_jobs))
-            distance = 2 * total_variance(rows)  # the mean over all ordered pairs
-            if self.gamma == "scale":  # X.var() = (total variance) / d + variance of the means
-                distance = (distance / 2 + X.shape[1] * float(rows.shift.var(dtype=np.float64))) / 2
-        if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
-            raise ValueError("X has values so small that squared distances underflow; rescale X.")
-        return 1 / (2 * distance) if distance > 0 else 1.0
-
-    def _sampled_distance(self, X: Array, weight: Array | None, random: Any) -> float:
-        """Mean or median distance between two rows of a sample drawn with the row weights."""
-        counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-        index = random.permutation(counted)[:_PAIR_ROWS]
-        metric = "cityblock" if self.kernel == "laplacian" else "sqeuclidean"
-        distances = pdist(X[np.sort(index)].astype(np.float64), metric)
-        if not distances.size:
-            return 0.0
-        return float(np.mean(distances) if self.gamma == "mean" else np.median(distances))
 
     def transform(self, X: Any) -> Array:
         """Map rows to their features.
@@ -241,6 +218,37 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def resolve_gamma(
+    X: Array, kernel: str, gamma: str | float, weight: Array | None, random: Any, n_threads: int
+) -> float:
+    """The number behind the parameter `gamma`; see `RandomFourierFeatures`."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
+        distance = _sampled_distance(X, kernel, gamma, weight, random)
+    else:
+        rows = make_rows([X], [None], weight, n_threads)
+        distance = 2 * total_variance(rows)  # the mean over all ordered pairs
+        if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
+            distance = (distance / 2 + X.shape[1] * float(rows.shift.var(dtype=np.float64))) / 2
+    if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
+        raise ValueError("X has values so small that squared distances underflow; rescale X.")
+    return 1 / (2 * distance) if distance > 0 else 1.0
+
+
+def _sampled_distance(
+    X: Array, kernel: str, gamma: str, weight: Array | None, random: Any
+) -> float:
+    """Mean or median distance between two rows of a sample drawn with the row weights."""
+    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    index = random.permutation(counted)[:_PAIR_ROWS]
+    metric = "cityblock" if kernel == "laplacian" else "sqeuclidean"
+    distances = pdist(X[np.sort(index)].astype(np.float64), metric)
+    if not distances.size:
+        return 0.0
+    return float(np.mean(distances) if gamma == "mean" else np.median(distances))
 
 
 def _draw_frequencies(

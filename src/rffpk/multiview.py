@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax, xlogy
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _checks
 from rffpk._reference import typicality
@@ -216,33 +216,12 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         return pairs
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
-        if not _is_list_of_views(X):
-            if not reset and self._n_views:
-                raise ValueError(f"X is one array, but was a list of {self._n_views} in fit.")
-            X = _checks.check_rows(self, X, reset=reset)
-            if reset:
-                self._n_views = 0
-            return [X] * (len(_BANK) if self.kernels is None else len(self.kernels))
-        xs = [_check_view(x, number) for number, x in enumerate(X)]
-        for number, x in enumerate(xs):
-            if len(x) != len(xs[0]):
-                raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.")
-        widths = [x.shape[1] for x in xs]
-        if reset:
-            if self.kernels is not None and len(self.kernels) != len(xs):
-                raise ValueError(f"kernels has {len(self.kernels)} entries for {len(xs)} views.")
-            self._n_views, self._widths = len(xs), widths
-            self.n_features_in_ = sum(widths)
-        elif self._n_views != len(xs):
-            before = self._n_views or "one array, not a list"
-            raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")
-        elif self._widths != widths:
-            number = next(i for i, pair in enumerate(zip(widths, self._widths)) if len({*pair}) > 1)
-            raise ValueError(
-                f"X[{number}] has {widths[number]} columns, in fit it had {self._widths[number]}."
-            )
-        dtype = np.result_type(*xs)
-        return [x.astype(dtype, copy=False) for x in xs]
+        xs = _checks.check_views(self, X, reset=reset)
+        if not self._n_views:
+            return xs * (len(_BANK) if self.kernels is None else len(self.kernels))
+        if reset and self.kernels is not None and len(self.kernels) != len(xs):
+            raise ValueError(f"kernels has {len(self.kernels)} entries for {len(xs)} views.")
+        return xs
 
     # ---- the rows and their state -----------------------------------------------------------
 
@@ -370,11 +349,3 @@ def _weighted_median(values: Array, weight: Array) -> Array:
     below = np.cumsum(weight[order], axis=0)
     middle = (below < below[-1] / 2).sum(axis=0)
     return np.take_along_axis(values, np.take_along_axis(order, middle[None], 0), 0)[0]
-
-
-def _is_list_of_views(X: Any) -> bool:
-    return isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(x) == 2 for x in X)
-
-
-def _check_view(x: Any, number: int) -> Array:
-    return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=f"X[{number}]")

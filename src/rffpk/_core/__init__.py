@@ -12,6 +12,7 @@ from rffpk._core._pass import (
     max_threads,
     openmp_version,
     vecmath,
+    weigh_products,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "max_threads",
     "openmp_version",
     "vecmath",
+    "weigh_products",
 ]

@@ -33,6 +33,18 @@ def fused_pass(
     features: Array | None = None,
     stages: int = ...,
 ) -> tuple[Array, Array, Array, Array, float, float]: ...
+def weigh_products(
+    products: Array,
+    diagonal: Array,
+    squares: Array,
+    weight: Array | None,
+    rule: int,
+    s: float,
+    n_threads: int,
+    *,
+    weights: Array | None = None,
+    labels: NDArray[np.int32] | None = None,
+) -> tuple[Array, float, float]: ...
 def isa_levels() -> list[str]: ...
 def max_threads() -> int: ...
 def openmp_version() -> int: ...

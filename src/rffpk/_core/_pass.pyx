@@ -65,17 +65,27 @@ cdef extern from "contract.h" nogil:
         void *distances
         void *nearest
         void *features
+    ctypedef struct rffpk_gram:
+        const void *products
+        const void *diagonal
+        const void *squares
+        void *weights
+        int32_t *labels
     ctypedef size_t (*bytes_function)(const rffpk_problem *) noexcept nogil
     ctypedef void (*prepare_function)(const rffpk_problem *, void *) noexcept nogil
     ctypedef int (*run_function)(
         const rffpk_problem *, const void *, size_t, size_t,
         const rffpk_sums *, const rffpk_rows *, void *) noexcept nogil
+    ctypedef int (*weigh_function)(
+        const rffpk_problem *, const rffpk_gram *, size_t, size_t, size_t, double *,
+        void *) noexcept nogil
     ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
     ctypedef struct rffpk_kernels:
         bytes_function prepared_bytes
         bytes_function workspace_bytes
         prepare_function prepare
         run_function run
+        weigh_function weigh
         vecmath_function vecmath
 
 cdef extern from "dispatch.h" nogil:
@@ -333,6 +343,48 @@ cdef int run_slot(const rffpk_problem *problem, const rffpk_kernels *kernels,
     parts.totals = sums + moments + problem.k
     return kernels.run(
         problem, prepared, begin, min(begin + RFFPK_SLOT_ROWS, n), &parts, out, workspace)
+
+
+def weigh_products(products, diagonal, squares, weight, rule, double s, int n_threads, *,
+                   weights=None, labels=None):
+    """Weights of rows from their inner products; the compiled twin of
+    `rffpk._reference.weigh_products`, which see."""
+    cdef rffpk_problem problem
+    cdef rffpk_gram gram
+    cdef size_t k = products.shape[0], n = products.shape[1]
+    cdef Py_ssize_t slot, n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    cdef const rffpk_kernels *kernels = kernels_for(products.dtype)
+    dtype = products.dtype
+    weights = np.empty_like(products) if weights is None else weights
+    gram.products = data(products, "products", dtype, (k, n))
+    gram.diagonal = data(diagonal, "diagonal", dtype, (n,))
+    gram.squares = data(squares, "squares", dtype, (k,))
+    gram.weights = filled(weights, "weights", dtype, (k, n))
+    gram.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
+    problem.views = NULL
+    problem.n_views = problem.F = 0
+    problem.k = k
+    problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
+    problem.rule = <rffpk_rule><int>rule
+    problem.s = s
+    n_threads = max(1, min(n_threads, n_slots))
+    cdef size_t space = padded(kernels.workspace_bytes(&problem))
+    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    totals_memory = np.empty((n_slots, 2))
+    status_memory = np.empty(n_slots, dtype=np.intc)
+    cdef char *workspace = <char *>aligned(workspace_memory)
+    cdef double *totals = <double *>filled(totals_memory, "totals", np.float64, (n_slots, 2))
+    cdef int *status = <int *>filled(status_memory, "status", np.intc, (n_slots,))
+    with nogil:
+        for slot in prange(n_slots, num_threads=n_threads, schedule="dynamic", chunksize=1):
+            status[slot] = kernels.weigh(
+                &problem, &gram, n, slot * RFFPK_SLOT_ROWS,
+                min((slot + 1) * RFFPK_SLOT_ROWS, n), totals + 2 * slot,
+                workspace + rffpk_thread_number() * space)
+    if status_memory.any():
+        raise NotImplementedError(f"no weights from products by rule {rule}")
+    soft, floor = totals_memory.sum(axis=0).tolist()
+    return weights, soft, floor
 
 
 def vecmath(str name, array, out=None):

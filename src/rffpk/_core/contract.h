@@ -78,6 +78,15 @@ typedef struct {
     void *features;    /* (n, F) shifted features */
 } rffpk_rows;
 
+/* Rows whose inner products with the centroids are known, as an exact kernel gives them. */
+typedef struct {
+    const void *products; /* (k, n): <phi_i, theta_j> */
+    const void *diagonal; /* (n,): ||phi_i||^2 */
+    const void *squares;  /* (k,): ||theta_j||^2 */
+    void *weights;        /* (k, n) to fill with p v; may be `products` */
+    int32_t *labels;      /* (n,) to fill, or NULL */
+} rffpk_gram;
+
 /* One compiled variant of the tile: an instruction set and a type. */
 typedef struct {
     size_t (*prepared_bytes)(const rffpk_problem *);
@@ -85,6 +94,9 @@ typedef struct {
     void (*prepare)(const rffpk_problem *, void *prepared);
     int (*run)(const rffpk_problem *, const void *prepared, size_t begin, size_t end,
                const rffpk_sums *, const rffpk_rows *, void *workspace);
+    /* the weights alone, of a problem without views; fills the totals (2,): sum p M', sum p d_min */
+    int (*weigh)(const rffpk_problem *, const rffpk_gram *, size_t n, size_t begin, size_t end,
+                 double *totals, void *workspace);
     /* the bare vector functions, for tests and benchmarks. `which` 0: n sines of quarter turns,
      * then n cosines; 1: log2; 2: exp2 */
     void (*vecmath)(int which, const void *in, void *out, size_t n);

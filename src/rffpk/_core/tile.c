@@ -305,6 +305,48 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
     return RFFPK_OK;
 }
 
+/* ---- weights from inner products ----------------------------------------------------------- */
+
+/* dist[j] = max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi, theta_j>), 1 beyond the last row */
+static void distances_from(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size_t begin,
+                           size_t rows, size_t cols, tile *t)
+{
+    const real *diagonal = (const real *)gram->diagonal + begin, *squares = gram->squares;
+    for (size_t j = 0; j < pr->k; j++) {
+        const real *products = (const real *)gram->products + j * n + begin;
+        real *d = t->dist + j * t->stride;
+        for (size_t r = 0; r < rows; r++) {
+            const real squared = diagonal[r] + squares[j] - 2 * products[r];
+            d[r] = squared < 0 ? 0 : squared;
+        }
+        for (size_t r = rows; r < cols; r++)
+            d[r] = 1;
+    }
+}
+
+static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size_t begin,
+                 size_t end, double *totals, void *workspace)
+{
+    weigh_rule *rule = rule_of(pr);
+    if (!rule || pr->rule == RFFPK_TYPICALITY)
+        return RFFPK_UNKNOWN_RULE;
+    tile t = lay_out(pr, workspace);
+    memset(totals, 0, 2 * sizeof(double));
+    for (; begin < end; begin += t.rows) {
+        const size_t rows = end - begin < t.rows ? end - begin : t.rows;
+        const size_t cols = round_up(rows, STEP);
+        weigh_rows(pr, begin, rows, cols, &t);
+        distances_from(pr, gram, n, begin, rows, cols, &t);
+        rule(pr, &t, cols, NULL, totals);
+        for (size_t j = 0; j < pr->k; j++)
+            memcpy((real *)gram->weights + j * n + begin, t.g + j * t.stride, rows * sizeof(real));
+        if (gram->labels)
+            for (size_t r = 0; r < rows; r++)
+                gram->labels[begin + r] = (int32_t)t.label[r];
+    }
+    return RFFPK_OK;
+}
+
 /* h <= W numbers, h = W known to the compiler in all but the last call */
 INLINE void vecmath_step(int which, const real *in, real *out, real *second, size_t h)
 {
@@ -330,4 +372,4 @@ static void vecmath(int which, const void *in, void *out, size_t n)
 }
 
 const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {prepared_bytes, workspace_bytes, prepare, run,
-                                                   vecmath};
+                                                   weigh, vecmath};

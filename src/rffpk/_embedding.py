@@ -1,0 +1,300 @@
+"""The common skeleton of the methods that fuse kernels into an embedding of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk import _checks, _config
+from rffpk.kernels import (
+    BANKS,
+    PRECOMPUTED,
+    FittedKernel,
+    Specification,
+    check_precomputed,
+    du2015,
+    run_all,
+    specifications,
+)
+from rffpk.power import PowerKMeans
+
+Array = NDArray[Any]
+
+_BLOCK_NUMBERS = 1 << 20  # of the cross-kernel of one block of rows
+
+
+class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Base: kernels in, an embedding of the rows and weights of the kernels out, then k-means.
+
+    A subclass learns the embedding in `_learn` and embeds new rows in `_embed`.
+    """
+
+    n_landmarks: int | None = None  # of those that can
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: str | int = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernels = kernels
+        self.center = center
+        self.normalize = normalize
+        self.normalize_rows = normalize_rows
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ---- what subclasses decide -------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        _checks.check_int(self.n_clusters, "n_clusters", 1)
+        if not _checks.is_word(self.n_init, "auto"):
+            _checks.check_int(self.n_init, "n_init", 1)
+        for name in ("center", "normalize", "normalize_rows"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
+        if isinstance(self.kernels, str):
+            _checks.check_choice(self.kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
+        else:
+            specifications(self.kernels, 1)
+        if self.n_landmarks is not None:
+            _checks.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
+        _checks.check_n_jobs(self.n_jobs)
+
+    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+        """Set `embedding_` (n, k), `kernel_weights_`, `objective_`, `n_iter_`, what `_embed` needs;
+        append to `history_`."""
+        raise NotImplementedError
+
+    def _embed(self, crosses: list[Array]) -> Array:
+        """The embedding (m, k) of new rows from their cross-kernels (m, n) to the fitted rows."""
+        raise NotImplementedError
+
+    # ---- fitting ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Fuse the kernels and cluster the rows.
+
+        Parameters
+        ----------
+        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+            The views; with ``kernels="precomputed"`` kernel matrices of shape (n_samples,
+            n_samples), which are taken as they are. One array with several `kernels` is a view of
+            each.
+        y : Ignored
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or a view is not as described; nothing is changed then.
+        """
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        with _checks.unchanged_on_error(self), _config.one_blas_thread():
+            xs = _checks.check_views(self, X, reset=True)
+            k = _checks.check_n_clusters(self.n_clusters, len(xs[0]), None)
+            self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
+            self._kernels = self._fit_kernels(xs, random)
+            self.history_: list[dict[str, Any]] = []
+            self._learn(self._kernels, k, random)
+            if self.landmarks_ is not None:
+                self.embedding_ = self._embedded(xs)
+            self._label(k, random)
+            self._n_features_out = self.embedding_.shape[1]
+        return self
+
+    def _choose_landmarks(self, n: int, random: Any) -> NDArray[np.intp] | None:
+        """Random rows to learn on, in their order; None: all."""
+        if self.n_landmarks is None or self.n_landmarks >= n:
+            return None
+        return np.sort(random.choice(n, self.n_landmarks, replace=False))
+
+    def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
+        precomputed = _checks.is_word(self.kernels, PRECOMPUTED)
+        if precomputed:
+            names = [f"X[{i}]" for i in range(len(xs))] if self._n_views else ["X"]
+            xs = [check_precomputed(x, name) for x, name in zip(xs, names)]
+            specs = [Specification(PRECOMPUTED)] * len(xs)
+        elif isinstance(self.kernels, str):
+            if self._n_views:
+                raise ValueError(f"kernels == {self.kernels!r} needs one array, not a list.")
+            specs = du2015(xs[0])
+        else:
+            specs = specifications(self.kernels, len(xs))
+        if not self._n_views and not precomputed:
+            xs = xs * len(specs)
+        if self.landmarks_ is not None:
+            xs = [
+                np.ascontiguousarray(x[np.ix_(self.landmarks_, self.landmarks_)])
+                if precomputed
+                else x[self.landmarks_]
+                for x in xs
+            ]
+        if len(specs) != len(xs):
+            raise ValueError(f"kernels has {len(specs)} entries for {len(xs)} views.")
+        n_threads = _config.n_threads(self.n_jobs)
+        return [
+            FittedKernel(
+                x, spec, random=random, n_threads=n_threads, center=self.center,
+                normalize=self.normalize,
+            )
+            for x, spec in zip(xs, specs)
+        ]  # fmt: skip
+
+    def _label(self, k: int, random: Any) -> None:
+        """Annealed k-means with restarts on the embedding."""
+        self._clusterer = PowerKMeans(
+            k, n_init=self.n_init, random_state=random.randint(2**31 - 1), n_jobs=self.n_jobs
+        ).fit(self._prepared(self.embedding_))
+        self.labels_ = self._clusterer.labels_
+        self.cluster_centers_ = self._clusterer.cluster_centers_
+        self.inertia_ = self._clusterer.inertia_
+
+    def _prepared(self, embedding: Array) -> Array:
+        if not self.normalize_rows:
+            return embedding
+        norms = np.linalg.norm(embedding, axis=1, keepdims=True)
+        return np.divide(embedding, norms, out=np.zeros_like(embedding), where=norms > 0)
+
+    # ---- using ------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Array:
+        """Embed new rows.
+
+        Parameters
+        ----------
+        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+            As in `fit`; with precomputed kernels the cross-kernels of new rows and fitted ones.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_components)
+            In the space of `embedding_`.
+        """
+        check_is_fitted(self)
+        xs = _checks.check_views(self, X, reset=False)
+        with _config.one_blas_thread():
+            return self._embedded(xs)
+
+    def _embedded(self, xs: list[Array]) -> Array:
+        """The embedding of rows, block by block, by threads."""
+        if not self._n_views:
+            xs = xs * len(self._kernels)
+        size = max(1, _BLOCK_NUMBERS // self._kernels[0].n)
+
+        def embed(begin: int) -> Array:
+            crosses = []
+            for kernel, x in zip(self._kernels, xs):
+                here = x[begin : begin + size]
+                if kernel.precomputed and self.landmarks_ is not None:
+                    here = here[:, self.landmarks_]
+                crosses.append(kernel.cross(here)[0])
+            return self._embed(crosses)
+
+        begins = list(range(0, len(xs[0]), size))
+        return np.concatenate(run_all(embed, begins, _config.n_threads(self.n_jobs)))
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Label new rows: embed them and take the nearest centroid.
+
+        Parameters
+        ----------
+        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+            As in `transform`.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+        """
+        embedding = self.transform(X)
+        return self._clusterer.predict(self._prepared(embedding))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = _checks.is_word(self.kernels, PRECOMPUTED)
+        return tags
+
+
+class SpectralFusion(KernelFusion):
+    """Those whose embedding are leading eigenvectors of sum_l alpha_l^2 K_l, and that can learn on
+    landmarks."""
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: str | int = "auto",
+        n_landmarks: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.n_landmarks = n_landmarks
+
+    def _record(self, alpha: Array, objective: float) -> None:
+        record = {"stage": "weights", "objective": objective, "kernel_weights": alpha}
+        self.history_.append(record)
+        self.objective_ = objective
+        if self.verbose:
+            print(f"[weights] objective={objective:.8g} weights={np.round(alpha, 4)}")
+
+    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
+        self.eigenvalues_, self.embedding_, self.kernel_weights_ = values, H, alpha
+        self.n_iter_ = len(self.history_)
+        positive = values > np.finfo(values.dtype).eps * len(H) * max(values[0], 0)
+        self._map = H * np.divide(1, values, out=np.zeros_like(values), where=positive)
+
+    def _embed(self, crosses: list[Array]) -> Array:
+        return combined(crosses, self.kernel_weights_) @ self._map
+
+
+def combined(Ks: list[Array], alpha: Array) -> Array:
+    """sum_l alpha_l^2 K_l."""
+    total = alpha[0] ** 2 * Ks[0]
+    for weight, K in zip(alpha[1:], Ks[1:]):
+        total += weight**2 * K
+    return total
+
+
+def spectral_costs(Ks: list[Array], H: Array) -> Array:
+    """Tr(K_l (I - HH')) of each kernel."""
+    return np.array([np.trace(K) - np.einsum("ik,ik->", H, K @ H) for K in Ks])

@@ -1,0 +1,56 @@
+"""The few decompositions that the fusion of kernels needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, qr, svd
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+Array = NDArray[Any]
+
+# Up to this order a full decomposition is as quick as a partial one.
+DENSE = 300
+
+
+def leading_eigenvectors(
+    matrix: Array | Callable[[Array], Array], k: int, n: int, start: Array | None = None
+) -> tuple[Array, Array]:
+    """The k largest eigenvalues of a symmetric matrix, falling, and their eigenvectors (n, k).
+
+    By Lanczos' method (ARPACK) above the order DENSE, from the vector `start` (n,) where that is
+    given: the sum of eigenvectors of a matrix nearby saves steps. `matrix` may be a function that
+    multiplies (n,) and (n, m) arrays. Signs are fixed: the largest entry of each vector is > 0.
+    """
+    if n <= max(DENSE, 2 * k + 1):
+        dense = matrix(np.eye(n)) if callable(matrix) else matrix
+        values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
+    else:
+        operator = matrix
+        if callable(matrix):
+            operator = LinearOperator((n, n), matvec=matrix, matmat=matrix, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(n) if start is None else start
+        values, vectors = eigsh(operator, k=k, which="LA", v0=start)
+    order = np.argsort(-values, kind="stable")
+    return values[order], fixed_signs(vectors[:, order])
+
+
+def fixed_signs(vectors: Array) -> Array:
+    """Columns of which the entry largest in size is positive."""
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    return vectors * np.where(largest < 0, -1.0, 1.0)
+
+
+def procrustes(matrix: Array) -> Array:
+    """The matrix U with orthonormal columns that maximises Tr(U'V) for a given V (n, k): M N' from
+    V = M S N'. O(n k^2)."""
+    left, _, right = svd(matrix, full_matrices=False)
+    return left @ right
+
+
+def orthonormal(n: int, k: int, random: Any) -> Array:
+    """A random n x k matrix with orthonormal columns."""
+    return np.asarray(qr(random.standard_normal((n, k)), mode="economic")[0])

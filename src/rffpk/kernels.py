@@ -1,0 +1,328 @@
+"""Exact kernels, block by block: specifications, centring, normalisation, and a published bank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils.validation import check_array
+
+from rffpk import _checks
+from rffpk.feature_maps import GAMMAS, resolve_gamma
+
+Array = NDArray[Any]
+
+BANKS = ("du2015",)
+PRECOMPUTED = "precomputed"
+
+# A block has about this many numbers, 8 MB of them: a few a thread stay small beside the rows,
+# and products with them run at full rate.
+_BLOCK_NUMBERS = 1 << 20
+_DIAGONAL_ROWS = 64
+
+# A precomputed kernel may differ from its transpose by so much of its largest entry.
+_ASYMMETRY = 1e-6
+
+
+def center_kernel(K: Any) -> Array:
+    """Inner products of the features with their mean subtracted.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix.
+
+    Returns
+    -------
+    centered : ndarray of shape (n_samples, n_samples)
+        K - 1K - K1 + 1K1 with 1 the matrix of entries 1 / n_samples; in the dtype of K, float64
+        for integers. Its rows sum to zero.
+
+    Raises
+    ------
+    ValueError
+        If K is not square, or has NaN or infinity in it.
+
+    Examples
+    --------
+    >>> from rffpk.kernels import center_kernel
+    >>> center_kernel([[2.0, 0.0], [0.0, 2.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    K = check_precomputed(K, "K", symmetric=False)
+    columns = K.mean(axis=0, dtype=np.float64)
+    rows = K.mean(axis=1, dtype=np.float64)
+    return np.asarray(K - columns - rows[:, None] + columns.mean(), dtype=K.dtype)
+
+
+def normalize_kernel(K: Any) -> Array:
+    """Cosines of the angles between features.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix with a diagonal >= 0.
+
+    Returns
+    -------
+    normalized : ndarray of shape (n_samples, n_samples)
+        K_ij / sqrt(K_ii K_jj), 0 where that is 0 / 0; in the dtype of K, float64 for integers.
+
+    Raises
+    ------
+    ValueError
+        If K is not square, has NaN or infinity in it, or a negative diagonal.
+
+    Examples
+    --------
+    >>> from rffpk.kernels import normalize_kernel
+    >>> normalize_kernel([[4.0, 1.0], [1.0, 1.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    K = check_precomputed(K, "K", symmetric=False)
+    inverse = _inverse_norms(np.diagonal(K))
+    return np.asarray(K * inverse * inverse[:, None], dtype=K.dtype)
+
+
+def _inverse_norms(squares: Array) -> Array:
+    """1 / sqrt of each, 0 for 0."""
+    norms = np.sqrt(squares)
+    return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
+    """A square kernel matrix of float32 or float64, finite, with a diagonal >= 0."""
+    K = check_array(K, dtype=[np.float64, np.float32], order="C", input_name=name)
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"{name}.shape == {K.shape}, must be square: a precomputed kernel.")
+    if (np.diagonal(K) < 0).any():
+        raise ValueError(f"{name} has {np.diagonal(K).min()} on its diagonal, must be >= 0.")
+    if symmetric:
+        most = max(np.abs(K).max(), np.finfo(K.dtype).tiny)
+        gap = max(np.abs(K[b] - K[:, b].T).max() for b in _blocks(len(K), len(K)))
+        if gap > _ASYMMETRY * most:
+            raise ValueError(
+                f"{name} is not symmetric: entries differ from the transposed ones by {gap:.3g}."
+            )
+    return K
+
+
+# ---- specifications -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A kernel as it is asked for."""
+
+    metric: str | Callable[..., float]
+    params: dict[str, Any] = field(default_factory=dict)
+    normalize: bool = False
+    rescale: bool = False  # to [0, 1], after the normalisation
+
+
+def check_metric(metric: Any, name: str, params: dict[str, Any]) -> None:
+    """A kernel of scikit-learn's pairwise kernels, a callable, or "precomputed"."""
+    if not callable(metric):
+        _checks.check_choice(
+            metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), PRECOMPUTED), also="a callable"
+        )
+    gamma = params.get("gamma")
+    if isinstance(gamma, str):
+        _checks.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")
+    elif gamma is not None:
+        _checks.check_real(gamma, "gamma", 0, include="neither")
+
+
+def specification(given: Any, name: str) -> Specification:
+    """From a name, a callable, or a pair of one of those and its gamma or its parameters."""
+    pair = given if isinstance(given, (tuple, list)) else (given, {})
+    if len(pair) != 2:
+        raise ValueError(
+            f"{name} == {given!r}, must be a kernel, or a pair of a kernel and its gamma or a "
+            "dict of its parameters."
+        )
+    metric, params = pair
+    params = dict(params) if isinstance(params, dict) else {"gamma": params}
+    check_metric(metric, name, params)
+    return Specification(metric, params)
+
+
+def specifications(kernels: Any, n_views: int) -> list[Specification]:
+    """One for each of so many views; None asks for "rbf"."""
+    if kernels is None:
+        return [specification("rbf", "kernels")] * n_views
+    if not isinstance(kernels, (list, tuple)) or not len(kernels):
+        raise TypeError(
+            f"kernels == {kernels!r}, must be a list of kernels, or one of {list(BANKS)}."
+        )
+    return [specification(given, f"kernels[{i}]") for i, given in enumerate(kernels)]
+
+
+def du2015(x: Array) -> list[Specification]:
+    """Twelve kernels: Du et al., Robust multiple kernel k-means using l21-norm, IJCAI 2015.
+
+    Seven Gaussian ones exp(-||x-y||^2 / (2 (t d)^2)), d the largest distance and t from 0.01 to
+    100; four polynomial ones (a + x'y)^b; the cosine. O(n^2 d) for the largest distance.
+    """
+    x = x.astype(np.float64, copy=False)
+    norms = np.einsum("id,id->i", x, x)
+    largest = max(
+        float((norms[b, None] + norms - 2 * x[b] @ x.T).max()) for b in _blocks(len(x), len(x))
+    )
+    unit = 1 / (2 * largest) if largest > 0 else 1.0
+    found: list[tuple[str, dict[str, Any]]] = [
+        ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
+    ]
+    found += [("polynomial", {"gamma": 1, "coef0": a, "degree": b}) for a in (0, 1) for b in (2, 4)]
+    return [Specification(*pair, True, True) for pair in [*found, ("cosine", {})]]
+
+
+# ---- evaluation ---------------------------------------------------------------------------------
+
+
+class FittedKernel:
+    """A kernel over the rows that it was fitted to, or a precomputed one.
+
+    Attributes
+    ----------
+    n : int
+    dtype : of what it is made from; blocks are float64, so that nothing is lost before centring.
+    diagonal : array (n,)
+    params : dict
+        With the gamma in use.
+    """
+
+    def __init__(
+        self,
+        x: Array,
+        spec: Specification,
+        *,
+        weight: Array | None = None,
+        random: Any = None,
+        n_threads: int = 1,
+        center: bool = False,
+        normalize: bool = False,
+    ) -> None:
+        self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
+        self.n_threads = n_threads
+        self.precomputed = isinstance(spec.metric, str) and spec.metric == PRECOMPUTED
+        # a precomputed kernel is what its owner made it
+        self._center = center and not self.precomputed
+        self._normalize = (normalize or spec.normalize) and not self.precomputed
+        self._scale: tuple[float, float] | None = None
+        self._columns: Array | None = None  # means, where the kernel is centred
+        self._mean = 0.0
+        self.params = dict(spec.params)
+        gamma = self.params.get("gamma", "mean")
+        if spec.metric in ("rbf", "laplacian") and not self.precomputed:
+            if isinstance(gamma, str):
+                gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
+            self.params["gamma"] = gamma
+        elif isinstance(gamma, str):  # the words are about distances
+            self.params.pop("gamma", None)
+        self._fit(spec.rescale)
+
+    def _fit(self, rescale: bool) -> None:
+        if self.precomputed:
+            self.diagonal = np.diagonal(self.x).astype(np.float64)
+            return
+        self._raw_diagonal = self._own(self.x)
+        if self._center:
+            raw = self.map_blocks(lambda b: self._raw(self.x[b], self.x).mean(axis=1))
+            self._columns = np.concatenate(raw)
+            self._mean = float(self._columns.mean())
+        self._inverse_norms = _inverse_norms(self._centered_own(self._raw_diagonal, self._columns))
+        if rescale:
+            ends = self.map_blocks(lambda b: (self.block(b).min(), self.block(b).max()))
+            low, high = min(e[0] for e in ends), max(e[1] for e in ends)
+            self._scale = (low, 1 / (high - low) if high > low else 1.0)
+        self.diagonal = self._finished_own(self._raw_diagonal, self._columns)
+
+    # ---- values
+
+    def block(self, rows: slice) -> Array:
+        """k(x_i, x_j) for the rows i of a slice and all j, float64."""
+        if self.precomputed:
+            return self.x[rows].astype(np.float64)
+        means = None if self._columns is None else self._columns[rows]
+        return self._finished(self._raw(self.x[rows], self.x), self._raw_diagonal[rows], means)
+
+    def cross(self, x: Array) -> tuple[Array, Array | None]:
+        """k(x, x_j) for new rows x and all j, and k(x, x), which a precomputed one does not say."""
+        if self.precomputed:
+            return x.astype(np.float64), None
+        raw, own = self._raw(x, self.x), self._own(x)
+        means = raw.mean(axis=1) if self._center else None
+        return self._finished(raw, own, means), self._finished_own(own, means)
+
+    def matrix(self, dtype: Any = np.float64) -> Array:
+        """All of it, exactly symmetric; O(n^2) memory."""
+        out = np.empty((self.n, self.n), dtype=dtype)
+
+        def fill(rows: slice) -> None:
+            out[rows] = self.block(rows)
+
+        self.map_blocks(fill)
+        for rows in _blocks(self.n, self.n):
+            out[rows, : rows.start] = out[: rows.start, rows].T
+            out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
+        return out
+
+    def map_blocks(self, function: Callable[[slice], Any]) -> list[Any]:
+        """`function` of all blocks of rows, in their order, by threads."""
+        return run_all(function, list(_blocks(self.n, self.n)), self.n_threads)
+
+    # ---- how they are made
+
+    def _raw(self, x: Array, y: Array) -> Array:
+        if callable(self.metric):
+            found = pairwise_kernels(x, y, metric=self.metric, **self.params)
+        else:
+            wide = [a.astype(np.float64, copy=False) for a in (x, y)]
+            found = pairwise_kernels(*wide, metric=self.metric, filter_params=True, **self.params)
+        return np.array(found, dtype=np.float64)
+
+    def _own(self, x: Array) -> Array:
+        parts = np.split(x, range(_DIAGONAL_ROWS, len(x), _DIAGONAL_ROWS))
+        return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
+
+    def _finished(self, raw: Array, own: Array, means: Array | None) -> Array:
+        if means is not None and self._columns is not None:
+            raw += self._mean - self._columns
+            raw -= means[:, None]
+        if self._normalize:
+            raw *= self._inverse_norms
+            raw *= _inverse_norms(self._centered_own(own, means))[:, None]
+        return self._rescaled(raw)
+
+    def _finished_own(self, own: Array, means: Array | None) -> Array:
+        own = self._centered_own(own, means)
+        return self._rescaled((own > 0).astype(np.float64) if self._normalize else own)
+
+    def _centered_own(self, own: Array, means: Array | None) -> Array:
+        return own if means is None else np.maximum(own - 2 * means + self._mean, 0)
+
+    def _rescaled(self, values: Array) -> Array:
+        return values if self._scale is None else (values - self._scale[0]) * self._scale[1]
+
+
+def _blocks(n: int, n_columns: int) -> Iterator[slice]:
+    size = max(1, _BLOCK_NUMBERS // max(1, n_columns))
+    for begin in range(0, n, size):
+        yield slice(begin, min(begin + size, n))
+
+
+def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]:
+    """[function(item) for item in items], by threads. The results, and the bits of what each
+    call makes, do not depend on how many."""
+    if n_threads == 1 or len(items) == 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, items))
