@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk import RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
-from rffpk._anneal import typical_critical_exponent
+from rffpk._anneal import Run, typical_critical_exponent
 from rffpk._stats import make_rows, one_pass
 
 PLAIN = {"sample": None, "random_state": 0}
@@ -97,7 +97,8 @@ def test_the_end_is_a_fixed_point_of_the_printed_algorithm(views, m):
     state = (u, theta, alpha)
     for _ in range(3):
         *state, objective = _reference.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
-        assert_allclose(objective, model.objective_, rtol=1e-10)
+        constant = model.lambda_ * np.log(len(xs))  # which eq. (20) does not have
+        assert_allclose(objective + constant, model.objective_, rtol=1e-10)
     assert_allclose(np.hstack(state[1]), model.cluster_centers_, atol=1e-9)
     assert_allclose(state[0], u, atol=1e-9)
     assert_allclose(state[2], alpha, atol=1e-9)
@@ -295,7 +296,8 @@ def test_the_same_bits_for_any_number_of_threads(views):
 BAD = [
     ([np.ones((4, 2)), np.ones((5, 2))], r"X\[1\] has 5 rows, X\[0\] has 4"),
     ([np.ones((4, 2)), np.full((4, 2), np.nan)], r"X\[1\] contains NaN"),
-    ([np.eye(4), np.array([["a"] * 2] * 4)], "could not convert|X.1."),
+    ([np.eye(4), np.array([["a"] * 2] * 4)], r"X\[1\] is not acceptable: could not convert"),
+    ([np.eye(4), np.ones(4)], r"X\[1\] is not acceptable: Expected 2D"),
 ]
 
 
@@ -323,11 +325,14 @@ def test_views_that_are_not_those_of_the_fit(views):
     "parameters, message",
     [
         ({"m": 1.0}, "m == 1.0, must be > 1"),
-        ({"eta": 0.0}, "eta == 0.0, must be > 0"),
+        ({"eta": 0.0}, "eta == 0.0, must be >= 1e-30"),
         ({"eta": "mode"}, "eta == 'mode', must be one of"),
-        ({"weight_entropy": 0.0}, "weight_entropy == 0.0, must be > 0"),
+        ({"weight_entropy": 0.0}, "weight_entropy == 0.0, must be >= 1e-30"),
         ({"kernels": "rbf"}, "kernels == 'rbf', must be a list"),
         ({"kernels": []}, "kernels == "),
+        ({"kernels": [3, 4]}, r"kernels == \[3, 4\]"),
+        ({"eta": 1e39}, "eta == 1e\\+39, must be <= 1e\\+30"),
+        ({"weight_entropy": 1e-320}, "weight_entropy == 1e-320, must be >= 1e-30"),
         ({"kernels": ["linear"]}, "kernel == 'linear'"),
         ({"kernels": [("rbf", -1)]}, "gamma == -1, must be > 0"),
         ({"kernels": ["rbf"] * 3}, "kernels has 3 entries for 2 views"),
@@ -339,3 +344,144 @@ def test_views_that_are_not_those_of_the_fit(views):
 def test_bad_parameters(views, parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         RFFMultiKernelPowerKMeans(2, **parameters).fit(views[0][:2])
+
+
+def weighted(model, xs):
+    """Features in whose space distances are those of the model's weighted sum of views."""
+    parts = features(model, xs)
+    return np.hstack([f * np.sqrt(a) for f, a in zip(parts, model.kernel_weights_)])
+
+
+def test_costs_and_memberships_at_unequal_view_weights(views):
+    xs = views[0]
+    weight = np.random.default_rng(1).uniform(0.5, 2, 600)
+    model = RFFMultiKernelPowerKMeans(4, weight_entropy=0.03, **PLAIN)
+    model.fit(xs, sample_weight=weight)
+    assert np.ptp(model.kernel_weights_) > 0.1
+    phi = weighted(model, xs)
+    cost = 0.0
+    for j in range(4):
+        own, p = phi[model.labels_ == j], weight[model.labels_ == j]
+        cost += p @ ((own - np.average(own, axis=0, weights=p)) ** 2).sum(axis=1)
+    assert_allclose(model.inertia_, cost, rtol=1e-8)
+    theta = split(model, model.cluster_centers_)
+    theta = np.hstack([t * np.sqrt(a) for t, a in zip(theta, model.kernel_weights_)])
+    d = _reference.squared_distances(phi, theta)
+    assert_allclose(model.transform(xs), np.sqrt(d), rtol=1e-6)
+    assert_allclose(model.score(xs, sample_weight=weight), -(weight @ d.min(axis=1)), rtol=1e-8)
+    eta = model.kernel_weights_ @ model.eta_
+    u = 1 / (1 + d / eta)
+    seen = u**2 * d + (1 - u) ** 2 * eta
+    assert_allclose(model.predict_proba(xs), _reference.power_weights(seen, model.s_)[2], rtol=1e-6)
+
+
+def test_starts_are_judged_with_the_view_weights(views):
+    """The penalty of the view weights is on both sides of every comparison."""
+    xs, y = [views[0][0], views[0][1]], views[1]
+    model = RFFMultiKernelPowerKMeans(4, random_state=0).fit(xs)
+    starts = [r for r in model.history_ if r["stage"] == "start"]
+    assert [r["kind"] for r in starts] == ["k-means++", "low", "critical"]
+    assert min(r["objective"] for r in starts) > 0
+    best = min(r["objective"] for r in starts)
+    hopeless = [r for r in starts if r["outcome"] == "dropped"]
+    assert all(h["objective"] > best for h in hopeless) and len(hopeless) < 2
+    swaps = [r for r in model.history_ if r["stage"] == "swap"]
+    assert 0 < len(swaps) <= 8 * (20 + 10 * 4)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    objective = [r["objective"] for r in model.history_ if r["stage"] == "hard"]
+    assert objective[-1] <= best * (1 + 1e-9)
+
+
+def test_swaps_find_what_the_starts_missed():
+    """With typical distances: outliers are no place for a centroid."""
+    random = np.random.default_rng(0)
+    centers = 12 * random.standard_normal((12, 4))
+    y = np.repeat(np.arange(12), 40)
+    X = centers[y] + random.standard_normal((480, 4))
+    common = {"kernels": [("rbf", 0.02)] * 2, "init": "random", "s0": -1e4, "random_state": 2}
+    without = RFFMultiKernelPowerKMeans(12, swaps=0, **common).fit([X, X])
+    model = RFFMultiKernelPowerKMeans(12, swaps=30, **common).fit([X, X])
+    assert model.objective_ < 0.95 * without.objective_
+    assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, without.labels_)
+
+
+def test_stop_by_the_objective_ends(views):
+    model = RFFMultiKernelPowerKMeans(
+        4, s0=-5.0, anneal_factor=1.04, anneal_every=2, stop="objective", tol=1e-4, **PLAIN
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(views[0])
+    assert model.n_iter_ < 300
+
+
+def test_lambda_follows_the_rows_of_a_sample(views):
+    """The view weights of a sample and of all rows are comparable."""
+    xs = [np.tile(x, (10, 1)) for x in views[0]]
+    model = RFFMultiKernelPowerKMeans(4, sample=600, weight_entropy=0.05, random_state=0).fit(xs)
+    weights = [r["kernel_weights"] for r in model.history_ if r.get("s") == -np.inf]
+    rows = [r["rows"] for r in model.history_ if r.get("s") == -np.inf]
+    assert {600, 6000} <= set(rows)
+    ends = dict(zip(rows, weights))
+    assert_allclose(ends[600], ends[6000], atol=0.05)
+    assert_allclose(model.lambda_, 0.05 * 6000)
+
+
+def test_many_rows_and_equal_rows_have_reference_distances():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((21_000, 3))
+    model = RFFMultiKernelPowerKMeans(2, sample=1000, random_state=0).fit([X, X])
+    mean = RFFMultiKernelPowerKMeans(2, eta="mean", sample=1000, random_state=0).fit([X, X])
+    assert_allclose(model.eta_, mean.eta_, rtol=0.3)
+    assert (model.eta_ < mean.eta_).all()
+    sparse = np.where(np.arange(400)[:, None] < 250, 0, random.standard_normal((400, 4)))
+    model = RFFMultiKernelPowerKMeans(2, **PLAIN).fit([X[:400], sparse])
+    mean = clone(model).set_params(eta="mean").fit([X[:400], sparse])
+    assert model.eta_[0] < mean.eta_[0] and model.eta_[1] == mean.eta_[1] < 1
+
+
+def test_a_weight_of_a_reference_distance_counts_as_so_many_rows(views):
+    X = views[0][0][:50]
+    counts = np.random.default_rng(0).integers(1, 4, 50)
+    common = {"n_frequencies": 8, "kernels": [("rbf", 0.1)], "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = RFFMultiKernelPowerKMeans(2, **common).fit([X], sample_weight=counts)
+        many = RFFMultiKernelPowerKMeans(2, **common).fit([np.repeat(X, counts, axis=0)])
+    assert_allclose(one.eta_, many.eta_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("m, eta", [(1.01, 1e-4), (1.0001, 0.5), (6.0, 1e-30), (1.5, 1e30)])
+def test_extreme_typicalities_give_no_warnings_of_numbers(views, dtype, m, eta):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = RFFMultiKernelPowerKMeans(4, m=m, eta=eta, random_state=0)
+        model.fit([views[0][0].astype(dtype)])
+        u = model.typicality([views[0][0].astype(dtype)])
+    assert ((u >= 0) & (u <= 1)).all()
+
+
+def test_a_fitted_model_keeps_its_fuzzifier_and_forgets_old_columns(views):
+    pandas = pytest.importorskip("pandas")
+    xs = views[0]
+    frame = pandas.DataFrame(xs[0], columns=list("abcde"))
+    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(frame)
+    assert list(model.feature_names_in_) == list("abcde")
+    model.fit(xs)
+    assert not hasattr(model, "feature_names_in_")
+    u = model.typicality(xs)
+    assert_array_equal(model.set_params(m=3.0).typicality(xs), u)
+
+
+@pytest.mark.parametrize("copies", [1, 4, 12])
+def test_the_disturbance_does_not_depend_on_the_number_of_views(views, copies):
+    model = RFFMultiKernelPowerKMeans(4, possibilistic=False, **PLAIN)
+    xs = [views[0][0]] * copies
+    rows = make_rows(xs, [np.eye(5)] * copies, None, 1)
+    run = Run(
+        rows, np.zeros((4, 10 * copies)), 2.0, [], np.random.RandomState(0),
+        model._reweigh, model._penalty,
+    )  # fmt: skip
+    run._disturb(0.02)
+    moved = (rows.scaled(run.theta) ** 2).sum(axis=1).mean()
+    assert_allclose(np.sqrt(moved / 2.0), 0.02, rtol=0.4)

@@ -18,53 +18,14 @@ from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import svds
 
 from rffpk._reference import typicality
-from rffpk._stats import Rows, Sums, is_hard, one_pass
+from rffpk._schedule import Course, Seen, Step, T, settling
+from rffpk._stats import Rows, Sums, one_pass
 
 Array = NDArray[Any]
 Record = dict[str, Any]
 
-# Annealing is over when the power mean is this close to the minimum: 1 - sum M' / sum d_min.
-# Merged centroids give log(k)/|s|, so they cannot end it early.
-HARDNESS = 1e-3
-
 # Centroids whose squared distance is at most this fraction of the mean cost of a row count as one.
 _COINCIDENT = 1e-6
-
-
-# The adaptive schedule. At each exponent passes go on until the centroids move by less than
-# _REST in one, _STAGE_PASSES at most; the factor between exponents grows while they rest at once
-# and shrinks while they keep moving, as they do near a split. Before each stage centroids are
-# moved at random by NOISE of the features' standard deviation, so that merged ones can part.
-_REST, _STAGE_PASSES, NOISE = 3e-3, 10, 0.02
-_LEAST_FACTOR, _FIRST_FACTOR, _MOST_FACTOR = 1.05, 1.2, 1.5
-_QUICK, _SLOW = 2, 5  # passes
-
-# Where the power mean is this close to the minimum, sum d_min is within 0.5 % of where it ends (on
-# eight sets); a start that is 2 % above the best one then will not win.
-_NEARLY_HARD, _HOPELESS = 0.99, 1.02
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How s falls, and when a run ends."""
-
-    s0: float
-    s_final: float  # -inf: end in the hard rule
-    max_iter: int
-    tol: float
-    factor: float | None = None  # s <- factor * s after a stage; None: adaptive
-    every: int | None = None  # passes of a stage; None: until the centroids rest
-    stop: str = "annealed"
-    noise: float = 0.0  # moves the centroids before each stage
-
-
-@dataclass
-class Result:
-    """The end of one run."""
-
-    s: float  # the last soft exponent
-    converged: bool
-    dropped: bool = False  # left before its end, as another start is better
 
 
 @dataclass
@@ -81,128 +42,77 @@ class Run:
     verbose: int = 0
     objective_unit: float = 1.0
     start: int = 0
-    best: float = math.inf  # the least cost at which other starts ended in the hard rule
     passes: int = 0
     objective: float = math.inf  # before the last pass
 
-    def step(self, stage: str, s: float) -> tuple[Sums, float]:
-        """One pass at `s`; moves the centroids. Returns the sums and the relative shift."""
+    def step(self, step: Step) -> Seen:
+        """One pass; moves the centroids."""
         started = time.perf_counter()
-        sums, _ = one_pass(self.rows, self.theta, s)
+        if step.noise:
+            self._disturb(step.noise)
+        sums, _ = one_pass(self.rows, self.theta, step.s)
         theta = sums.centers(self.theta, self.rows.dtype)
         gone = sums.vanished(self.rows.dtype)
         repairs = _relocate(self.rows, theta, gone, self.variance) if gone.any() else 0
         moved = float((self.rows.scaled(theta - self.theta) ** 2).sum()) / len(theta)
         shift = math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
-        objective = sums.objective(s) + self.penalty(self.rows)
-        close_by = coincidence(self.rows, sums, self.variance)
+        penalty = self.penalty(self.rows)
+        self.objective = sums.objective(step.s) + penalty
+        close_by = coincidence(sums.floor / self.rows.total_weight, self.variance, self.rows.dtype)
         record = {
-            "stage": stage,
+            "stage": step.stage,
             "start": self.start,
             "rows": self.rows.n,
-            "s": s,
-            "objective": self.objective_unit * objective,
+            "s": step.s,
+            "objective": self.objective_unit * self.objective,
             "shift": shift,
             "distinct": count_distinct(self.rows.scaled(theta), close_by),
             "repairs": repairs,
             "seconds": time.perf_counter() - started,
         }
-        self.history.append(record)
-        if self.verbose:
-            print(
-                f"[{stage}] rows={self.rows.n} s={s:.4g} objective={record['objective']:.8g} "
-                f"shift={shift:.2e} distinct={record['distinct']} repairs={repairs}"
-            )
         if len(self.rows.xs) > 1:
             record["kernel_weights"] = self.rows.alpha
-        self.theta, self.rows = theta, self.reweigh(self.rows, sums, s)
-        self.objective = objective
+        log(record, self.history, self.verbose)
+        self.theta, self.rows = theta, self.reweigh(self.rows, sums, step.s)
         self.passes += 1
-        return sums, shift
+        return Seen(sums.soft, sums.floor, self.objective, penalty, shift)
+
+    def follow(self, course: Course[T]) -> T:
+        """Take the steps of a course to its end."""
+        try:
+            step = next(course)
+            while True:
+                step = course.send(self.step(step))
+        except StopIteration as end:
+            return end.value
 
     def settle(self, stage: str, s: float, tol: float, passes: int) -> bool:
         """Passes at a fixed `s` until the centroids rest; whether they did within `passes`."""
-        return any(self.step(stage, s)[1] <= tol for _ in range(passes))
+        return self.follow(settling(stage, s, tol, passes))
 
-    def disturb(self, size: float) -> None:
+    def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""
-        spread = size * math.sqrt(self.variance / self.theta.shape[1])
+        width = float((self.rows.scaled(np.ones(self.theta.shape[1])) ** 2).sum())
+        spread = size * math.sqrt(self.variance / width)
         self.theta = self.theta + spread * self.random.standard_normal(self.theta.shape)
 
 
-def anneal(run: Run, schedule: Schedule) -> Result:
-    """Lower s by the schedule, then finish: in the hard rule, or at `s_final`."""
-    before = run.passes
-    end = _lower(run, schedule)
-    left = schedule.max_iter - (run.passes - before)
-    if schedule.stop == "annealed" and end.converged:
-        hard = math.isinf(schedule.s_final)
-        stage, s = ("hard", -math.inf) if hard else ("settle", end.s)
-        end.converged = run.settle(stage, s, schedule.tol, left)
-    return end
+def log(record: Record, history: list[Record], verbose: int) -> None:
+    """Keep the record of a step, and print it if asked to."""
+    history.append(record)
+    if verbose:
+        print(
+            f"[{record['stage']}] rows={record['rows']} s={record['s']:.4g} "
+            f"objective={record['objective']:.8g} shift={record['shift']:.2e} "
+            f"distinct={record['distinct']} repairs={record['repairs']}"
+        )
 
 
-def _lower(run: Run, schedule: Schedule) -> Result:
-    """The soft passes."""
-    s, left = schedule.s0, schedule.max_iter
-    run.objective = math.inf
-    factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
-    while left > 0:
-        if schedule.noise:
-            run.disturb(schedule.noise)
-        before = run.passes
-        sums, settled = _stage(run, schedule, s, left)
-        left -= run.passes - before
-        if settled or (schedule.stop == "annealed" and _is_over(sums, s, schedule)):
-            return Result(s, True)
-        if _is_hopeless(sums, run.best, schedule):
-            return Result(s, False, dropped=True)
-        if schedule.factor is None:
-            factor = _next_factor(factor, run.passes - before)
-        lower = max(factor * s, schedule.s_final)
-        if is_hard(lower, run.rows.dtype):
-            return Result(s, True)
-        s = lower
-    return Result(s, False)
-
-
-def _stage(run: Run, schedule: Schedule, s: float, left: int) -> tuple[Sums, bool]:
-    """Passes at one exponent; the sums of the last, and whether the objective settled where that
-    is to end the run."""
-    for _ in range(min(left, _STAGE_PASSES if schedule.every is None else schedule.every)):
-        previous = run.objective
-        sums, shift = run.step("anneal", s)
-        if schedule.stop == "objective":
-            if abs(previous - run.objective) <= schedule.tol * run.objective:
-                return sums, True
-        elif schedule.every is None and shift <= _REST:
-            break
-    return sums, False
-
-
-def _is_hopeless(sums: Sums, best: float, schedule: Schedule) -> bool:
-    hard = math.isinf(schedule.s_final) and schedule.stop == "annealed"
-    nearly = sums.soft >= _NEARLY_HARD * sums.floor
-    return hard and nearly and sums.floor > _HOPELESS * best
-
-
-def _is_over(sums: Sums, s: float, schedule: Schedule) -> bool:
-    hard = math.isinf(schedule.s_final) and sums.soft >= (1 - HARDNESS) * sums.floor
-    return hard or s <= schedule.s_final
-
-
-def _next_factor(factor: float, passes: int) -> float:
-    """Faster where the last stage came to rest at once, slower where it did not."""
-    if passes <= _QUICK:
-        return min(_MOST_FACTOR, factor**1.3)
-    return max(_LEAST_FACTOR, factor**0.6) if passes >= _SLOW else factor
-
-
-def coincidence(rows: Rows, sums: Sums, variance: float) -> float:
-    """The squared distance up to which centroids count as one: small beside what a row costs, or
-    rounding."""
-    rounding = (8 * np.finfo(rows.dtype).eps) ** 2 * variance
-    return float(max(_COINCIDENT * sums.floor / rows.total_weight, rounding))
+def coincidence(cost: float, variance: float, dtype: Any) -> float:
+    """The squared distance up to which centroids count as one: small beside what a row costs on
+    average, or rounding."""
+    rounding = (8 * np.finfo(dtype).eps) ** 2 * variance
+    return float(max(_COINCIDENT * cost, rounding))
 
 
 def count_distinct(theta: Array, close_by: float) -> int:
@@ -275,6 +185,8 @@ def typical_critical_exponent(features: Array, weight: Array | None, eta: float,
     for _ in range(100):
         u = typicality(((features - center) ** 2).sum(axis=1), np.array(eta), m)
         q = p * u**m
+        if not q.any():  # every row is noise
+            return -math.inf
         center, before = (q @ features) / q.sum(), center
         if ((center - before) ** 2).sum() <= 1e-16 * eta:
             break
@@ -289,7 +201,8 @@ def typical_critical_exponent(features: Array, weight: Array | None, eta: float,
     top = len(P) - 1
     if eigvalsh(P, subset_by_index=[top, top])[0] >= 0.5:
         return 0.5
-    return 1 - 1 / float(eigvalsh(R, 0.5 * np.eye(len(P)) - P, subset_by_index=[top, top])[0])
+    growth = float(eigvalsh(R, 0.5 * np.eye(len(P)) - P, subset_by_index=[top, top])[0])
+    return 1 - 1 / growth if growth > 0 else -math.inf
 
 
 _DENSE = 200  # up to this order a full decomposition is as quick

@@ -104,8 +104,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
 
 
 def is_list_of_views(X: Any) -> bool:
-    """Whether X is a list or tuple of two-dimensional arrays, not one array."""
-    return isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(x) == 2 for x in X)
+    """Whether X is a list or tuple with a two-dimensional array in it, not one array."""
+    return isinstance(X, (list, tuple)) and any(len(np.shape(x)) == 2 for x in X)
 
 
 def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
@@ -120,8 +120,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
         if reset:
             estimator._n_views, estimator._widths = 0, [X.shape[1]]
         return [X]
-    dtypes = [np.float64, np.float32]
-    xs = [check_array(x, dtype=dtypes, order="C", input_name=f"X[{i}]") for i, x in enumerate(X)]
+    xs = [_check_view(x, f"X[{i}]") for i, x in enumerate(X)]
     for number, x in enumerate(xs):
         if len(x) != len(xs[0]):
             raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.")
@@ -129,6 +128,8 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
     if reset:
         estimator._n_views, estimator._widths = len(xs), widths
         estimator.n_features_in_ = sum(widths)
+        if hasattr(estimator, "feature_names_in_"):  # of one array that was fitted before
+            del estimator.feature_names_in_
     elif estimator._n_views != len(xs):
         before = estimator._n_views or "one array, not a list"
         raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")
@@ -140,6 +141,15 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
         )
     dtype = np.result_type(*xs)
     return [np.require(x, dtype=dtype, requirements="A") for x in xs]
+
+
+def _check_view(x: Any, name: str) -> Array:
+    try:
+        return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
+    except (ValueError, TypeError) as error:
+        if name in str(error):
+            raise
+        raise type(error)(f"{name} is not acceptable: {error}") from error
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | None:

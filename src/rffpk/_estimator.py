@@ -20,9 +20,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _anneal, _checks, _config
-from rffpk._anneal import Result, Run, Schedule, sample_critical_exponent
+from rffpk._anneal import Run, sample_critical_exponent
 from rffpk._checks import is_word
-from rffpk._portfolio import Start, search
+from rffpk._portfolio import search
+from rffpk._schedule import Result, Schedule, Start
 from rffpk._seeding import nested_samples, seed_centers, seed_rows
 from rffpk._stats import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
 from rffpk.feature_maps import RandomFourierFeatures
@@ -143,8 +144,9 @@ class PowerMeanClusterer(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. C-ordered float32 and float64 arrays, memory-mapped ones too, are read
-            in place; anything else is converted (integers and float16 to float64).
+            Or a list of such views, where several are taken. Finite numbers. C-ordered float32 and
+            float64 arrays, memory-mapped ones too, are read in place; anything else is converted
+            (integers and float16 to float64).
         y : Ignored
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
@@ -279,7 +281,8 @@ class PowerMeanClusterer(
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        close_by = _anneal.coincidence(plain, end.hard_sums, run.variance)
+        cost = end.hard_sums.floor / rows.total_weight
+        close_by = _anneal.coincidence(cost, run.variance, rows.dtype)
         distinct = _anneal.count_distinct(rows.scaled(theta), close_by)
         if distinct < self.n_clusters:
             warnings.warn(
@@ -317,7 +320,7 @@ class PowerMeanClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_)
+        X : array-like of shape (n_samples, n_features_in_), or what `fit` takes
 
         Returns
         -------
@@ -328,11 +331,12 @@ class PowerMeanClusterer(
     def predict_proba(self, X: Any) -> Array:
         """Memberships of the rows in the clusters at the exponent `s_`.
 
-        u_ij = d_ij^s / sum_l d_il^s with squared distances d: the memberships of fuzzy c-means.
+        u_ij = d_ij^s / sum_l d_il^s with squared distances d, or with what typicality makes of
+        them: the memberships of fuzzy c-means.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_)
+        X : array-like of shape (n_samples, n_features_in_), or what `fit` takes
 
         Returns
         -------
@@ -347,7 +351,7 @@ class PowerMeanClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_)
+        X : array-like of shape (n_samples, n_features_in_), or what `fit` takes
 
         Returns
         -------
@@ -363,7 +367,7 @@ class PowerMeanClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_)
+        X : array-like of shape (n_samples, n_features_in_), or what `fit` takes
         y : Ignored
         sample_weight : array-like of shape (n_samples,), optional
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._anneal import NOISE, Record, Result, Run, Schedule, anneal
+from rffpk._anneal import Record, Run
+from rffpk._schedule import Result, Schedule, Start, Step, course
 from rffpk._stats import one_pass
 
 Array = NDArray[Any]
@@ -26,26 +26,6 @@ _SWAP_REST, _SWAP_PASSES, _SWAP_HOPE = 1e-3, 8, 4.0
 _SWAP_CANDIDATES, _SWAP_ROWS, _SWAP_NUMBERS = 5, 20_000, 2**24
 _SWAP_TRIALS = 10  # a centroid, and the failures that end them
 _SWAP_GAIN = 1e-5  # the least relative gain that counts
-
-
-@dataclass(frozen=True)
-class Start:
-    """One member of a portfolio."""
-
-    kind: str
-    schedule: Schedule
-    k_means_first: bool = False
-
-
-def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
-    """`n_init` starts, quick ones first: plain k-means and annealing from lower down in turn, and
-    at last one annealed slowly from the critical exponent."""
-    floor = schedule.s_final
-    slow = replace(schedule, s0=max(floor, min(-0.5, critical)), noise=NOISE)
-    low = replace(schedule, s0=max(floor, min(-5.0, 2 * critical)), factor=1.1, every=2)
-    plain = replace(schedule, s0=-math.inf)
-    others = [Start("low", low), Start("k-means++", plain)]
-    return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
 
 
 def search(
@@ -61,17 +41,16 @@ def search(
     costs: list[float] = []
     for number, start in enumerate(starts):
         run = new_run(seed(), number)
-        run.best = min(costs, default=math.inf)
-        end = _run_start(run, start)
+        end = run.follow(course(start, lambda: min(costs, default=math.inf), run.rows.dtype))
         runs.append(run)
         ends.append(end)
         costs.append(math.inf if end.dropped else _cost(run, start.schedule))
-    best = int(np.argmin(costs))
-    run, end, schedule = runs[best], ends[best], starts[best].schedule
+    kept = int(np.argmin(costs))
+    run, end, schedule = runs[kept], ends[kept], starts[kept].schedule
     for record in map(_outcome, starts, runs, ends, costs):
-        run.history.append(record | ({"outcome": "kept"} if record["start"] == best else {}))
+        run.history.append(record | ({"outcome": "kept"} if record["start"] == kept else {}))
     if swaps:
-        _swap(run, costs[best], swaps)
+        _swap(run, costs[kept], swaps)
         end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
     if math.isinf(end.s):  # k-means has no soft exponent: that of the start that was annealed
         end.s = ends[-1].s
@@ -88,21 +67,6 @@ def _outcome(start: Start, run: Run, end: Result, cost: float) -> Record:
         "objective": run.objective_unit * cost,
         "outcome": "dropped" if end.dropped else "lost",
     }
-
-
-def _run_start(run: Run, start: Start) -> Result:
-    schedule = start.schedule
-    if start.k_means_first:
-        run.settle("k-means", -math.inf, schedule.tol, schedule.max_iter)
-    if math.isfinite(schedule.s0):
-        return anneal(run, schedule)
-    before = run.passes
-    converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
-    s = schedule.s_final
-    if math.isfinite(s) and converged:
-        left = schedule.max_iter - (run.passes - before)
-        converged = run.settle("settle", s, schedule.tol, left)
-    return Result(s, converged)
 
 
 def _cost(run: Run, schedule: Schedule) -> float:
@@ -131,9 +95,9 @@ def _trial(run: Run, best: float) -> float:
     """A few passes, fewer where they will not reach `best`; returns the cost."""
     cost = math.inf
     for _ in range(_SWAP_PASSES):
-        shift = run.step("swap", -math.inf)[1]
-        gain, cost = cost - run.objective, run.objective
-        if shift <= _SWAP_REST or cost - best > _SWAP_HOPE * gain:
+        seen = run.step(Step("swap", -math.inf))
+        gain, cost = cost - seen.objective, seen.objective
+        if seen.shift <= _SWAP_REST or cost - best > _SWAP_HOPE * gain:
             break
     return one_pass(run.rows, run.theta, -math.inf)[0].floor + run.penalty(run.rows)
 

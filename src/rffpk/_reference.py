@@ -65,7 +65,9 @@ def hard_weights(d: Array) -> tuple[Array, Array, Array]:
 
 def typicality(d: Array, eta: Array, m: float) -> Array:
     """u = 1/(1 + (d/eta)^(1/(m-1))), which minimises u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
-    return 1 / (1 + (d / eta) ** (1 / (m - 1)))
+    inside = d < eta
+    e = (np.minimum(d, eta) / np.maximum(d, eta)) ** (1 / (m - 1))  # no power of a large number
+    return np.asarray(np.where(inside, 1, e) / (1 + e))
 
 
 def fused_pass(

@@ -89,6 +89,18 @@ class Rows:
         weight = None if self.weight is None else self.weight[index]
         return replace(self, xs=[x[index] for x in self.xs], weight=weight)
 
+    def view(self, i: int) -> Rows:
+        """The rows of one view alone, without typicality."""
+        return replace(
+            self,
+            xs=[self.xs[i]],
+            omegas=[self.omegas[i]],
+            shifts=[self.shifts[i]],
+            alpha=np.ones(1),
+            eta=None,
+            structures=None if self.structures is None else [self.structures[i]],
+        )
+
     def counted(self) -> Rows:
         """The rows whose weight is not zero."""
         return self if self.weight is None else self.take(np.flatnonzero(self.weight))

@@ -57,16 +57,8 @@ def stored(rows: Rows) -> Rows:
 
 def _features(rows: Rows, i: int) -> np.ndarray:
     """Features of view i, not shifted."""
-    view = replace(
-        rows,
-        xs=[rows.xs[i]],
-        omegas=[rows.omegas[i]],
-        shifts=[np.zeros_like(rows.shifts[i])],
-        alpha=np.ones(1),
-        eta=None,
-        structures=None if rows.structures is None else [rows.structures[i]],
-    )
-    return view.features()
+    view = rows.view(i)
+    return replace(view, shifts=[np.zeros_like(view.shifts[0])]).features()
 
 
 def check_cache(cache: Any, memory_limit: Any) -> None:

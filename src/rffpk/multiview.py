@@ -24,12 +24,15 @@ _BANK = (4.0, 1.0, 0.25)
 
 MAX_TYPICALITY_M = 6.0
 
+_RANGE = (1e-30, 1e30)  # of what squared distances are compared with, in float32 too
+
 
 class RFFMultiKernelPowerKMeans(OnRandomFeatures):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
-    Minimises sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log alpha_l over centroids, view
-    weights alpha on the simplex and typicalities u in [0, 1] [1]_, while s falls to minus infinity.
+    Minimises sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l) over centroids,
+    weights alpha of L views on the simplex and typicalities u in [0, 1] [1]_, while s falls to
+    minus infinity.
     With d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2 and reference distances eta_l,
     d'_ij = u^m d_ij + (1 - u)^m sum_l alpha_l eta_l: a row far from every centroid is atypical of
     all, and hardly moves them.
@@ -87,7 +90,8 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
     inertia_ : float
         The kernel k-means objective of the nearest centroids with the kernel sum_l alpha_l k_l.
     objective_ : float
-        What is minimised, at `s_` and `cluster_centers_`.
+        What is minimised, at `s_` and `cluster_centers_`: eq. (20) of [1]_ plus the constant
+        lambda log L, >= 0.
     cache_, s_, n_iter_, sample_size_, history_, n_features_in_, feature_names_in_
         As in `RFFKernelPowerKMeans`; n_features_in_ counts the columns of all views, records of
         several views have "kernel_weights".
@@ -190,8 +194,8 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         if isinstance(self.eta, str):
             _checks.check_choice(self.eta, "eta", ("mean", "median"), also="a number > 0")
         else:
-            _checks.check_real(self.eta, "eta", 0, include="neither")
-        _checks.check_real(self.weight_entropy, "weight_entropy", 0, include="neither")
+            _checks.check_real(self.eta, "eta", *_RANGE)
+        _checks.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         for kernel, gamma in self._specifications(1):
             check_kernel(kernel, gamma, self.sampling)
         if self.noise_threshold is not None:
@@ -208,12 +212,12 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
                 f"kernels == {self.kernels!r}, must be a list of names, or of pairs of a name and "
                 "its gamma."
             )
-        pairs = [(k, "mean") if isinstance(k, str) else tuple(k) for k in self.kernels]
-        if not pairs or any(len(pair) != 2 for pair in pairs):
+        pairs = [(k, "mean") if isinstance(k, str) else k for k in self.kernels]
+        if not pairs or any(not isinstance(p, (list, tuple)) or len(p) != 2 for p in pairs):
             raise ValueError(
                 f"kernels == {self.kernels!r}, must hold names, or pairs of a name and its gamma."
             )
-        return pairs
+        return [tuple(pair) for pair in pairs]
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         xs = _checks.check_views(self, X, reset=reset)
@@ -240,13 +244,14 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
 
     def _begin(self, rows: Rows) -> Rows:
         self.lambda_ = self.weight_entropy * rows.total_weight
+        self._m = float(self.m)
         self.eta_ = reference_distances(rows, self.eta) if self.possibilistic else None
         return self._typical(rows)
 
     def _typical(self, rows: Rows) -> Rows:
         if self.eta_ is None:
             return rows
-        return replace(rows, eta=self.eta_, m=float(self.m))
+        return replace(rows, eta=self.eta_, m=self._m)
 
     def _keep_state(self, rows: Rows) -> None:
         self.kernel_weights_ = rows.alpha
@@ -260,13 +265,14 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         if rows.eta is not None:
             costs = costs + sums.E.sum() * rows.eta
         scale = 1.0 if math.isinf(s) else power_constant(len(sums.G), s)
-        return replace(rows, alpha=softmax(-scale * costs / self._lambda(rows)))
+        return replace(rows, alpha=softmax(scale * (costs.min() - costs) / self._lambda(rows)))
 
     def _lambda(self, rows: Rows) -> float:
         return self.weight_entropy * rows.total_weight
 
     def _penalty(self, rows: Rows) -> float:
-        return self._lambda(rows) * float(xlogy(rows.alpha, rows.alpha).sum())
+        """lambda sum alpha log(L alpha), >= 0: tolerances are relative to the objective."""
+        return self._lambda(rows) * float(xlogy(rows.alpha, len(rows.alpha) * rows.alpha).sum())
 
     # ---- using ------------------------------------------------------------------------------
 
@@ -296,7 +302,7 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
             raise ValueError("typicality needs possibilistic=True.")
         distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
         eta = float(self.kernel_weights_ @ self.eta_)
-        return typicality(distances, np.array(eta, dtype=distances.dtype), self.m)
+        return typicality(distances, np.array(eta, dtype=distances.dtype), self._m)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with its nearest centroid, or -1 (see `noise_threshold`).
@@ -317,35 +323,44 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         if self.noise_threshold is None or self.eta_ is None:
             return labels
         eta = np.array(float(self.kernel_weights_ @ self.eta_))
-        noise = typicality(nearest, eta, self.m) < self.noise_threshold
+        noise = typicality(nearest, eta, self._m) < self.noise_threshold
         return np.where(noise, np.int32(-1), labels)
 
 
-# Rows that the median of distances is taken from.
-_MEDIAN_ROWS = 10_000
+# Rows that the median of distances is taken from: some 1 % of precision.
+_MEDIAN_ROWS = 5000
 
 
 def reference_distances(rows: Rows, eta: str | float) -> NDArray[np.float64]:
     """eta_l of each view; see `RFFMultiKernelPowerKMeans`."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
-    found = view_variances(rows) if eta == "mean" else _median_distances(rows.counted())
+    found = view_variances(rows)
+    if eta == "median":
+        medians = _median_distances(rows.counted())
+        found = np.where(medians > 0, medians, found)  # most rows of a view may be equal
     return np.where(found > 0, found, 1.0)  # a view without spread tells nothing
 
 
 def _median_distances(rows: Rows) -> NDArray[np.float64]:
     """Weighted medians, view by view, of the squared distances from the median features."""
-    some = rows.take(slice(None, None, max(1, rows.n // _MEDIAN_ROWS)))
-    weight = np.ones(some.n) if some.weight is None else some.weight.astype(np.float64)
-    features = some.features().astype(np.float64)
-    begins = np.cumsum([0, *(len(shift) for shift in rows.shifts[:-1])])
-    squares = (features - _weighted_median(features, weight)) ** 2
-    return _weighted_median(np.add.reduceat(squares, begins, axis=1), weight)
+    step = -(-rows.n // _MEDIAN_ROWS)
+    some = rows.take(np.arange(0, rows.n, step))
+    medians = []
+    for view in range(len(rows.xs)):
+        features = some.view(view).features().astype(np.float64)
+        features -= _median(features, some.weight)
+        distances = np.einsum("if,if->i", features, features)
+        medians.append(_median(distances[:, None], some.weight)[0])
+    return np.array(medians)
 
 
-def _weighted_median(values: Array, weight: Array) -> Array:
+def _median(values: Array, weight: Array | None) -> Array:
     """Of each column: the least value that, with all below it, has half of the weight."""
+    if weight is None:
+        middle = (len(values) - 1) // 2
+        return np.partition(values, middle, axis=0)[middle]
     order = np.argsort(values, axis=0)
-    below = np.cumsum(weight[order], axis=0)
-    middle = (below < below[-1] / 2).sum(axis=0)
-    return np.take_along_axis(values, np.take_along_axis(order, middle[None], 0), 0)[0]
+    below = np.cumsum(weight[order], axis=0, dtype=np.float64)
+    places = (below < below[-1] / 2).sum(axis=0)
+    return np.take_along_axis(values, np.take_along_axis(order, places[None], 0), 0)[0]

@@ -8,10 +8,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from rffpk import _checks
-from rffpk._anneal import Schedule
 from rffpk._checks import is_word
 from rffpk._estimator import MAX_S, PowerMeanClusterer
-from rffpk._portfolio import Start, portfolio
+from rffpk._schedule import Schedule, Start, portfolio
 from rffpk._stats import Rows, power_constant
 from rffpk._store import (
     ALL_PASSES,

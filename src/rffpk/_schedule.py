@@ -1,0 +1,195 @@
+"""How a start goes: which exponent each step takes, and when it ends.
+
+Pure decisions. A course yields the steps to take and is sent what each was seen to do; whoever
+drives it owns the rows. So the passes over features and the products with exact kernels, many
+starts of which advance together, follow the same rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from rffpk._stats import is_hard
+
+# Annealing is over when the power mean is this close to the minimum: 1 - sum M' / sum d_min.
+# Merged centroids give log(k)/|s|, so they cannot end it early.
+HARDNESS = 1e-3
+
+# The adaptive schedule. At each exponent passes go on until the centroids move by less than
+# _REST in one, _STAGE_PASSES at most; the factor between exponents grows while they rest at once
+# and shrinks while they keep moving, as they do near a split. Before each stage centroids are
+# moved at random by NOISE of the features' standard deviation, so that merged ones can part.
+_REST, _STAGE_PASSES, NOISE = 3e-3, 10, 0.02
+_LEAST_FACTOR, _FIRST_FACTOR, _MOST_FACTOR = 1.05, 1.2, 1.5
+_QUICK, _SLOW = 2, 5  # passes
+
+# Where the power mean is this close to the minimum, sum d_min is within 0.5 % of where it ends (on
+# eight sets); a start that is 2 % above the best one then will not win.
+_NEARLY_HARD, _HOPELESS = 0.99, 1.02
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How s falls, and when a run ends."""
+
+    s0: float
+    s_final: float  # -inf: end in the hard rule
+    max_iter: int
+    tol: float
+    factor: float | None = None  # s <- factor * s after a stage; None: adaptive
+    every: int | None = None  # passes of a stage; None: until the centroids rest
+    stop: str = "annealed"
+    noise: float = 0.0  # moves the centroids before each stage
+
+    @property
+    def ends_hard(self) -> bool:
+        return math.isinf(self.s_final) and self.stop == "annealed"
+
+
+@dataclass(frozen=True)
+class Start:
+    """One member of a portfolio."""
+
+    kind: str
+    schedule: Schedule
+    k_means_first: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do next: weights at the exponent s, then new centroids."""
+
+    stage: str
+    s: float
+    noise: float = 0.0  # moves the centroids before
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a step did. Costs are those before it; none is negative."""
+
+    soft: float  # sum p M', and ...
+    floor: float  # ... sum p d_min: the first over the second tells how hard the weights are
+    objective: float  # sum M_s and what is minimised beside it
+    penalty: float  # the latter alone
+    shift: float  # of the centroids, relative
+
+
+@dataclass
+class Result:
+    """The end of one run."""
+
+    s: float  # the last soft exponent
+    converged: bool
+    dropped: bool = False  # left before its end, as another start is better
+
+
+T = TypeVar("T")
+Course = Generator[Step, Seen, T]
+
+
+def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
+    """`n_init` starts, quick ones first: plain k-means and annealing from lower down in turn, and
+    at last one annealed slowly from the critical exponent."""
+    floor = schedule.s_final
+    slow = replace(schedule, s0=max(floor, min(-0.5, critical)), noise=NOISE)
+    low = replace(schedule, s0=max(floor, min(-5.0, 2 * critical)), factor=1.1, every=2)
+    plain = replace(schedule, s0=-math.inf)
+    others = [Start("low", low), Start("k-means++", plain)]
+    return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
+
+
+def course(start: Start, best: Callable[[], float], dtype: Any) -> Course[Result]:
+    """All of a start. `best` tells the least cost at which another ended in the hard rule."""
+    schedule = start.schedule
+    if start.k_means_first:
+        yield from settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isfinite(schedule.s0):
+        return (yield from _annealing(schedule, best, dtype))
+    rests, left = yield from _settling("hard", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isfinite(schedule.s_final) and rests:
+        rests = yield from settling("settle", schedule.s_final, schedule.tol, left)
+    return Result(schedule.s_final, rests)
+
+
+def settling(stage: str, s: float, tol: float, most: int) -> Course[bool]:
+    """Steps at one exponent until the centroids rest; whether they did within `most`."""
+    return (yield from _settling(stage, s, tol, most))[0]
+
+
+def _settling(stage: str, s: float, tol: float, left: int) -> Course[tuple[bool, int]]:
+    """The same, and how many steps are left."""
+    while left > 0:
+        seen = yield Step(stage, s)
+        left -= 1
+        if seen.shift <= tol:
+            return True, left
+    return False, 0
+
+
+def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Course[Result]:
+    """Lower s by the schedule, then finish: in the hard rule, or at `s_final`."""
+    end, left = yield from _lowering(schedule, best, dtype)
+    if schedule.stop == "annealed" and end.converged:
+        stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
+        end.converged = yield from settling(stage, s, schedule.tol, left)
+    return end
+
+
+def _lowering(
+    schedule: Schedule, best: Callable[[], float], dtype: Any
+) -> Course[tuple[Result, int]]:
+    """The soft steps, and how many are left."""
+    s, left, objective = schedule.s0, schedule.max_iter, math.inf
+    factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
+    while left > 0:
+        seen, steps, settled = yield from _stage(schedule, s, left, objective)
+        left, objective = left - steps, seen.objective
+        if settled or (schedule.stop == "annealed" and _is_over(seen, s, schedule)):
+            return Result(s, True), left
+        if _is_hopeless(seen, best(), schedule):
+            return Result(s, False, dropped=True), left
+        if schedule.factor is None:
+            factor = _next_factor(factor, steps)
+        lower = max(factor * s, schedule.s_final)
+        if is_hard(lower, dtype):
+            return Result(s, True), left
+        s = lower
+    return Result(s, False), 0
+
+
+def _stage(
+    schedule: Schedule, s: float, left: int, previous: float
+) -> Course[tuple[Seen, int, bool]]:
+    """Steps at one exponent: what the last was seen to do, how many there were, and whether the
+    objective settled where that is to end the run."""
+    most = min(left, _STAGE_PASSES if schedule.every is None else schedule.every)
+    for steps in range(1, most + 1):
+        seen = yield Step("anneal", s, schedule.noise if steps == 1 else 0.0)
+        if schedule.stop == "objective":
+            if abs(previous - seen.objective) <= schedule.tol * seen.objective:
+                return seen, steps, True
+        elif schedule.every is None and seen.shift <= _REST:
+            break
+        previous = seen.objective
+    return seen, steps, False
+
+
+def _is_hopeless(seen: Seen, best: float, schedule: Schedule) -> bool:
+    nearly = seen.soft >= _NEARLY_HARD * seen.floor
+    return schedule.ends_hard and nearly and seen.floor + seen.penalty > _HOPELESS * best
+
+
+def _is_over(seen: Seen, s: float, schedule: Schedule) -> bool:
+    hard = math.isinf(schedule.s_final) and seen.soft >= (1 - HARDNESS) * seen.floor
+    return hard or s <= schedule.s_final
+
+
+def _next_factor(factor: float, passes: int) -> float:
+    """Faster where the last stage came to rest at once, slower where it did not."""
+    if passes <= _QUICK:
+        return min(_MOST_FACTOR, factor**1.3)
+    return max(_LEAST_FACTOR, factor**0.6) if passes >= _SLOW else factor
