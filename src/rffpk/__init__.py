@@ -1,6 +1,7 @@
 """Annealed kernel clustering, fuzzy and scalable: one fused pass over the rows."""
 
 from rffpk._config import __version__, show_config
+from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
 from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.kernels import center_kernel, normalize_kernel
 from rffpk.metrics import clustering_accuracy, purity_score
@@ -12,6 +13,9 @@ __all__ = [
     "MKKM",
     "AverageMKKM",
     "FuzzyCMeans",
+    "KernelKMeans",
+    "KernelPowerKMeans",
+    "MultiKernelPowerKMeans",
     "PowerKMeans",
     "RFFKernelPowerKMeans",
     "RFFMultiKernelPowerKMeans",

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _anneal, _checks, _config
 from rffpk._anneal import Run, sample_critical_exponent
+from rffpk._annealed import given_starts
 from rffpk._checks import is_word
 from rffpk._portfolio import search
 from rffpk._schedule import Result, Schedule, Start
@@ -29,8 +30,6 @@ from rffpk._stats import Rows, Sums, accurate_cost, make_rows, one_pass, total_v
 from rffpk.feature_maps import RandomFourierFeatures
 
 Array = NDArray[Any]
-
-MAX_S = -0.2  # the largest exponent whose weights float32 holds up to k = 10^4
 
 INITS = ("k-means++", "random", "k-means")
 
@@ -120,9 +119,7 @@ class PowerMeanClusterer(
 
     def _starts(self, schedule: Schedule, critical: float) -> list[Start]:
         """What `init` and `n_init` ask for."""
-        one = is_word(self.n_init, "auto") or not isinstance(self.init, str)
-        several = 1 if one else int(self.n_init)
-        return [Start("given", schedule, is_word(self.init, "k-means"))] * several
+        return given_starts(schedule, self.init, self.n_init)
 
     def _swaps(self) -> int:
         """Failed trials in a row that end the swaps of centroids; 0: none are tried."""

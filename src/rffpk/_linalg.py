@@ -15,15 +15,18 @@ Array = NDArray[Any]
 # Up to this order a full decomposition is as quick as a partial one.
 DENSE = 300
 
+_NOISE = 1e-3  # in a given start
+
 
 def leading_eigenvectors(
     matrix: Array | Callable[[Array], Array], k: int, n: int, start: Array | None = None
 ) -> tuple[Array, Array]:
     """The k largest eigenvalues of a symmetric matrix, falling, and their eigenvectors (n, k).
 
-    By Lanczos' method (ARPACK) above the order DENSE, from the vector `start` (n,) where that is
-    given: the sum of eigenvectors of a matrix nearby saves steps. `matrix` may be a function that
-    multiplies (n,) and (n, m) arrays. Signs are fixed: the largest entry of each vector is > 0.
+    By Lanczos' method (ARPACK) above the order DENSE, from near the vector `start` (n,) where that
+    is given: the sum of eigenvectors of a matrix nearby saves steps. `matrix` may be a function
+    that multiplies (n,) and (n, m) arrays. Signs are fixed: the largest entry of each vector is
+    > 0.
     """
     if n <= max(DENSE, 2 * k + 1):
         dense = matrix(np.eye(n)) if callable(matrix) else matrix
@@ -32,10 +35,33 @@ def leading_eigenvectors(
         operator = matrix
         if callable(matrix):
             operator = LinearOperator((n, n), matvec=matrix, matmat=matrix, dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(n) if start is None else start
-        values, vectors = eigsh(operator, k=k, which="LA", v0=start)
+        noise = np.random.default_rng(0).standard_normal(n)
+        if start is not None:  # alone it could be orthogonal to an eigenvector that is wanted
+            noise = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(noise) * noise
+        values, vectors = eigsh(operator, k=k, which="LA", v0=noise)
     order = np.argsort(-values, kind="stable")
     return values[order], fixed_signs(vectors[:, order])
+
+
+_RITZ_STEPS = 30
+
+
+def ritz_values(multiply: Callable[[Array], Array], n: int) -> Array:
+    """Rising numbers between the extreme eigenvalues of a symmetric matrix of order n, close to
+    those: of Lanczos' method after 30 steps, with full orthogonalisation."""
+    basis = np.zeros((min(_RITZ_STEPS, n), n))
+    v = np.random.default_rng(0).standard_normal(n)
+    projected = np.zeros((len(basis), len(basis)))
+    for step in range(len(basis)):
+        v = v - basis.T @ (basis @ v)
+        v = v - basis.T @ (basis @ v)  # twice is enough
+        norm = np.linalg.norm(v)
+        if not norm > 0:
+            return np.asarray(eigh(projected[:step, :step], eigvals_only=True))
+        basis[step] = v / norm
+        v = multiply(basis[step])
+        projected[step] = projected[:, step] = basis @ v
+    return np.asarray(eigh(projected, eigvals_only=True))
 
 
 def fixed_signs(vectors: Array) -> Array:

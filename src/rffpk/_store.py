@@ -71,17 +71,28 @@ def check_cache(cache: Any, memory_limit: Any) -> None:
 
 def memory_allows(rows: Rows, memory_limit: int | None) -> bool:
     """Whether the features of the rows may be stored."""
-    limit = _config.available_memory() // 4 if memory_limit is None else memory_limit
-    return stored_bytes(rows) <= limit
+    return stored_bytes(rows) <= _limit(memory_limit)
+
+
+def _limit(memory_limit: int | None) -> int:
+    return _config.available_memory() // 4 if memory_limit is None else memory_limit
+
+
+def check_fits(needed: int, what: str, cache: str | bool, memory_limit: int | None) -> bool:
+    """Whether so many bytes may be stored, and are to be where memory alone decides; raises a
+    MemoryError if they are to be and may not."""
+    fits = needed <= _limit(memory_limit)
+    if cache is True and not fits:
+        raise MemoryError(
+            f"cache=True takes {needed} bytes for {what}, more than memory_limit={memory_limit} "
+            "allows."
+        )
+    return fits and cache is not False
 
 
 def check_memory(rows: Rows, cache: str | bool, memory_limit: int | None) -> None:
     """Raise a MemoryError if the features are to be stored and may not be."""
-    if cache is True and not memory_allows(rows, memory_limit):
-        raise MemoryError(
-            f"cache=True takes {stored_bytes(rows)} bytes for the features of all rows, more than "
-            f"memory_limit={memory_limit} allows."
-        )
+    check_fits(stored_bytes(rows), "the features of all rows", cache, memory_limit)
 
 
 def cached(

@@ -140,6 +140,11 @@ def check_metric(metric: Any, name: str, params: dict[str, Any]) -> None:
         _checks.check_real(gamma, "gamma", 0, include="neither")
 
 
+def positive_definite(spec: Specification) -> bool:
+    """Whether a kernel is known to be."""
+    return spec.metric in ("linear", "cosine", "rbf", "laplacian", "chi2", "poly", "polynomial")
+
+
 def specification(given: Any, name: str) -> Specification:
     """From a name, a callable, or a pair of one of those and its gamma or its parameters."""
     pair = given if isinstance(given, (tuple, list)) else (given, {})
@@ -163,6 +168,36 @@ def specifications(kernels: Any, n_views: int) -> list[Specification]:
             f"kernels == {kernels!r}, must be a list of kernels, or one of {list(BANKS)}."
         )
     return [specification(given, f"kernels[{i}]") for i, given in enumerate(kernels)]
+
+
+def matched(
+    xs: list[Array], kernels: Any, one_array: bool
+) -> tuple[list[Array], list[Specification]]:
+    """Views and their kernels, one to one, as the parameter `kernels` asks for; precomputed ones
+    are checked."""
+    if isinstance(kernels, str) and kernels == PRECOMPUTED:
+        names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
+        checked = [check_precomputed(x, name) for x, name in zip(xs, names)]
+        return checked, [Specification(PRECOMPUTED)] * len(xs)
+    if isinstance(kernels, str):
+        if not one_array:
+            raise ValueError(f"kernels == {kernels!r} needs one array, not a list.")
+        specs = du2015(xs[0])
+    else:
+        specs = specifications(kernels, len(xs))
+    if one_array:
+        xs = xs * len(specs)
+    if len(specs) != len(xs):
+        raise ValueError(f"kernels has {len(specs)} entries for {len(xs)} views.")
+    return xs, specs
+
+
+def check_kernels(kernels: Any) -> None:
+    """The parameter of `matched`."""
+    if isinstance(kernels, str):
+        _checks.check_choice(kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
+    else:
+        specifications(kernels, 1)
 
 
 def du2015(x: Array) -> list[Specification]:
@@ -247,10 +282,10 @@ class FittedKernel:
 
     # ---- values
 
-    def block(self, rows: slice) -> Array:
-        """k(x_i, x_j) for the rows i of a slice and all j, float64."""
+    def block(self, rows: slice | Array) -> Array:
+        """k(x_i, x_j) for some rows i and all j, float64; made anew."""
         if self.precomputed:
-            return self.x[rows].astype(np.float64)
+            return np.array(self.x[rows], dtype=np.float64)
         means = None if self._columns is None else self._columns[rows]
         return self._finished(self._raw(self.x[rows], self.x), self._raw_diagonal[rows], means)
 
@@ -274,6 +309,10 @@ class FittedKernel:
             out[rows, : rows.start] = out[: rows.start, rows].T
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
         return out
+
+    def blocks_of(self, n: int) -> Iterator[slice]:
+        """Slices of n new rows whose cross-kernels are blocks."""
+        return _blocks(n, self.n)
 
     def map_blocks(self, function: Callable[[slice], Any]) -> list[Any]:
         """`function` of all blocks of rows, in their order, by threads."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from numpy.typing import NDArray
 
 from rffpk import _checks
+from rffpk._annealed import Annealed
 from rffpk._checks import is_word
-from rffpk._estimator import MAX_S, PowerMeanClusterer
-from rffpk._schedule import Schedule, Start, portfolio
+from rffpk._estimator import PowerMeanClusterer
+from rffpk._schedule import Schedule, Start
 from rffpk._stats import Rows, power_constant
 from rffpk._store import (
     ALL_PASSES,
@@ -32,7 +32,6 @@ Array = NDArray[Any]
 # docs/annealing.md: on 29 sets three starts and these swaps end within 0.1 % of the best of twenty
 # k-means++ runs, and below it on most.
 _AUTO_STARTS, _AUTO_SWAPS = 3, 20
-_FIXED_FACTOR = 1.1  # where only the passes at each exponent are given
 
 # Starts run on this many rows, or on this many for each cluster where that is more.
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 200
@@ -40,7 +39,7 @@ _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 200
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 
-class PowerKMeans(PowerMeanClusterer):
+class PowerKMeans(Annealed, PowerMeanClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2), the power mean M_s with
@@ -197,18 +196,7 @@ class PowerKMeans(PowerMeanClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not is_word(self.s0, "auto"):
-            _checks.check_real(self.s0, "s0", high=MAX_S, also="'auto'")
-        if not is_word(self.anneal_factor, "auto"):
-            _checks.check_real(
-                self.anneal_factor, "anneal_factor", 1, include="neither", also="'auto'"
-            )
-        if not is_word(self.anneal_every, "auto"):
-            _checks.check_int(self.anneal_every, "anneal_every", 1)
-        if not is_word(self.s_final, "hard"):
-            top = MAX_S if is_word(self.s0, "auto") else float(self.s0)
-            _checks.check_real(self.s_final, "s_final", high=top, also="'hard'")
-        _checks.check_choice(self.stop, "stop", ("annealed", "objective"))
+        self._check_annealing()
         if self.sample is not None and not is_word(self.sample, "auto"):
             _checks.check_int(self.sample, "sample", 1)
         if not is_word(self.swaps, "auto"):
@@ -226,32 +214,8 @@ class PowerKMeans(PowerMeanClusterer):
             return min(n, max(int(self.sample), self.n_clusters))
         return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self.n_clusters))
 
-    def _schedule(self, critical: float) -> Schedule:
-        s_final = -math.inf if is_word(self.s_final, "hard") else float(self.s_final)
-        s0 = min(-0.5, critical) if is_word(self.s0, "auto") else float(self.s0)
-        factor = None if is_word(self.anneal_factor, "auto") else float(self.anneal_factor)
-        every = None if is_word(self.anneal_every, "auto") else int(self.anneal_every)
-        return Schedule(
-            s0=max(s0, s_final),
-            factor=_FIXED_FACTOR if factor is None and every is not None else factor,
-            every=every,
-            s_final=s_final,
-            stop=self.stop,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
-
-    def _is_default(self) -> bool:
-        """Whether start and schedule are left to us."""
-        choices = (self.s0, self.anneal_factor, self.anneal_every)
-        ours = all(is_word(choice, "auto") for choice in choices)
-        return ours and is_word(self.init, "k-means++") and self.stop == "annealed"
-
     def _starts(self, schedule: Schedule, critical: float) -> list[Start]:
-        if not self._is_default():
-            return super()._starts(schedule, critical)
-        n_init = _AUTO_STARTS if is_word(self.n_init, "auto") else int(self.n_init)
-        return portfolio(schedule, critical, n_init)
+        return self._annealed_starts(critical, _AUTO_STARTS)
 
     def _swaps(self) -> int:
         if self.n_clusters == 1:
