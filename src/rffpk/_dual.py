@@ -259,7 +259,9 @@ class DualRun:
         """Centroids that do not coincide, beside what rows cost when they were weighed last."""
         dual = self.dual
         gram = np.einsum("l,lij->ij", self.alpha, self.Y @ self.W.T, dtype=np.float64)
-        close_by = coincidence(self._floor / dual.total_weight, dual.variance, dual.products.dtype)
+        dtype = dual.products.dtype
+        close_by = coincidence(self._floor / dual.total_weight, dual.variance, dtype)
+        close_by = max(close_by, 64 * float(np.finfo(dtype).eps * gram.diagonal().max()))
         return count_distinct(features_of(gram), close_by)
 
     def _objective(self, s: float) -> float:

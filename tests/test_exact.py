@@ -1,0 +1,500 @@
+"""Exact kernels: the linear case, explicit features, monotone objectives, invariances, errors."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import eigh
+from sklearn.base import clone
+from sklearn.cluster import kmeans_plusplus
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rffpk import (
+    KernelKMeans,
+    KernelPowerKMeans,
+    MultiKernelPowerKMeans,
+    PowerKMeans,
+    _core,
+    _reference,
+    kernels,
+)
+from rffpk._dual import Products, features_of
+from rffpk._linalg import ritz_values
+from rffpk._schedule import Schedule
+
+ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]
+EVERY = [*ONE_KERNEL, MultiKernelPowerKMeans]
+
+WEIGHT_CHECKS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "seeding draws rows, not weights"
+    for kind in ("dense", "sparse")
+}
+
+
+@parametrize_with_checks(
+    [estimator(n_init=2) for estimator in EVERY],
+    expected_failed_checks=lambda _: WEIGHT_CHECKS,
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(300, 4, centers=5, random_state=3)
+
+
+# ---- weights from products ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule, s", [(0, -3.0), (0, -1.0), (0, -0.2), (1, 0.0)])
+@given(st.integers(1, 1500), st.integers(1, 9), st.integers(0, 2**31), st.booleans())
+def test_weights_from_products_are_those_of_the_twin(dtype, rule, s, n, k, seed, weighted):
+    random = np.random.default_rng(seed)
+    phi, theta = random.standard_normal((n, 6)), random.standard_normal((k, 6))
+    given_ = [
+        (theta @ phi.T).astype(dtype),
+        (phi**2).sum(axis=1).astype(dtype),
+        (theta**2).sum(axis=1).astype(dtype),
+        random.random(n).astype(dtype) if weighted else None,
+    ]
+    labels = np.empty((2, n), dtype=np.int32)
+    core = _core.weigh_products(*given_, rule, s, 2, labels=labels[0])
+    twin = _reference.weigh_products(*given_, rule, s, labels=labels[1])
+    d = given_[1] + given_[2][:, None] - 2.0 * given_[0]
+    clear = np.ones(n, bool) if k == 1 else np.ptp(np.partition(d, 1, axis=0)[:2], axis=0) > 1e-4
+    assert_array_equal(labels[0][clear], labels[1][clear])
+    precise = clear if rule == _core.HARD else d.min(axis=0) > 0.05 * given_[1]
+    tolerance = 100 * _reference.TOLERANCE[dtype]
+    assert_allclose(core[0][:, precise], twin[0][:, precise], atol=tolerance, rtol=tolerance)
+    assert_allclose(core[1:], twin[1:], rtol=tolerance, atol=tolerance)
+
+
+def test_weights_may_take_the_place_of_products():
+    random = np.random.default_rng(0)
+    y, diagonal, squares = random.random((3, 50)), np.full(50, 9.0), np.ones(3)
+    expected = _core.weigh_products(y, diagonal, squares, None, _core.POWER, -2.0, 1)[0]
+    found = _core.weigh_products(y, diagonal, squares, None, _core.POWER, -2.0, 1, weights=y)[0]
+    assert found is y
+    assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("module", [_core, _reference])
+def test_typicality_has_no_weights_from_products(module):
+    with pytest.raises(NotImplementedError, match="no weights from products by rule 2"):
+        module.weigh_products(np.ones((1, 2)), np.ones(2), np.ones(1), None, 2, -1.0, 1)
+
+
+# ---- what the methods compute -------------------------------------------------------------------
+
+
+def test_the_linear_kernel_gives_the_iterates_of_power_k_means(blobs, backend):
+    X = blobs[0]
+    common = {
+        "s0": -1.0, "anneal_factor": 1.1, "anneal_every": 3, "max_iter": 60, "tol": 1e-3,
+    }  # fmt: skip
+    rows = np.arange(5)
+    exact = KernelPowerKMeans(5, kernel="linear", init=np.eye(300)[rows], **common).fit(X)
+    plain = PowerKMeans(5, init=X[rows], sample=None, **common).fit(X)
+    passes = [[r for r in m.history_ if "s" in r] for m in (exact, plain)]
+    assert len(passes[0]) == len(passes[1]) > 20
+    for a, b in zip(*passes):
+        assert a["s"] == b["s"] and a["stage"] == b["stage"] and a["distinct"] == b["distinct"]
+        assert_allclose(a["objective"], b["objective"], rtol=1e-9)
+        assert_allclose(a["shift"], b["shift"], rtol=1e-6, atol=1e-7)
+    assert_allclose(exact.dual_coef_ @ X, plain.cluster_centers_, rtol=1e-9, atol=1e-9)
+    assert_array_equal(exact.labels_, plain.labels_)
+    assert_allclose(exact.inertia_, plain.inertia_, rtol=1e-9)
+    assert_allclose(exact.objective_, plain.objective_, rtol=1e-9)
+    assert_allclose(exact.transform(X), plain.transform(X), rtol=1e-6, atol=1e-6)
+    assert_allclose(exact.predict_proba(X), plain.predict_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", EVERY)
+@pytest.mark.parametrize("cache", [True, False])
+def test_results_and_methods_agree(blobs, dtype, estimator, cache):
+    X, y = blobs[0].astype(dtype), blobs[1]
+    model = estimator(5, cache=cache, random_state=0)
+    assert_array_equal(model.fit_predict(X), model.labels_)
+    assert model.cache_ is cache
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert model.labels_.dtype == np.int32 and model.dual_coef_.shape == (5, 300)
+    assert_allclose(model.dual_coef_.sum(axis=1), 1, rtol=1e-6)
+    assert_array_equal(model.predict(X), model.labels_)
+    distances, memberships = model.transform(X), model.predict_proba(X)
+    assert distances.dtype == memberships.dtype == dtype
+    assert_array_equal(distances.argmin(axis=1), model.labels_)
+    assert_allclose(memberships.sum(axis=1), 1, rtol=1e-5)
+    assert_array_equal(memberships.argmax(axis=1), model.labels_)
+    assert_allclose(model.score(X), -model.inertia_, rtol=1e-4)
+
+
+def test_distances_are_those_in_explicit_features(blobs):
+    """Also the inertia, with row weights, of a kernel whose feature map is known."""
+    X = blobs[0]
+    weight = np.random.default_rng(0).uniform(0.2, 3, 300)
+    model = KernelPowerKMeans(
+        5, kernel="polynomial", gamma=0.01, degree=2, coef0=1, s_final=-8.0, random_state=0
+    ).fit(X, sample_weight=weight)
+    pairs = list(itertools.combinations(range(4), 2))
+    phi = np.hstack(
+        [
+            np.ones((300, 1)),
+            np.sqrt(0.02) * X,
+            0.01 * X**2,
+            0.01 * np.sqrt(2) * np.stack([X[:, a] * X[:, b] for a, b in pairs], axis=1),
+        ]
+    )
+    assert_allclose(phi @ phi.T, (0.01 * X @ X.T + 1) ** 2)
+    d = _reference.squared_distances(phi, model.dual_coef_ @ phi)
+    assert_allclose(model.transform(X) ** 2, d, atol=1e-10)
+    assert_array_equal(model.labels_, d.argmin(axis=1))
+    assert_allclose(model.score(X, sample_weight=weight), -(weight @ d.min(axis=1)))
+    means = ((d**-8.0).mean(axis=1)) ** (1 / -8.0)
+    assert_allclose(model.objective_, weight @ means)
+    cost = 0.0
+    for j in range(5):
+        own, p = phi[model.labels_ == j], weight[model.labels_ == j]
+        cost += p @ ((own - np.average(own, axis=0, weights=p)) ** 2).sum(axis=1)
+    assert_allclose(model.inertia_, cost)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial", "cosine"])
+def test_the_objective_never_rises(blobs, backend, kernel):
+    model = KernelPowerKMeans(
+        6, kernel=kernel, s0=-1.0, anneal_factor=1.2, anneal_every=2, n_init=3, random_state=0
+    ).fit(blobs[0])
+    for start in range(3):
+        records = [r for r in model.history_ if "s" in r and r["start"] == start]
+        assert len(records) > 10 and not any(r["repairs"] for r in records)
+        for before, after in itertools.pairwise(records):
+            assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
+
+
+def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softmax(blobs):
+    model = MultiKernelPowerKMeans(
+        5, kernels=["rbf", ("rbf", 2.0), ("polynomial", {"degree": 2, "gamma": 0.01})],
+        weight_entropy=0.05, s0=-2.0, s_final=-4.0, anneal_factor=1.2, tol=1e-9, max_iter=3000,
+        random_state=0,
+    ).fit(blobs[0])  # fmt: skip
+    records = [r for r in model.history_ if "s" in r]
+    for before, after in itertools.pairwise(records):
+        assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
+    # alpha ~ exp(-cost / lambda) at the end, from plain formulas
+    X, W, costs, combined = blobs[0], model.dual_coef_, [], 0
+    every = [kernel.matrix() for kernel in model._kernels]
+    d = [np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T for K in every]
+    combined = np.einsum("l,lij->ij", model.kernel_weights_, d)
+    s = model.s_
+    w = combined ** (s - 1) / 5 / (combined**s).mean(axis=1, keepdims=True) ** (1 - 1 / s)
+    costs = np.array([(w * part).sum() for part in d])
+    alpha = np.exp((costs.min() - costs) / model.lambda_)
+    assert_allclose(model.kernel_weights_, alpha / alpha.sum(), atol=1e-6)
+    assert_allclose(model.lambda_, 0.05 * len(X))
+    assert np.ptp(model.kernel_weights_) > 0.01
+
+
+def test_one_kernel_of_several_is_the_single_kernel_estimator(blobs):
+    X = blobs[0]
+    single = KernelPowerKMeans(5, random_state=0).fit(X)
+    for copies in (1, 3):
+        multi = MultiKernelPowerKMeans(5, random_state=0).fit([X] * copies)
+        assert_array_equal(multi.labels_, single.labels_)
+        assert_allclose(multi.inertia_, single.inertia_)
+        assert_allclose(multi.kernel_weights_, np.full(copies, 1 / copies))
+
+
+def test_stored_kernels_and_blocks_made_anew_agree(blobs):
+    X = np.repeat(blobs[0], 5, axis=0) + np.random.default_rng(0).normal(0, 0.3, (1500, 4))
+    fits = [
+        KernelPowerKMeans(5, n_init=1, cache=cache, random_state=0).fit(X)
+        for cache in (True, False)
+    ]
+    assert_allclose(fits[0].dual_coef_, fits[1].dual_coef_, atol=1e-12)
+    assert_allclose(fits[0].inertia_, fits[1].inertia_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_the_same_bits_for_any_number_of_threads(blobs, cache):
+    fits = [
+        KernelPowerKMeans(5, n_init=3, cache=cache, n_jobs=jobs, random_state=0).fit(blobs[0])
+        for jobs in (1, 3)
+    ]
+    assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
+    assert fits[0].objective_ == fits[1].objective_
+
+
+def test_precomputed_kernels_give_what_rows_give(blobs):
+    X = blobs[0]
+    K = rbf_kernel(X, gamma=0.05)
+    rows = KernelPowerKMeans(5, gamma=0.05, random_state=0).fit(X)
+    model = KernelPowerKMeans(5, kernel="precomputed", random_state=0).fit(K)
+    assert_array_equal(model.labels_, rows.labels_)
+    assert_allclose(model.inertia_, rows.inertia_)
+    new = X[:20] + 0.1
+    assert_array_equal(model.predict(rbf_kernel(new, X, gamma=0.05)), rows.predict(new))
+    with pytest.raises(ValueError, match=r"transform needs k\(x, x\)"):
+        model.transform(K)
+    multi = MultiKernelPowerKMeans(5, kernels="precomputed", random_state=0).fit([K, K])
+    assert_array_equal(multi.labels_, rows.labels_)
+    assert_array_equal(multi.predict([K[:9], K[:9]]), rows.labels_[:9])
+
+
+def test_permuting_rows_permutes_results(blobs):
+    X, order = blobs[0], np.random.default_rng(0).permutation(300)
+    labels = np.arange(300) % 5
+    model = KernelPowerKMeans(5, init=labels, s0=-5.0).fit(X)
+    moved = clone(model).set_params(init=labels[order]).fit(X[order])
+    assert_array_equal(moved.labels_, model.labels_[order])
+    assert_allclose(moved.objective_, model.objective_, rtol=1e-9)
+
+
+def test_weights_are_repetitions(blobs):
+    X = blobs[0][:80]
+    counts = np.random.default_rng(0).integers(1, 4, 80)
+    labels = np.arange(80) % 4
+    common = {"s0": -3.0, "gamma": 0.05}
+    one = KernelPowerKMeans(4, init=labels, **common).fit(X, sample_weight=counts)
+    weights = (labels == np.arange(4)[:, None]).astype(float)
+    expanded = np.repeat(weights / weights.sum(axis=1, keepdims=True) / counts, counts, axis=1)
+    many = KernelPowerKMeans(4, init=expanded, **common).fit(np.repeat(X, counts, axis=0))
+    assert_array_equal(np.repeat(one.labels_, counts), many.labels_)
+    assert_allclose(one.inertia_, many.inertia_, rtol=1e-8)
+    assert_allclose(one.objective_, many.objective_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_scaling_a_kernel_scales_the_objective(blobs, scale):
+    K = rbf_kernel(blobs[0])
+    model = KernelPowerKMeans(5, kernel="precomputed", random_state=0).fit(K)
+    scaled = clone(model).fit(scale * K)
+    assert_array_equal(scaled.labels_, model.labels_)
+    assert_allclose(scaled.objective_, scale * model.objective_, rtol=1e-8)
+
+
+def test_float32_holds_kernels_with_large_bandwidths(blobs):
+    """sigma = 1000 leaves distances of some 1e-6 beside norms of one."""
+    X = blobs[0]
+    fits = [
+        KernelPowerKMeans(5, gamma=5e-7, random_state=0).fit(X.astype(dtype))
+        for dtype in (np.float32, np.float64)
+    ]
+    assert adjusted_rand_score(fits[0].labels_, fits[1].labels_) == 1
+    assert_allclose(fits[0].inertia_, fits[1].inertia_, rtol=1e-4)
+
+
+# ---- starts -------------------------------------------------------------------------------------
+
+
+def test_inits(blobs):
+    X, y = blobs
+    for init in ("k-means++", "random", "k-means", "spectral"):
+        model = KernelKMeans(5, init=init, n_init=8, random_state=0).fit(X)
+        starts = [r for r in model.history_ if r["stage"] == "start"]
+        assert len(starts) == 8 and sum(r["outcome"] == "kept" for r in starts) == 1
+        assert min(r["objective"] for r in starts) == pytest.approx(model.inertia_)
+        assert adjusted_rand_score(y, model.labels_) > 0.9, init
+    assert model.fit(X).n_iter_ <= 3  # spectral starts are at the end, or nearly
+
+
+def test_k_means_plus_plus_spreads_seeds(blobs):
+    """About as well as scikit-learn's on explicit features; random rows are worse."""
+    X = make_blobs(600, 2, centers=30, cluster_std=0.3, random_state=0)[0]
+
+    def cost(rows):
+        return ((X[:, None] - X[rows]) ** 2).sum(axis=2).min(axis=1).sum()
+
+    ours, random_rows, theirs = [], [], []
+    for seed in range(8):
+        for init, costs in (("k-means++", ours), ("random", random_rows)):
+            model = KernelKMeans(30, kernel="linear", init=init, n_init=1, random_state=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.set_params(max_iter=1).fit(X)
+            first = next(r for r in model.history_ if "s" in r)
+            costs.append(first["objective"])
+        theirs.append(cost(kmeans_plusplus(X, 30, random_state=seed)[1]))
+    assert np.mean(ours) < 0.3 * np.mean(random_rows)
+    assert np.mean(ours) < 1.5 * np.mean(theirs)
+
+
+def test_annealing_beats_k_means(digits):
+    X = digits[0][:500]
+    annealed = KernelPowerKMeans(10, random_state=0).fit(X)
+    plain = KernelKMeans(10, n_init=8, random_state=0).fit(X)
+    assert annealed.inertia_ <= plain.inertia_ * (1 + 1e-9)
+
+
+def test_vanished_and_merged_centroids(blobs):
+    X = np.repeat(blobs[0][:3], 10, axis=0)
+    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=6 centroids are distinct"):
+        model = KernelKMeans(6, random_state=0).fit(X)
+    assert model.inertia_ < 1e-12
+    far = np.vstack([blobs[0][:40], blobs[0][:1] + 1000])
+    labels = np.zeros(41, int)
+    labels[0] = 1  # inside the first cluster: it loses all of its rows to it at once
+    labels[1] = 2
+    model = KernelKMeans(3, kernel="linear", init=labels).fit(far)
+    assert len(np.unique(model.labels_)) == 3
+
+
+@pytest.mark.parametrize("k", [1, 12])
+def test_one_cluster_and_as_many_as_rows(blobs, k):
+    X = blobs[0][:12]
+    for estimator in EVERY:
+        model = estimator(k, random_state=0).fit(X)
+        assert len(np.unique(model.labels_)) == k
+        K = model._kernels[0].matrix()
+        expected = np.trace(K) - K.sum() / 12 if k == 1 else 0.0
+        assert_allclose(model.inertia_, expected, atol=1e-10)
+
+
+# ---- parts --------------------------------------------------------------------------------------
+
+
+@given(st.integers(2, 40), st.integers(1, 6), st.integers(0, 1000))
+def test_products_are_those_of_the_centred_kernel(n, m, seed):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, 3))
+    fitted = kernels.FittedKernel(X, kernels.specification(("rbf", 0.3), "kernel"))
+    K, W = rbf_kernel(X, gamma=0.3), random.standard_normal((m, n))
+    H = np.eye(n) - np.full((n, n), 1 / n)  # fewer rows than the centre is taken of
+    for stored in (True, False):
+        products = Products([fitted], 2, stored)
+        assert_allclose(products.multiply(W)[0], W @ H @ K @ H, atol=1e-12)
+        assert_allclose(products.diagonals[0], np.diag(H @ K @ H), atol=1e-12)
+
+
+@given(
+    arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.floats(-5, 5))
+)
+def test_features_of_a_gram_matrix(phi):
+    found = features_of(phi @ phi.T)
+    assert_allclose(found @ found.T, phi @ phi.T, atol=1e-9)
+
+
+def test_ritz_values_are_within_the_spectrum_and_near_its_ends():
+    random = np.random.default_rng(0)
+    for n in (1, 2, 5, 40, 200):
+        A = random.standard_normal((n, n))
+        A = A + A.T
+        values, ends = eigh(A, eigvals_only=True), ritz_values(lambda v, A=A: A @ v, n)
+        assert ends[0] >= values[0] - 1e-8 and ends[-1] <= values[-1] + 1e-8
+        assert ends[0] < 0.9 * values[0] or n <= 2
+    assert_allclose(ritz_values(lambda v: 3 * v, 10), [3.0])
+
+
+def test_a_schedule_ends_hard_only_if_annealed():
+    assert Schedule(-1.0, -np.inf, 10, 1e-3).ends_hard
+    assert not Schedule(-1.0, -np.inf, 10, 1e-3, stop="objective").ends_hard
+    assert not Schedule(-1.0, -5.0, 10, 1e-3).ends_hard
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+NAN = np.eye(4)
+NAN[1, 2] = NAN[2, 1] = np.nan
+SKEW = np.eye(4)
+SKEW[0, 1] = 0.5
+
+
+@pytest.mark.parametrize(
+    "K, message",
+    [
+        (NAN, "X contains NaN"),
+        (np.ones((4, 3)), r"X.shape == \(4, 3\), must be square"),
+        (SKEW, "X is not symmetric: entries differ from the transposed ones by 0.5"),
+        (-np.eye(4), "X has -1.0 on its diagonal, must be >= 0"),
+    ],
+)
+@pytest.mark.parametrize("estimator", ONE_KERNEL)
+def test_bad_precomputed_kernels(estimator, K, message):
+    with pytest.raises(ValueError, match=message):
+        estimator(2, kernel="precomputed").fit(K)
+
+
+def test_a_bad_kernel_of_several_is_named():
+    with pytest.raises(ValueError, match=r"X\[1\] is not symmetric"):
+        MultiKernelPowerKMeans(2, kernels="precomputed").fit([np.eye(4), SKEW])
+
+
+def test_indefinite_kernels_are_warned_of(blobs):
+    K = rbf_kernel(blobs[0]) - 0.5 * np.eye(300) + np.diag(np.full(300, 0.0))
+    with pytest.warns(UserWarning, match="kernel 0 is indefinite: it has an eigenvalue <= -0"):
+        KernelKMeans(5, kernel="precomputed", random_state=0).fit(K)
+    with pytest.warns(UserWarning, match="kernel 1 is indefinite"):
+        both = [rbf_kernel(blobs[0]), K]
+        MultiKernelPowerKMeans(5, kernels="precomputed", random_state=0).fit(both)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelKMeans(5, kernel="precomputed", random_state=0).fit(rbf_kernel(blobs[0]))
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"kernel": "gauss"}, "kernel == 'gauss', must be one of"),
+        ({"gamma": -1.0}, "gamma == -1.0, must be > 0"),
+        ({"gamma": "big"}, "gamma == 'big', must be one of"),
+        ({"degree": -1}, "degree == -1, must be >= 0"),
+        ({"coef0": "x"}, "coef0 == 'x', must be a number"),
+        ({"kernel_params": 3}, "kernel_params == 3, must be a dict"),
+        ({"init": "magic"}, "init == 'magic', must be one of"),
+        ({"init": np.ones((3, 3))}, r"init has shape \(3, 3\), must be labels of shape \(300,\)"),
+        ({"init": np.zeros(300, int)}, "init has other labels than 0 to 4"),
+        ({"init": np.zeros((5, 300))}, "its rows must not sum to zero"),
+        ({"n_init": 0}, "n_init == 0, must be >= 1"),
+        ({"cache": "no"}, "cache == 'no', must be one of"),
+        ({"memory_limit": -1}, "memory_limit == -1, must be >= 0"),
+    ],
+)
+@pytest.mark.parametrize("estimator", ONE_KERNEL)
+def test_bad_parameters(blobs, estimator, parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        estimator(5, **parameters).fit(blobs[0])
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"kernels": "du"}, "kernels == 'du', must be one of"),
+        ({"kernels": 3}, "kernels == 3, must be a list"),
+        ({"kernels": ["rbf", "gauss"]}, r"kernels\[1\] == 'gauss', must be one of"),
+        ({"kernels": ["rbf"]}, "kernels has 1 entries for 2 views"),
+        ({"kernels": "du2015"}, "kernels == 'du2015' needs one array"),
+        ({"weight_entropy": 0}, "weight_entropy == 0, must be >= 1e-30"),
+        ({"s0": 1.0}, "s0 == 1.0, must be <= -0.2"),
+    ],
+)
+def test_bad_parameters_of_several_kernels(blobs, parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        MultiKernelPowerKMeans(5, **parameters).fit([blobs[0], blobs[0]])
+
+
+def test_too_little_memory_is_said_before_any_work(blobs):
+    model = KernelKMeans(5, cache=True, memory_limit=1000)
+    with pytest.raises(MemoryError, match="cache=True takes 720000 bytes for the kernel matrices"):
+        model.fit(blobs[0])
+    assert not hasattr(model, "labels_")
+    assert model.set_params(cache="auto").fit(blobs[0]).cache_ is False
+
+
+def test_callables_and_their_parameters(blobs):
+    X = blobs[0][:60]
+
+    def similarity(x, y, width):
+        return np.exp(-((x - y) ** 2).sum() / width)
+
+    model = KernelKMeans(5, kernel=similarity, kernel_params={"width": 20.0}, random_state=0)
+    expected = KernelKMeans(5, gamma=1 / 20, random_state=0).fit(X)
+    assert_array_equal(model.fit(X).labels_, expected.labels_)
+    assert_array_equal(model.predict(X[:7]), expected.labels_[:7])
