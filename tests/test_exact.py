@@ -334,6 +334,18 @@ def test_annealing_beats_k_means(digits):
     assert annealed.inertia_ <= plain.inertia_ * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("estimator", [KernelPowerKMeans, PowerKMeans])
+def test_centroids_that_merged_part_again(digits, dtype, estimator):
+    """Far above the critical exponent all of them fall into one point, to the bit."""
+    X = digits[0][:300].astype(dtype)
+    model = estimator(10, s0=-0.5, anneal_factor=1.1, anneal_every=10, random_state=0)
+    if estimator is PowerKMeans:
+        model.set_params(sample=None)
+    model.fit(X)
+    distinct = [r["distinct"] for r in model.history_ if r["stage"] == "anneal"]
+    assert min(distinct) == 1 and distinct[-1] == 10
+
+
 def test_vanished_and_merged_centroids(blobs):
     X = np.repeat(blobs[0][:3], 10, axis=0)
     with pytest.warns(ConvergenceWarning, match="3 of n_clusters=6 centroids are distinct"):

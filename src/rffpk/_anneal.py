@@ -75,7 +75,8 @@ class Run:
         log(record, self.history, self.verbose)
         self.theta, self.rows = theta, self.reweigh(self.rows, sums, step.s)
         self.passes += 1
-        return Seen(sums.soft, sums.floor, self.objective, penalty, shift)
+        merged = record["distinct"] < len(theta)
+        return Seen(sums.soft, sums.floor, self.objective, penalty, shift, merged)
 
     def follow(self, course: Course[T]) -> T:
         """Take the steps of a course to its end."""

@@ -236,7 +236,8 @@ class DualRun:
         log(record, self.history, self.verbose)
         self._reweigh(step.s)
         self.passes += 1
-        return Seen(self._soft, self._floor, objective, penalty, shift)
+        merged = record["distinct"] < k
+        return Seen(self._soft, self._floor, objective, penalty, shift, merged)
 
     def cost(self, s: float) -> float:
         """The objective where the centroids are."""

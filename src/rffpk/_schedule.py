@@ -20,9 +20,10 @@ HARDNESS = 1e-3
 
 # The adaptive schedule. At each exponent passes go on until the centroids move by less than
 # _REST in one, _STAGE_PASSES at most; the factor between exponents grows while they rest at once
-# and shrinks while they keep moving, as they do near a split. Before each stage centroids are
-# moved at random by NOISE of the features' standard deviation, so that merged ones can part.
-_REST, _STAGE_PASSES, NOISE = 3e-3, 10, 0.02
+# and shrinks while they keep moving, as they do near a split. Centroids that have become equal
+# never part by themselves: where some have, all are moved at random by _PARTING of the features'
+# standard deviation before the next stage; in slow starts by NOISE, before each.
+_REST, _STAGE_PASSES, NOISE, _PARTING = 3e-3, 10, 0.02, 1e-5
 _LEAST_FACTOR, _FIRST_FACTOR, _MOST_FACTOR = 1.05, 1.2, 1.5
 _QUICK, _SLOW = 2, 5  # passes
 
@@ -76,6 +77,7 @@ class Seen:
     objective: float  # sum M_s and what is minimised beside it
     penalty: float  # the latter alone
     shift: float  # of the centroids, relative
+    merged: bool  # whether centroids coincide
 
 
 @dataclass
@@ -143,11 +145,12 @@ def _lowering(
     schedule: Schedule, best: Callable[[], float], dtype: Any
 ) -> Course[tuple[Result, int]]:
     """The soft steps, and how many are left."""
-    s, left, objective = schedule.s0, schedule.max_iter, math.inf
+    s, left, objective, noise = schedule.s0, schedule.max_iter, math.inf, schedule.noise
     factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
     while left > 0:
-        seen, steps, settled = yield from _stage(schedule, s, left, objective)
+        seen, steps, settled = yield from _stage(schedule, s, left, objective, noise)
         left, objective = left - steps, seen.objective
+        noise = max(schedule.noise, _PARTING if seen.merged else 0.0)
         if settled or (schedule.stop == "annealed" and _is_over(seen, s, schedule)):
             return Result(s, True), left
         if _is_hopeless(seen, best(), schedule):
@@ -162,13 +165,13 @@ def _lowering(
 
 
 def _stage(
-    schedule: Schedule, s: float, left: int, previous: float
+    schedule: Schedule, s: float, left: int, previous: float, noise: float
 ) -> Course[tuple[Seen, int, bool]]:
     """Steps at one exponent: what the last was seen to do, how many there were, and whether the
     objective settled where that is to end the run."""
     most = min(left, _STAGE_PASSES if schedule.every is None else schedule.every)
     for steps in range(1, most + 1):
-        seen = yield Step("anneal", s, schedule.noise if steps == 1 else 0.0)
+        seen = yield Step("anneal", s, noise if steps == 1 else 0.0)
         if schedule.stop == "objective":
             if abs(previous - seen.objective) <= schedule.tol * seen.objective:
                 return seen, steps, True
