@@ -8,6 +8,8 @@ view weight. Columns of each view are standardised where they are not counts. Pr
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import normalize, scale
 
 from bench.adapters import limited, passes
+from bench.problems import Machine, Problem
 from rffpk import RFFMultiKernelPowerKMeans, show_config
 from rffpk._stats import make_rows
 
@@ -53,23 +56,67 @@ def score(
     return tuple(np.mean(found, axis=0))  # type: ignore[return-value]
 
 
-def speed(n: int = 1_000_000, widths: tuple[int, ...] = (20, 50, 100), k: int = 10) -> None:
-    """Seconds of a pass over single views and over all of them, D = 108 each, float32."""
+def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Gaussian rows and frequencies, D = 108 each, float32."""
     random = np.random.default_rng(0)
-    threads = show_config()["threads"]
     xs = [random.standard_normal((n, d), dtype=np.float32) for d in widths]
     omegas = [
         (random.standard_normal((d, 108)) / np.sqrt(2 * d)).astype(np.float32) for d in widths
     ]
+    return xs, omegas
+
+
+def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
+    """Seconds of a pass over single views and over all, beside the floors of the machine."""
+    threads = show_config()["threads"]
+    xs, omegas = make_views(n, widths)
     every = make_rows(xs, omegas, None, threads)
-    cases = {f"d = {x.shape[1]}": make_rows([x], [om], None, threads) for x, om in zip(xs, omegas)}
+    cases = {
+        f"view {i}, d = {d}": make_rows([x], [om], None, threads)
+        for i, (d, x, om) in enumerate(zip(widths, xs, omegas))
+    }
+    single = list(cases)
     cases["all views"] = every
     cases["all views, typicality"] = replace(every, eta=np.full(len(xs), 0.5), m=2.0)
-    print("| views | s = -3, s |\n|---|---|")
-    for name, rows in cases.items():
-        run = passes(rows, rows.take(np.arange(k)).features(), -3.0)
-        seconds = np.median([limited(run, threads) for _ in range(5)])
-        print(f"| {name} | {seconds:.4f} |", flush=True)
+    machine = Machine("float32", threads)
+    floors = dict(zip(single, (machine.floor(Problem(n, d, 108, k)) for d in widths)))
+    times: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(5):
+        for name, rows in cases.items():
+            run = passes(rows, rows.take(np.arange(k)).features(), -3.0)
+            times[name].append(limited(run, threads))
+    took = {name: float(np.median(values)) for name, values in times.items()}
+    print(f"\nn = {n}, {len(widths)} views of {sorted(set(widths))} columns, k = {k}\n")
+    print("| views | s = -3, s | floor, s | of the sum of single passes |\n|---|---|---|---|")
+    for name in cases:
+        floor = floors.get(name, sum(floors.values()))
+        share = took[name] / sum(took[other] for other in single)
+        print(f"| {name} | {took[name]:.4f} | {floor:.4f} | {share:.2f} |", flush=True)
+
+
+MEMORY = """
+import resource, time
+import numpy as np
+from bench.views import make_views
+from rffpk import RFFMultiKernelPowerKMeans
+xs, _ = make_views(1_000_000, (20, 50, 100))
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+RFFMultiKernelPowerKMeans(10, random_state=0).fit([x[:2000] for x in xs])
+before, start = peak(), time.perf_counter()
+model = RFFMultiKernelPowerKMeans(10, random_state=0).fit(xs)
+print(f"{time.perf_counter() - start:.2f} {before:.0f} {peak():.0f} {model.n_iter_}")
+"""
+
+
+def memory() -> None:
+    """A fit with defaults of 10^6 rows in three views, in a process of its own."""
+    command = [sys.executable, "-c", MEMORY]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    took, before, after, passes_ = done.stdout.split()
+    print(
+        f"\nA fit of 10^6 rows x (20, 50, 100), defaults: {took} s, {passes_} passes; at most "
+        f"{after} MB, {before} MB before it."
+    )
 
 
 def main() -> None:
@@ -82,7 +129,9 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     args = parser.parse_args()
     if args.speed:
-        speed()
+        speed(1_000_000, (20, 50, 100))
+        speed(100_000, (50,) * 12)
+        memory()
     elif args.data is None:
         parser.error("--data is needed")
     else:
