@@ -2,24 +2,32 @@
 
 from rffpk._config import __version__, show_config
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
+from rffpk.famkkm import FAMKKM
 from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.kernels import center_kernel, normalize_kernel
 from rffpk.metrics import clustering_accuracy, purity_score
 from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.nystroem import NystromKernelKMeans
 from rffpk.power import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
+from rffpk.simplemkkm import SimpleMKKM
+from rffpk.smkc import SMKC
 
 __all__ = [
+    "FAMKKM",
     "MKKM",
+    "SMKC",
     "AverageMKKM",
     "FuzzyCMeans",
     "KernelKMeans",
     "KernelPowerKMeans",
     "MultiKernelPowerKMeans",
+    "NystromKernelKMeans",
     "PowerKMeans",
     "RFFKernelPowerKMeans",
     "RFFMultiKernelPowerKMeans",
     "RandomFourierFeatures",
+    "SimpleMKKM",
     "__version__",
     "center_kernel",
     "clustering_accuracy",

@@ -16,16 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _checks, _config
-from rffpk.kernels import (
-    BANKS,
-    PRECOMPUTED,
-    FittedKernel,
-    Specification,
-    check_precomputed,
-    du2015,
-    run_all,
-    specifications,
-)
+from rffpk.kernels import PRECOMPUTED, FittedKernel, check_kernels, matched, run_all
 from rffpk.power import PowerKMeans
 
 Array = NDArray[Any]
@@ -36,7 +27,8 @@ _BLOCK_NUMBERS = 1 << 20  # of the cross-kernel of one block of rows
 class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Base: kernels in, an embedding of the rows and weights of the kernels out, then k-means.
 
-    A subclass learns the embedding in `_learn` and embeds new rows in `_embed`.
+    A subclass learns the embedding in `_learn` and embeds new rows in `_embed`; one that never
+    holds the kernels replaces `_fuse` and `_embedded`.
     """
 
     n_landmarks: int | None = None  # of those that can
@@ -73,10 +65,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         for name in ("center", "normalize", "normalize_rows"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
-        if isinstance(self.kernels, str):
-            _checks.check_choice(self.kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
-        else:
-            specifications(self.kernels, 1)
+        check_kernels(self.kernels)
         if self.n_landmarks is not None:
             _checks.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
         _checks.check_n_jobs(self.n_jobs)
@@ -117,15 +106,19 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         with _checks.unchanged_on_error(self), _config.one_blas_thread():
             xs = _checks.check_views(self, X, reset=True)
             k = _checks.check_n_clusters(self.n_clusters, len(xs[0]), None)
-            self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
-            self._kernels = self._fit_kernels(xs, random)
             self.history_: list[dict[str, Any]] = []
-            self._learn(self._kernels, k, random)
-            if self.landmarks_ is not None:
-                self.embedding_ = self._embedded(xs)
+            self._fuse(xs, k, random)
             self._label(k, random)
             self._n_features_out = self.embedding_.shape[1]
         return self
+
+    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
+        """Set all that is fitted but the labels."""
+        self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
+        self._kernels = self._fit_kernels(xs, random)
+        self._learn(self._kernels, k, random)
+        if self.landmarks_ is not None:
+            self.embedding_ = self._embedded(xs)
 
     def _choose_landmarks(self, n: int, random: Any) -> NDArray[np.intp] | None:
         """Random rows to learn on, in their order; None: all."""
@@ -135,27 +128,12 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
         precomputed = _checks.is_word(self.kernels, PRECOMPUTED)
-        if precomputed:
-            names = [f"X[{i}]" for i in range(len(xs))] if self._n_views else ["X"]
-            xs = [check_precomputed(x, name) for x, name in zip(xs, names)]
-            specs = [Specification(PRECOMPUTED)] * len(xs)
-        elif isinstance(self.kernels, str):
-            if self._n_views:
-                raise ValueError(f"kernels == {self.kernels!r} needs one array, not a list.")
-            specs = du2015(xs[0])
-        else:
-            specs = specifications(self.kernels, len(xs))
-        if not self._n_views and not precomputed:
-            xs = xs * len(specs)
-        if self.landmarks_ is not None:
-            xs = [
-                np.ascontiguousarray(x[np.ix_(self.landmarks_, self.landmarks_)])
-                if precomputed
-                else x[self.landmarks_]
-                for x in xs
-            ]
-        if len(specs) != len(xs):
-            raise ValueError(f"kernels has {len(specs)} entries for {len(xs)} views.")
+        if self.landmarks_ is not None and not precomputed:
+            xs = [x[self.landmarks_] for x in xs]
+        xs, specs = matched(xs, self.kernels, not self._n_views)
+        if self.landmarks_ is not None and precomputed:
+            chosen = np.ix_(self.landmarks_, self.landmarks_)
+            xs = [np.ascontiguousarray(x[chosen]) for x in xs]
         n_threads = _config.n_threads(self.n_jobs)
         return [
             FittedKernel(
@@ -298,3 +276,11 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
 def spectral_costs(Ks: list[Array], H: Array) -> Array:
     """Tr(K_l (I - HH')) of each kernel."""
     return np.array([np.trace(K) - np.einsum("ik,ik->", H, K @ H) for K in Ks])
+
+
+def inverse_shares(costs: Array) -> Array:
+    """alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
+    if not costs.max() > 0:
+        return np.full(len(costs), 1 / len(costs))
+    shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
+    return np.asarray(shares / shares.sum())

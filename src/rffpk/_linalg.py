@@ -35,10 +35,10 @@ def leading_eigenvectors(
         operator = matrix
         if callable(matrix):
             operator = LinearOperator((n, n), matvec=matrix, matmat=matrix, dtype=np.float64)
-        noise = np.random.default_rng(0).standard_normal(n)
+        vector = np.random.default_rng(0).standard_normal(n)
         if start is not None:  # alone it could be orthogonal to an eigenvector that is wanted
-            noise = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(noise) * noise
-        values, vectors = eigsh(operator, k=k, which="LA", v0=noise)
+            vector = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(vector) * vector
+        values, vectors = eigsh(operator, k=k, which="LA", v0=vector)
     order = np.argsort(-values, kind="stable")
     return values[order], fixed_signs(vectors[:, order])
 

@@ -297,6 +297,12 @@ class FittedKernel:
         means = raw.mean(axis=1) if self._center else None
         return self._finished(raw, own, means), self._finished_own(own, means)
 
+    def values(self, x: Array) -> Array:
+        """k(x, x_j) for new rows x and all j; quicker than `cross` where k(x, x) is not needed."""
+        if self.precomputed or self._center or self._normalize:
+            return self.cross(x)[0]
+        return self._rescaled(self._raw(x, self.x))
+
     def matrix(self, dtype: Any = np.float64) -> Array:
         """All of it, exactly symmetric; O(n^2) memory."""
         out = np.empty((self.n, self.n), dtype=dtype)

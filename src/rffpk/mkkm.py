@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _checks
-from rffpk._embedding import SpectralFusion, combined, spectral_costs
+from rffpk._embedding import SpectralFusion, combined, inverse_shares, spectral_costs
 from rffpk._linalg import leading_eigenvectors
 from rffpk.kernels import FittedKernel
 
@@ -226,7 +226,7 @@ class MKKM(SpectralFusion):
             self._record(alpha, objective)
             if before - objective <= self.tol * abs(objective):
                 break
-            before, alpha = objective, _inverse_shares(costs)
+            before, alpha = objective, inverse_shares(costs)
         self._keep(values, H, self.history_[-1]["kernel_weights"])
 
 
@@ -240,11 +240,3 @@ def _given_weights(given: Any, n_kernels: int) -> Array:
     if not (np.isfinite(alpha).all() and (alpha >= 0).all() and alpha.any()):
         raise ValueError(f"kernel_weights == {given}, must be >= 0, finite and not all zero.")
     return alpha / alpha.sum()
-
-
-def _inverse_shares(costs: Array) -> Array:
-    """alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
-    if not costs.max() > 0:
-        return np.full(len(costs), 1 / len(costs))
-    shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
-    return np.asarray(shares / shares.sum())

@@ -1,0 +1,281 @@
+"""FAMKKM: two approximate partitions of each kernel, fused in one objective with the kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk import _checks, _config
+from rffpk._embedding import KernelFusion, inverse_shares
+from rffpk._linalg import leading_eigenvectors
+from rffpk._operators import Operator, check_definite, operators, row_tiles
+from rffpk._partitions import Alternation, over
+from rffpk.feature_maps import check_n_frequencies, n_frequencies
+from rffpk.kernels import BANKS, matched, run_all
+
+Array = NDArray[Any]
+
+FUSIONS = ("both", "partition", "kernel")
+APPROXIMATIONS = ("rff", "nystroem")
+
+_BLOCK_NUMBERS = 1 << 20  # of what is needed of one block of new rows
+
+
+class FAMKKM(KernelFusion):
+    """Fast approximated multiple kernel k-means (FAMKKM).
+
+    Each kernel K_i has two partition matrices H_i and G_i with orthonormal columns; they are fused
+    into F by orthogonal R_i and W_i and weights gamma_i. Maximised is [1]_, eq. (11),
+
+        sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
+              + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
+
+    over one of F, H, G, R, W, gamma after the other, each in closed form, so that the objective
+    never falls. Annealed k-means then labels the rows of F.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        k, from 1 to n_samples.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        As in `AverageMKKM`. With `approximation` not "du2015"; with "rff" only "rbf" and
+        "laplacian".
+    center, normalize, normalize_rows, n_init
+        As in `AverageMKKM`. With `approximation` features are centred at their mean, then scaled
+        to length one.
+    lambda1 : float, default=1.0
+        Weight >= 0 of the agreement of H_i and G_i.
+    lambda2 : float, default=1.0
+        Weight >= 0 of the fusion of partitions. The paper chooses both from 0.01, 0.1 and 1.
+    fusion : {"both", "partition", "kernel"}, default="both"
+        What is fused. "partition" (MKKM_PF in the paper): H_i = G_i are the k leading eigenvectors
+        of K_i and rest; eq. (10) is maximised over F, R, W and gamma. "kernel" (MKKM_KF, whose
+        figures there are those of MKKM): eq. (7), sum_i gamma_i^2 Tr(K_i (I - FF')), is minimised
+        over F and weights of sum one, as in `MKKM`.
+    approximation : {None, "rff", "nystroem"}, default=None
+        None: matrices K_i, of n_samples^2 numbers each. "rff": random Fourier features, see
+        `RandomFourierFeatures`. "nystroem": Z W^+ Z' with Z the kernel between rows and anchors
+        and W that among anchors. Both take time and memory linear in n_samples.
+    n_frequencies : "auto", "paper" or int, default="auto"
+        Of "rff", for each view; two features each. "auto" and "paper" as in
+        `RFFKernelPowerKMeans`.
+    n_anchors : int, default=256
+        Of "nystroem": random rows, no more than n_samples, the same for all views.
+    max_iter : int, default=20
+        Most iterations.
+    tol : float, default=1e-6
+        The iterations end when the objective changes by at most `tol` of itself.
+    random_state : int, RandomState instance or None, default=None
+        Draws what gammas are estimated from, features or anchors, the first H_i = G_i, and the
+        starts of k-means.
+    n_jobs, verbose
+        As in `AverageMKKM`.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        F, with orthonormal columns, float64.
+    kernel_weights_ : ndarray of shape (n_views,)
+        gamma, >= 0; their squares sum to one, but for ``fusion="kernel"`` they do themselves.
+    objective_ : float
+        Eq. (11) at the end, (10) or (7) for the other fusions.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the embedding, of its normalised rows if `normalize_rows`.
+    inertia_ : float
+        The k-means objective there.
+    n_iter_ : int
+    history_ : list of dict
+        For each iteration "stage" ("fusion"), "objective" and "kernel_weights".
+    n_features_in_ : int
+        Over all views.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described. If a kernel that is given is not symmetric, or too far
+        from positive semi-definite, see Notes.
+
+    Notes
+    -----
+    Algorithm 1 of the paper, in its order, from H_i = G_i random, R_i = W_i = I and gamma_i =
+    1/n_views, which is the start of the authors' public demo, as are the numbers of the stopping
+    rule. An iteration ends with the update of F, which the paper has at the head of the next one.
+
+    An iteration takes two products of each kernel with k columns, O(n^2 k) with matrices and
+    O(n F k) with F features a view, and O(n k^2) beside them.
+
+    No update needs more of K_i than products with K_i and K_i'. But max Tr(H'(K + lambda1 I)G) is
+    attained at the k leading *singular* vectors of K + lambda1 I: only if these belong to the k
+    largest eigenvalues of K do H and G describe a clustering (Theorem 1, for K semi-definite). So
+    matrices must be symmetric, up to 1e-6 of their largest entry, and their least eigenvalue must
+    not lie below -(the k-th largest + 2 lambda1).
+
+    *New rows.* An update by a polar decomposition is linear in the rows: H_i = (K_i G_i + lambda1
+    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, alike for G_i and F. Asking the rows
+    h_i, g_i, f of a new x to satisfy the same equations, with k_i(x, X) in place of a row of K_i,
+    gives one linear system with the solution f = sum_i k_i(x, X) B_i, B_i of shape (n, k). Where
+    the algorithm has come to rest this is F on the fitted rows. Directions that no kernel
+    determines (k above the rank of the kernels) become zero.
+
+    References
+    ----------
+    .. [1] Wang et al.: Fast approximated multiple kernel k-means. IEEE Transactions on Knowledge
+       and Data Engineering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import FAMKKM
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = FAMKKM(3, approximation="rff", random_state=0).fit([X[:, :2], X[:, 2:]])
+    >>> float(np.round(np.sum(model.kernel_weights_**2), 12))
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: str | int = "auto",
+        lambda1: float = 1.0,
+        lambda2: float = 1.0,
+        fusion: str = "both",
+        approximation: str | None = None,
+        n_frequencies: str | int = "auto",
+        n_anchors: int = 256,
+        max_iter: int = 20,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.fusion = fusion
+        self.approximation = approximation
+        self.n_frequencies = n_frequencies
+        self.n_anchors = n_anchors
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("lambda1", "lambda2", "tol"):
+            _checks.check_real(getattr(self, name), name, 0)
+        _checks.check_choice(self.fusion, "fusion", FUSIONS)
+        if self.approximation is not None:
+            _checks.check_choice(self.approximation, "approximation", APPROXIMATIONS, also="None")
+            if isinstance(self.kernels, str) and self.kernels in BANKS:
+                raise ValueError(
+                    f"kernels == {self.kernels!r} needs approximation=None: it is scaled by the "
+                    "extremes over all pairs of rows."
+                )
+        check_n_frequencies(self.n_frequencies)
+        _checks.check_int(self.n_anchors, "n_anchors", 1)
+        _checks.check_int(self.max_iter, "max_iter", 1)
+
+    # ---- fitting
+
+    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
+        found = self._operators_of(xs, k, random)
+        n_threads = _config.n_threads(self.n_jobs)
+        if self.fusion == "kernel":
+            maps = self._fuse_kernels(found, k)
+        else:
+            given = None
+            if self.fusion == "partition":
+                given = [leading_eigenvectors(one.times, k, one.n) for one in found]
+            state = Alternation(
+                found, k, float(self.lambda1), float(self.lambda2), random, n_threads, given
+            )
+            before = -np.inf
+            for _ in range(self.max_iter):
+                state.iterate()
+                objective = state.objective()
+                self._record(state.gamma, objective)
+                if abs(objective - before) <= self.tol * abs(objective):
+                    break
+                before = objective
+            self.embedding_ = state.F
+            maps = state.maps()
+        self.n_iter_ = len(self.history_)
+        self.kernel_weights_ = self.history_[-1]["kernel_weights"]
+        self._features = [one.features for one in found]
+        self._maps = [one.gathered(B) for one, B in zip(found, maps)]
+
+    def _operators_of(self, xs: list[Array], k: int, random: Any) -> list[Operator]:
+        one_array = not self._n_views
+        xs, specs = matched(xs, self.kernels, one_array)
+        names = [f"X[{i}]" for i in range(len(xs))]
+        if one_array:
+            given = self.kernels is not None and not isinstance(self.kernels, str)
+            names = [f"kernels[{i}]" if given else "X" for i in range(len(xs))]
+        found = operators(
+            xs, specs, names, self.approximation,
+            n_frequencies=n_frequencies(self.n_frequencies, k), n_anchors=self.n_anchors,
+            center=self.center, normalize=self.normalize, random=random,
+            n_threads=_config.n_threads(self.n_jobs),
+        )  # fmt: skip
+        if self.approximation is None:
+            for one, spec, name in zip(found, specs, names):
+                check_definite(one, spec, name, k, float(self.lambda1))
+        return found
+
+    def _fuse_kernels(self, found: list[Operator], k: int) -> list[Array]:
+        """Eq. (7): eigenvectors and weights in turn."""
+        gamma, before, start = np.full(len(found), 1 / len(found)), np.inf, None
+        for _ in range(self.max_iter):
+            squares = gamma**2
+
+            def times(V: Array, squares: Array = squares) -> Array:
+                return sum(weight * one.times(V) for weight, one in zip(squares, found))
+
+            values, F = leading_eigenvectors(times, k, found[0].n, start)
+            start = F.sum(axis=1)
+            costs = np.array([one.trace - np.vdot(F, one.times(F)) for one in found])
+            objective = float(squares @ costs)
+            self._record(gamma, objective)
+            if before - objective <= self.tol * abs(objective):
+                break
+            before, gamma = objective, inverse_shares(costs)
+        self.embedding_ = F
+        return [weight * over(F, values) for weight in squares]
+
+    def _record(self, gamma: Array, objective: float) -> None:
+        record = {"stage": "fusion", "objective": objective, "kernel_weights": gamma}
+        self.history_.append(record)
+        self.objective_ = objective
+        if self.verbose:
+            print(f"[fusion] objective={objective:.8g} weights={np.round(gamma, 4)}")
+
+    # ---- using
+
+    def _embedded(self, xs: list[Array]) -> Array:
+        if not self._n_views:
+            xs = xs * len(self._maps)
+
+        def embed(block: slice) -> Array:
+            parts = zip(self._features, xs, self._maps)
+            return np.asarray(sum(features(x[block]) @ B for features, x, B in parts))
+
+        blocks = row_tiles(len(xs[0]), _BLOCK_NUMBERS // max(1, *map(len, self._maps)))
+        return np.concatenate(run_all(embed, blocks, _config.n_threads(self.n_jobs)))

@@ -1,0 +1,287 @@
+"""SimpleMKKM: the kernel weights with which the best clustering fits the kernels the least."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr, svd
+from scipy.optimize import brentq
+from sklearn.exceptions import ConvergenceWarning
+
+from rffpk import _checks
+from rffpk._embedding import SpectralFusion
+from rffpk._linalg import leading_eigenvectors
+from rffpk.kernels import FittedKernel
+
+Array = NDArray[Any]
+
+# The minimum over the subspace is found to this part of the tolerance.
+_INNER = 0.01
+_INNER_ITERATIONS = 1000
+# The part of new eigenvectors outside the subspace that is taken in: less changes F by its square.
+_NEW = 1e-6
+
+
+class SimpleMKKM(SpectralFusion):
+    """Multiple kernel k-means by minimising over the weights what is maximal over clusterings.
+
+    min over alpha on the simplex of F(alpha) = max Tr(K_alpha HH') / n over H with orthonormal
+    columns, K_alpha = sum_l alpha_l^2 K_l ([1]_; [2]_, eq. 12). F is convex where the kernels are
+    positive semidefinite, and there is nothing to tune.
+
+    Parameters
+    ----------
+    n_clusters, kernels, center, normalize, normalize_rows, n_init, n_landmarks
+        As in `AverageMKKM`; with `n_landmarks` it is MKC-AE [2]_.
+    max_iter : int, default=100
+        Most iterations.
+    tol : float, default=1e-5
+        The iterations end when no weight changes by `tol`, or when (alpha'g - min g) / alpha'g is
+        at most `tol`, with g the gradient of F: 0 where the optimality conditions hold.
+    random_state, n_jobs, verbose
+        As in `AverageMKKM`.
+
+    Attributes
+    ----------
+    labels_, embedding_, eigenvalues_, landmarks_, cluster_centers_, inertia_, n_features_in_
+        As in `AverageMKKM`.
+    kernel_weights_ : ndarray of shape (n_views,)
+        alpha, >= 0, of sum one; kernel l counts alpha_l^2 times.
+    objective_ : float
+        F(alpha): the sum of `eigenvalues_` over the number of rows learned on.
+    history_ : list of dict
+        For each iteration "stage", "objective", "kernel_weights", and "gap", the number that `tol`
+        is compared with: if kernels are positive semidefinite, F(alpha) - min F is at most
+        2 gap F(alpha).
+    n_iter_ : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` iterations do not suffice.
+
+    Notes
+    -----
+    The published reduced gradient method (direction away from the largest weight, from face to
+    face of the simplex while F falls, then a search along the line) runs on the kernels in the
+    subspace of the eigenvectors seen so far, where F costs little; F of the kernels themselves is
+    evaluated at the minimum there, and its eigenvectors join the subspace. Each time this takes
+    one partial eigenproblem, O(L n^2 k), and about five times suffice. In the subspace F is
+    nowhere larger than F, and has its value and gradient where it was evaluated; weights that
+    would raise F are not taken, so `history_` falls. O(L n^2) memory.
+
+    F has no gradient where its eigenvalues k and k + 1 coincide; if that is so at the minimum,
+    "gap" need not become small.
+
+    References
+    ----------
+    .. [1] Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; the method is that of
+       Rakotomamonjy et al.: SimpleMKL. JMLR 2008.
+    .. [2] Liang et al.: Stability and generalization of kernel clustering: from single kernel to
+       multiple kernel. NeurIPS 2022 (MKC-AE).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import SimpleMKKM
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> SimpleMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: str | int = "auto",
+        n_landmarks: int | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            n_landmarks=n_landmarks,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _checks.check_int(self.max_iter, "max_iter", 1)
+        _checks.check_real(self.tol, "tol", 0, include="neither")
+
+    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+        n = kernels[0].n
+        Ks = np.empty((len(kernels), n, n))
+        for K, kernel in zip(Ks, kernels):
+            K[:] = kernel.matrix()
+        for point in minimise(Ks, k, self.tol, self.max_iter):
+            self._take(point)
+        self._keep(point.values, point.vectors, point.alpha)
+
+    def _take(self, point: Point) -> None:
+        self._record(point.alpha, point.objective)
+        self.history_[-1]["gap"] = point.gap
+
+
+@dataclass(frozen=True)
+class Point:
+    """F(alpha), its gradient, and the eigenpairs that give it."""
+
+    alpha: Array
+    objective: float
+    gradient: Array
+    values: Array
+    vectors: Array
+
+    @property
+    def gap(self) -> float:
+        """(alpha'g - min g) / alpha'g, which for a convex F is at least (F - min F) / 2F."""
+        total = float(self.alpha @ self.gradient)
+        return (total - float(self.gradient.min())) / total if total > 0 else 0.0
+
+
+class Alignment:
+    """F(alpha) = max Tr(K_alpha HH') / n over H with k orthonormal columns, for Ks (L, r, r)."""
+
+    def __init__(self, Ks: Array, k: int, n: int) -> None:
+        self.Ks, self.k, self.n = Ks, k, n
+        self._start: Array | None = None
+
+    def at(self, alpha: Array) -> Point:
+        """One eigenproblem; dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n."""
+        L, size, _ = self.Ks.shape
+        K = (alpha**2 @ self.Ks.reshape(L, -1)).reshape(size, size)
+        values, H = leading_eigenvectors(K, self.k, size, self._start)
+        self._start = H.sum(axis=1)
+        traces = np.array([np.vdot(H, K @ H) for K in self.Ks])
+        return Point(alpha, float(values.sum()) / self.n, 2 * alpha * traces / self.n, values, H)
+
+
+class Subspace:
+    """The kernels on the span of vectors: `Ks` (L, r, r) holds V'K_l V, V'V = I."""
+
+    def __init__(self, whole: Array) -> None:
+        L, n, _ = whole.shape
+        self.whole, self.basis, self.Ks = whole, np.empty((n, 0)), np.empty((L, 0, 0))
+
+    def add(self, H: Array) -> None:
+        """Take in orthonormal vectors (n, k). O(L n^2 k)."""
+        V = self.basis
+        left, sizes, _ = svd(H - V @ (V.T @ H), full_matrices=False)
+        new = left[:, sizes > _NEW]
+        new = qr(new - V @ (V.T @ new), mode="economic")[0]
+        products = self.whole @ new
+        side = V.T @ products
+        corner = new.T @ products
+        corner = (corner + corner.swapaxes(1, 2)) / 2
+        self.Ks = np.block([[self.Ks, side], [side.swapaxes(1, 2), corner]])
+        self.basis = np.hstack([V, new])
+
+
+def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
+    """Points of falling F for kernels (L, n, n), from equal weights to the minimum; the method is
+    in the notes of `SimpleMKKM`."""
+    whole, subspace = Alignment(Ks, k, Ks.shape[1]), Subspace(Ks)
+    point = whole.at(np.full(len(Ks), 1 / len(Ks)))
+    yield point
+    subspace.add(point.vectors)
+    for _ in range(max_iter):
+        if point.gap <= tol:
+            return
+        part = Alignment(subspace.Ks, k, whole.n)
+        alpha = reduced_gradient(part, part.at(point.alpha), _INNER * tol).alpha
+        found = whole.at(alpha)
+        subspace.add(found.vectors)
+        moved = np.abs(alpha - point.alpha).max()
+        if found.objective < point.objective:
+            point = found
+            yield point
+        if moved < tol:
+            return
+    warnings.warn(
+        f"max_iter == {max_iter} iterations did not reach tol == {tol}.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def reduced_gradient(
+    F: Alignment, point: Point, tol: float, max_iter: int = _INNER_ITERATIONS
+) -> Point:
+    """The minimum of F over the simplex, from a point of it; ends as `SimpleMKKM` says of tol."""
+    for _ in range(max_iter):
+        if point.gap <= tol:
+            break
+        before, point = point, _line_search(F, point, tol)
+        if np.abs(point.alpha - before.alpha).max() < tol:
+            break
+    return point
+
+
+def _line_search(F: Alignment, point: Point, tol: float) -> Point:
+    """The minimum of F along the reduced gradient, from face to face of the simplex."""
+    pivot = int(point.alpha.argmax())
+    direction = point.gradient[pivot] - point.gradient
+    while True:
+        direction = _feasible(direction, point.alpha, pivot)
+        if not point.gradient @ direction < 0:
+            return point
+        falling = np.flatnonzero(direction < 0)
+        steps = point.alpha[falling] / -direction[falling]
+        reach = float(steps.min())
+        alpha = np.maximum(point.alpha + reach * direction, 0)
+        alpha[falling[steps.argmin()]] = 0
+        end = F.at(alpha)
+        if end.objective >= point.objective:
+            return _between(F, point, end, direction, reach, tol)
+        point = end
+
+
+def _feasible(direction: Array, alpha: Array, pivot: int) -> Array:
+    """Weights of zero do not fall; the pivot's gives what the others take."""
+    direction = np.where((alpha > 0) | (direction > 0), direction, 0.0)
+    direction[pivot] = 0
+    direction[pivot] = -direction.sum()
+    return direction
+
+
+def _between(
+    F: Alignment, start: Point, end: Point, direction: Array, reach: float, tol: float
+) -> Point:
+    """The best of what a search for the zero of the slope of F comes by."""
+    seen = {0.0: start, reach: end}
+
+    def slope(step: float) -> float:
+        if step not in seen:
+            seen[step] = F.at(np.maximum(start.alpha + step * direction, 0))
+        return float(seen[step].gradient @ direction)
+
+    if slope(reach) > 0:  # as it is where F is convex
+        brentq(slope, 0.0, reach, xtol=_INNER * tol / np.abs(direction).max())
+    return min(seen.values(), key=lambda point: point.objective)

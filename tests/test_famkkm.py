@@ -1,0 +1,605 @@
+"""FAMKKM and Nystroem k-means: ascent of each update, certificates, operators, new rows, errors."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_circles
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.estimator_checks import check_estimator
+
+from rffpk import MKKM, PowerKMeans, center_kernel, normalize_kernel
+from rffpk._linalg import orthonormal, procrustes
+from rffpk._operators import DenseOperator, operators, polar
+from rffpk._partitions import Alternation
+from rffpk.famkkm import FAMKKM
+from rffpk.kernels import FittedKernel, Specification
+from rffpk.nystroem import NystromKernelKMeans
+
+OPERATORS = [
+    {},
+    {"approximation": "rff", "n_frequencies": 40},
+    {"approximation": "nystroem", "n_anchors": 60},
+]
+FUSIONS = ["both", "partition", "kernel"]
+LAMBDAS = [(0.01, 1.0), (1.0, 0.1), (30.0, 50.0), (0.0, 0.0)]
+
+
+@pytest.fixture(scope="module")
+def views():
+    """Two views that tell the clusters apart, and one of noise."""
+    random = np.random.default_rng(0)
+    first, y = make_blobs(240, 5, centers=4, cluster_std=1.5, random_state=0)
+    second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((240, 12))
+    return [first, second, random.standard_normal((240, 3))], y
+
+
+@pytest.fixture(scope="module")
+def matrices(views):
+    return [normalize_kernel(center_kernel(rbf_kernel(x, gamma=0.05))) for x in views[0]]
+
+
+def dense(Ks):
+    specification = Specification("precomputed")
+    return [DenseOperator(FittedKernel(K, specification), 1) for K in Ks]
+
+
+def eq11(Ks, state, lambda1, lambda2):
+    """The objective as it is printed."""
+    total = 0.0
+    for i, K in enumerate(Ks):
+        H, G, R, W = state.H[i], state.G[i], state.R[i], state.W[i]
+        total += np.trace(H.T @ K @ G) + lambda1 * np.trace(H.T @ G)
+        total += lambda2 * state.gamma[i] * np.trace(state.F.T @ (H @ R + G @ W))
+    return total
+
+
+def printed_algorithm(Ks, H, lambda1, lambda2, iterations):
+    """Algorithm 1, with an SVD for each Procrustes problem; F, gamma and the objectives."""
+
+    def maximiser(V):
+        M, _, Nt = np.linalg.svd(V, full_matrices=False)
+        return M @ Nt
+
+    L, k = len(Ks), H[0].shape[1]
+    G, R, W = list(H), [np.eye(k)] * L, [np.eye(k)] * L
+    H, g, values = list(H), np.full(L, 1 / L), []
+    for _ in range(iterations + 1):
+        F = maximiser(sum(g[i] * (H[i] @ R[i] + G[i] @ W[i]) for i in range(L)))
+        if values or H[0] is not G[0]:
+            parts = zip(H, G, R, W, Ks, g)
+            values.append(
+                sum(
+                    np.sum(h * (K @ q)) + lambda1 * np.sum(h * q)
+                    + lambda2 * c * np.sum(F * (h @ r + q @ w))
+                    for h, q, r, w, K, c in parts
+                )
+            )  # fmt: skip
+        last = F, g
+        for i, K in enumerate(Ks):
+            H[i] = maximiser(K @ G[i] + lambda1 * G[i] + lambda2 * g[i] * F @ R[i].T)
+        for i, K in enumerate(Ks):
+            G[i] = maximiser(K.T @ H[i] + lambda1 * H[i] + lambda2 * g[i] * F @ W[i].T)
+        R = [maximiser(H[i].T @ F) for i in range(L)]
+        W = [maximiser(G[i].T @ F) for i in range(L)]
+        beta = np.array([np.sum(F * (H[i] @ R[i] + G[i] @ W[i])) for i in range(L)])
+        g = beta / np.linalg.norm(beta)
+    return *last, values
+
+
+def assert_orthonormal(U):
+    assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-10)
+
+
+# ---- the alternation ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lambda1, lambda2", LAMBDAS)
+def test_no_update_lowers_the_objective_and_all_stay_orthonormal(matrices, lambda1, lambda2):
+    state = Alternation(dense(matrices), 4, lambda1, lambda2, np.random.RandomState(0), 1)
+    state.iterate()  # gamma starts inside its sphere
+    before, first = eq11(matrices, state, lambda1, lambda2), None
+    assert_allclose(state.objective(), before, rtol=1e-12)
+    first = before
+    for _ in range(15):
+        for update in state.updates:
+            update()
+            now = eq11(matrices, state, lambda1, lambda2)
+            assert now >= before - 1e-11 * abs(before), update.__name__
+            before = now
+        for U in [*state.H, *state.G, *state.R, *state.W, state.F]:
+            assert_orthonormal(U)
+        assert_allclose((state.gamma**2).sum(), 1)
+        assert (state.gamma >= 0).all()
+        assert_allclose(state.objective(), now, rtol=1e-12)
+    assert before > 1.01 * first
+
+
+def test_each_update_is_a_maximiser(matrices):
+    """No nearby feasible point is better, and no random one."""
+    l1, l2 = 0.7, 3.0
+    state = Alternation(dense(matrices), 3, l1, l2, np.random.RandomState(1), 1)
+    random = np.random.default_rng(2)
+    names = {"H": state.update_H, "G": state.update_G, "R": state.update_R, "W": state.update_W}
+    state.iterate()
+    for name, update in names.items():
+        update()
+        best = eq11(matrices, state, l1, l2)
+        kept = getattr(state, name)
+        for size in (1e-3, 1e-1, 1e9):
+            others = [procrustes(U + size * random.standard_normal(U.shape)) for U in kept]
+            setattr(state, name, others)
+            assert eq11(matrices, state, l1, l2) < best, name
+        setattr(state, name, kept)
+
+
+def test_the_estimator_is_the_printed_algorithm(matrices):
+    random = np.random.RandomState(5)
+    start = [orthonormal(240, 4, random) for _ in matrices]
+    F, gamma, values = printed_algorithm(matrices, start, 0.5, 2.0, 6)
+    model = FAMKKM(
+        4, kernels="precomputed", lambda1=0.5, lambda2=2.0, max_iter=6, tol=0, random_state=5
+    ).fit(matrices)
+    assert_allclose(model.embedding_, F, atol=1e-9)
+    assert_allclose(model.kernel_weights_, gamma, atol=1e-10)
+    assert_allclose([r["objective"] for r in model.history_], values, rtol=1e-10)
+    assert model.n_iter_ == len(model.history_) == 6
+
+
+def test_the_iterations_stop_by_the_relative_change(views):
+    model = FAMKKM(4, tol=1e-3, max_iter=50, random_state=0).fit(views[0])
+    values = [r["objective"] for r in model.history_]
+    changes = np.diff(values) / values[1:]
+    assert 2 < model.n_iter_ < 50
+    assert changes[-1] <= 1e-3 and (changes[:-1] > 1e-3).all()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_certificates_of_the_estimator(views, fusion, operator):
+    model = FAMKKM(4, fusion=fusion, random_state=0, **operator).fit(views[0])
+    assert_orthonormal(model.embedding_)
+    weights = model.kernel_weights_
+    assert_allclose(weights.sum() if fusion == "kernel" else (weights**2).sum(), 1)
+    values = np.array([r["objective"] for r in model.history_])
+    rises = np.diff(values) * (-1 if fusion == "kernel" else 1)
+    assert (rises >= -1e-10 * np.abs(values[1:])).all()
+    assert model.objective_ == values[-1]
+    assert model.labels_.dtype == np.int32
+    if fusion != "kernel":  # MKKM leans to the view of noise
+        assert adjusted_rand_score(views[1], model.labels_) > 0.9
+        assert weights.argmin() == 2
+    assert np.mean(model.predict(views[0]) == model.labels_) >= 0.99
+    embedding = model.transform(views[0])
+    assert_allclose(embedding, model.embedding_, atol=0.02 * np.abs(embedding).max())
+
+
+# ---- the ablations ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_kernel_fusion_is_mkkm(views, operator):
+    model = FAMKKM(
+        4, fusion="kernel", max_iter=100, tol=1e-4, random_state=0, **operator
+    ).fit(views[0])  # fmt: skip
+    rows = views[0]
+    if operator:
+        found = [one.features(x) for one, x in zip(features_of(model), views[0])]
+        rows = [f @ f.T for f in found]
+    kernels = "precomputed" if operator else None
+    other = MKKM(4, kernels=kernels, random_state=0).fit(rows)
+    assert_allclose(model.kernel_weights_, other.kernel_weights_, rtol=1e-6)
+    assert_allclose(model.objective_, other.objective_, rtol=1e-8)
+    signs = np.sign((model.embedding_ * other.embedding_).sum(axis=0))
+    assert_allclose(model.embedding_ * signs, other.embedding_, atol=1e-6)
+
+
+def features_of(model):
+    """An object with `features` for each view."""
+    return [type("One", (), {"features": staticmethod(f)}) for f in model._features]
+
+
+def test_partition_fusion_holds_the_eigenvectors(matrices):
+    model = FAMKKM(
+        3, kernels="precomputed", fusion="partition", max_iter=500, tol=1e-14, random_state=0
+    ).fit(matrices)
+    H = [np.linalg.eigh(K)[1][:, -3:] for K in matrices]
+    F, gamma = model.embedding_, model.kernel_weights_
+    agreement = np.array([2 * np.linalg.svd(h.T @ F, compute_uv=False).sum() for h in H])
+    assert_allclose(gamma, agreement / np.linalg.norm(agreement), atol=1e-6)
+    assert_allclose(model.objective_, gamma @ agreement, rtol=1e-8)
+    assert_allclose(F, procrustes(sum(g * h @ procrustes(h.T @ F) for g, h in zip(gamma, H))),
+                    atol=1e-5)  # fmt: skip
+
+
+# ---- operators ----------------------------------------------------------------------------------
+
+
+def made(xs, approximation, n_threads=1, center=True, normalize=True, metric="rbf", **more):
+    options = {"n_frequencies": 64, "n_anchors": 60, **more}
+    specs = [Specification(metric, {"gamma": 0.05} if metric == "rbf" else {})] * len(xs)
+    names = [f"X[{i}]" for i in range(len(xs))]
+    return operators(
+        xs, specs, names, approximation, center=center, normalize=normalize,
+        random=np.random.RandomState(0), n_threads=n_threads, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("approximation", [None, "rff", "nystroem"])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_an_operator_is_its_matrix(views, approximation, center, normalize):
+    x = views[0][0]
+    (one,) = made([x], approximation, center=center, normalize=normalize)
+    K = one.times(np.eye(240))
+    assert_allclose(K, K.T, atol=1e-12)
+    assert np.linalg.eigvalsh(K)[0] > -1e-10
+    assert_allclose(one.trace, np.trace(K))
+    V = np.random.default_rng(0).standard_normal((240, 3))
+    assert_allclose(one.times(V), K @ V, atol=1e-11)
+    assert_allclose(one.times(V[:, 0]), K @ V[:, 0], atol=1e-11)
+    assert_allclose(one.features(x) @ one.gathered(V), K @ V, atol=1e-11)
+    if normalize:
+        assert_allclose(np.diagonal(K), 1, atol=1e-12)
+    if center and not normalize:
+        assert_allclose(K.sum(axis=0), 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_many_features_agree_with_the_matrix(views, center, normalize):
+    x, unit = views[0][1], np.eye(240)
+    ((exact,), (anchors,), (rff,)) = (
+        made([x], approximation, center=center, normalize=normalize, **more)
+        for approximation, more in (
+            (None, {}), ("nystroem", {"n_anchors": 240}), ("rff", {"n_frequencies": 4000})
+        )
+    )  # fmt: skip
+    K = exact.times(unit)
+    assert_allclose(anchors.times(unit), K, atol=1e-7)
+    assert_allclose(rff.times(unit), K, atol=0.06)
+    new = np.random.default_rng(1).standard_normal((7, 12))
+    V = np.random.default_rng(2).standard_normal((240, 2))
+    rows, expected = anchors.features(new) @ anchors.gathered(V), exact.features(new) @ V
+    if normalize:  # the anchors do not span new rows, whose lengths differ then
+        rows, expected = (a / np.linalg.norm(a, axis=1)[:, None] for a in (rows, expected))
+    assert_allclose(rows, expected, atol=1e-6)
+
+
+def test_the_gamma_of_features_is_that_of_all_rows(views):
+    x = views[0][0]
+    anchors = made([x], "nystroem", metric="laplacian", n_anchors=240)[0]
+    exact = made([x], None, metric="laplacian")[0]
+    assert_allclose(anchors.times(np.eye(240)), exact.times(np.eye(240)), atol=1e-7)
+    model = FAMKKM(4, approximation="nystroem", n_anchors=30, random_state=0).fit(x)
+    full = FittedKernel(x, Specification("rbf"), random=np.random.RandomState(0))
+    assert_allclose(model._features[0].raw.kernel.params["gamma"], full.params["gamma"])
+
+
+def test_all_anchors_give_the_dense_result(views):
+    exact = FAMKKM(4, random_state=0).fit(views[0])
+    model = FAMKKM(4, approximation="nystroem", n_anchors=240, random_state=0).fit(views[0])
+    assert_allclose(model.kernel_weights_, exact.kernel_weights_, rtol=1e-3)
+    assert adjusted_rand_score(model.labels_, exact.labels_) > 0.98
+
+
+def test_no_square_array_is_made(views):
+    """A product with 40 000 rows, whose matrix would take 12.8 GB."""
+    import tracemalloc
+
+    xs = [np.random.default_rng(0).standard_normal((40_000, 3)).astype(np.float32)]
+    tracemalloc.start()
+    for approximation in ("rff", "nystroem"):
+        model = FAMKKM(
+            3, approximation=approximation, n_frequencies=8, n_anchors=16, max_iter=2,
+            random_state=0,
+        )  # fmt: skip
+        model.fit(xs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300e6
+    assert len(pickle.dumps(model)) < 20e6
+
+
+@pytest.mark.parametrize("columns", [1, 3, 40])
+@pytest.mark.parametrize("rows", [60, 8192, 8200, 20_000])
+def test_the_polar_factor_by_tiles(rows, columns):
+    V = np.random.default_rng(0).standard_normal((rows, columns)) * np.logspace(0, 4, columns)
+    P = polar(lambda rows: V[rows], U := np.empty_like(V), 2)
+    assert_allclose(U, procrustes(V), atol=1e-10)
+    assert_allclose(V @ P, U, atol=1e-9)
+
+
+def test_the_polar_factor_of_a_matrix_without_full_rank():
+    V = np.zeros((9000, 3))
+    V[:, 0] = np.arange(9000)
+    P = polar(lambda rows: V[rows], U := np.empty_like(V), 1)
+    assert_orthonormal(U)
+    assert_allclose(np.sum(U * V), np.linalg.norm(V))
+    assert np.isfinite(P).all()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_same_bits_for_any_number_of_threads(operator):
+    xs = [np.random.default_rng(i).standard_normal((9000, 3)) for i in range(2)]
+    if not operator:
+        xs = [x[:1500] for x in xs]
+    parameters = {"max_iter": 3, "n_init": 1, "random_state": 0, **operator}
+    one, three = (FAMKKM(3, n_jobs=jobs, **parameters).fit(xs) for jobs in (1, 3))
+    assert_array_equal(one.embedding_, three.embedding_)
+    assert_array_equal(one.kernel_weights_, three.kernel_weights_)
+    assert_array_equal(one.labels_, three.labels_)
+    assert_array_equal(one.transform(xs), three.transform(xs))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_float32_rows(views, operator):
+    xs = [x.astype(np.float32) for x in views[0]]
+    model = FAMKKM(4, random_state=0, **operator).fit(xs)
+    wide = FAMKKM(4, random_state=0, **operator).fit([x.astype(np.float64) for x in xs])
+    assert model.embedding_.dtype == np.float64
+    assert_orthonormal(model.embedding_)
+    assert_allclose(model.objective_, wide.objective_, rtol=1e-4)
+    assert_array_equal(model.predict(xs), model.labels_)
+
+
+# ---- new rows and invariances -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("fusion", ["both", "partition"])
+def test_at_rest_the_extension_is_the_embedding(views, fusion, operator):
+    for lambda1, lambda2 in ((0.1, 0.1), (30.0, 60.0)):
+        model = FAMKKM(
+            4, fusion=fusion, lambda1=lambda1, lambda2=lambda2, max_iter=3000, tol=1e-15,
+            n_init=1, random_state=0, **operator,
+        ).fit(views[0])  # fmt: skip
+        assert_allclose(model.transform(views[0]), model.embedding_, atol=1e-5)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_new_rows_fall_into_their_clusters(views, operator):
+    old, new = np.arange(240) % 3 > 0, np.arange(240) % 3 == 0
+    model = FAMKKM(4, random_state=0, **operator).fit([x[old] for x in views[0]])
+    rows = [x[new] for x in views[0]]
+    assert adjusted_rand_score(views[1][new], model.predict(rows)) > 0.9
+    one_by_one = np.vstack([model.transform([x[i : i + 1] for x in rows]) for i in range(5)])
+    assert_allclose(one_by_one, model.transform(rows)[:5], atol=1e-12)
+
+
+@pytest.mark.parametrize("approximation", [None, "nystroem"])
+def test_precomputed_kernels(views, matrices, approximation):
+    parameters = {"approximation": approximation, "n_anchors": 80, "random_state": 0}
+    copies = [K.copy() for K in matrices]
+    model = FAMKKM(4, kernels="precomputed", **parameters).fit(matrices)
+    for K, copy in zip(matrices, copies):
+        assert_array_equal(K, copy)
+    assert adjusted_rand_score(views[1], model.labels_) > 0.9
+    assert_array_equal(model.predict(matrices), model.labels_)
+    assert model.transform([K[:5] for K in matrices]).shape == (5, 4)
+    if approximation is None:
+        rows = FAMKKM(4, kernels=[("rbf", 0.05)] * 3, **parameters).fit(views[0])
+        assert_allclose(rows.objective_, model.objective_, rtol=1e-8)
+        assert_array_equal(rows.labels_, model.labels_)
+
+
+def test_one_array_with_several_kernels(views):
+    x = views[0][0]
+    kernels = ["linear", ("rbf", 0.1), ("polynomial", {"degree": 2})]
+    for approximation in (None, "nystroem"):
+        model = FAMKKM(4, kernels=kernels, approximation=approximation, random_state=0).fit(x)
+        other = FAMKKM(4, kernels=kernels, approximation=approximation, random_state=0)
+        other.fit([x, x, x])
+        assert_array_equal(model.labels_, other.labels_)
+        assert_array_equal(model.kernel_weights_, other.kernel_weights_)
+        assert_array_equal(model.predict(x), model.labels_)
+    bank = FAMKKM(4, kernels="du2015", random_state=0).fit(x)
+    assert bank.kernel_weights_.shape == (12,)
+    assert np.mean(bank.predict(x) == bank.labels_) >= 0.99
+
+
+def test_more_clusters_than_the_kernel_has_rank(views):
+    x = views[0][0][:, :2]
+    model = FAMKKM(4, kernels=["linear"], normalize=False, random_state=0).fit(x)
+    assert_orthonormal(model.embedding_)
+    assert np.isfinite(model.transform(x)).all()
+    equal = FAMKKM(2, random_state=0).fit(np.ones((10, 2)))  # a kernel of zeros
+    assert np.isfinite(equal.transform(np.ones((3, 2)))).all()
+
+
+def test_permuted_rows_give_permuted_iterates(matrices):
+    order = np.random.default_rng(3).permutation(240)
+    state, other = (
+        Alternation(dense(Ks), 4, 0.3, 2.0, np.random.RandomState(0), 1)
+        for Ks in (matrices, [K[np.ix_(order, order)] for K in matrices])
+    )
+    other.H, other.G, other.KG, other.F = (
+        [U[order] for U in found] for found in (state.H, state.G, state.KG, [state.F])
+    )
+    other.F = other.F[0]
+    for _ in range(10):
+        state.iterate()
+        other.iterate()
+    assert_allclose(other.F, state.F[order], atol=1e-9)
+    assert_allclose(other.gamma, state.gamma, rtol=1e-9)
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_the_order_of_rows_and_views_hardly_matters(views, fusion):
+    order = np.random.default_rng(3).permutation(240)
+    parameters = {"fusion": fusion, "kernels": [("rbf", 0.02)] * 3, "random_state": 0}
+    model = FAMKKM(4, max_iter=200, **parameters).fit(views[0])
+    other = FAMKKM(4, max_iter=200, **parameters).fit([x[order] for x in views[0]])
+    turned = FAMKKM(4, max_iter=200, **parameters).fit(views[0][::-1])
+    assert_allclose(other.objective_, model.objective_, rtol=1e-3)
+    assert_allclose(turned.kernel_weights_[::-1], model.kernel_weights_, rtol=0.02)
+    assert adjusted_rand_score(other.labels_, model.labels_[order]) > 0.98
+
+
+# ---- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parameters, words",
+    [
+        ({"lambda1": -1.0}, "lambda1"),
+        ({"lambda2": np.inf}, "lambda2"),
+        ({"lambda2": "big"}, "lambda2"),
+        ({"fusion": "late"}, "fusion"),
+        ({"approximation": "fourier"}, "approximation"),
+        ({"approximation": False}, "approximation"),
+        ({"n_frequencies": 0}, "n_frequencies"),
+        ({"n_anchors": 0}, "n_anchors"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"tol": -1e-3}, "tol"),
+        ({"n_clusters": 241}, "n_clusters"),
+        ({"kernels": ["rbf", "linear", "rbf"], "approximation": "rff"}, r"X\[1\] is 'linear'"),
+        ({"kernels": "du2015", "approximation": "rff"}, "du2015"),
+        ({"kernels": ["rbf"]}, "kernels"),
+    ],
+)
+def test_bad_parameters_are_named(views, parameters, words):
+    model = FAMKKM(**parameters)
+    with pytest.raises((ValueError, TypeError), match=words):
+        model.fit(views[0])
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_kernels_that_the_algebra_does_not_allow_are_refused(matrices):
+    good, n = matrices[0], 240
+    lopsided = good.copy()
+    lopsided[3, 7] += 0.01
+    with pytest.raises(ValueError, match=r"X\[1\] is not symmetric"):
+        FAMKKM(4, kernels="precomputed").fit([good, lopsided])
+    vector = np.ones((n, 1)) / np.sqrt(n)
+    fourth = np.linalg.eigvalsh(good)[-4]
+    for fraction, allowed in ((0.9, True), (1.1, False)):
+        bad = good - fraction * (fourth + 2 * 0.5) * vector @ vector.T + 2 * np.eye(n) * 0
+        bad += np.diag(np.maximum(-np.diagonal(bad), 0))
+        model = FAMKKM(4, kernels="precomputed", lambda1=0.5, max_iter=300, random_state=0)
+        if allowed:
+            model.fit([good, bad])
+            continue
+        with pytest.raises(ValueError, match=r"X\[1\] is too far from positive semi-definite"):
+            model.fit([good, bad])
+    with pytest.raises(ValueError, match=r"X\[1\] is not positive semi-definite"):
+        FAMKKM(4, kernels="precomputed", approximation="nystroem").fit([good, bad])
+
+
+def test_past_that_bound_negative_eigenvectors_are_taken(matrices):
+    """Why the bound is where it is: max Tr(H'(K + lambda1 I) G) sums singular values."""
+    values, vectors = np.linalg.eigh(matrices[0])
+    for factor, sign in ((0.9, 1), (1.1, -1)):
+        shifted = values.copy()
+        shifted[0] = -factor * (values[-2] + 2 * 0.5)
+        K = (vectors * shifted) @ vectors.T
+        state = Alternation(dense([K]), 2, 0.5, 0.0, np.random.RandomState(0), 1)
+        for _ in range(600):
+            state.iterate()
+        assert (
+            np.linalg.eigvalsh((H := state.H[0]).T @ state.G[0] + state.G[0].T @ H)[0] * sign > 1.9
+        )
+
+
+# ---- scikit-learn -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FAMKKM(),
+        FAMKKM(approximation="rff"),
+        FAMKKM(approximation="nystroem", fusion="partition"),
+        NystromKernelKMeans(),
+        NystromKernelKMeans(n_components=2),
+    ],
+    ids=str,
+)
+def test_scikit_learn_checks(estimator):
+    check_estimator(estimator)
+
+
+# ---- Nystroem k-means ---------------------------------------------------------------------------
+
+
+def test_nystroem_features_are_those_of_scikit_learn(views):
+    x = views[0][0]
+    model = NystromKernelKMeans(4, gamma=0.05, n_anchors=50, random_state=0).fit(x)
+    assert model.anchors_.shape == (50,) and (np.diff(model.anchors_) > 0).all()
+    oracle = Nystroem(gamma=0.05, n_components=50, random_state=0).fit(x[model.anchors_])
+    expected = oracle.transform(x)
+    assert_allclose(model.embedding_ @ model.embedding_.T, expected @ expected.T, atol=1e-7)
+    assert_allclose(model.transform(x), model.embedding_, atol=1e-9)
+    whole = clone(model).set_params(n_anchors=1000).fit(x)
+    assert_allclose(whole.embedding_ @ whole.embedding_.T, rbf_kernel(x, gamma=0.05), atol=1e-7)
+
+
+@pytest.mark.parametrize("n_components", [1, 4, 30])
+def test_fewer_components_are_the_best_approximation_of_their_rank(views, n_components):
+    x = views[0][1]
+    full = NystromKernelKMeans(4, n_anchors=50, random_state=0).fit(x)
+    model = clone(full).set_params(n_components=n_components).fit(x)
+    left, values, _ = np.linalg.svd(full.embedding_, full_matrices=False)
+    left, values = left[:, :n_components], values[:n_components]
+    assert model.embedding_.shape == (240, n_components)
+    assert_allclose(model.embedding_ @ model.embedding_.T, (left * values**2) @ left.T, atol=1e-10)
+    assert_allclose(model.transform(x), model.embedding_, atol=1e-10)
+
+
+def test_nystroem_k_means(dtype):
+    X, y = make_circles(500, factor=0.3, noise=0.05, random_state=0)
+    X = X.astype(dtype)
+    model = NystromKernelKMeans(2, gamma=5.0, n_anchors=60, random_state=0)
+    assert adjusted_rand_score(y, model.fit_predict(X)) == 1
+    assert model.embedding_.dtype == model.transform(X).dtype == dtype
+    assert_array_equal(model.predict(X), model.labels_)
+    again = PowerKMeans(2, random_state=0).fit(model.embedding_)
+    assert_allclose(model.inertia_, again.inertia_, rtol=1e-3)
+    one, three = (clone(model).set_params(n_jobs=jobs).fit(X) for jobs in (1, 3))
+    assert_array_equal(one.embedding_, three.embedding_)
+    assert_array_equal(one.labels_, three.labels_)
+    assert model.get_feature_names_out().shape == (model.embedding_.shape[1],)
+
+
+def test_nystroem_with_other_kernels(views):
+    x = views[0][0]
+    linear = NystromKernelKMeans(4, kernel="linear", n_anchors=30, random_state=0).fit(x * 1e-7)
+    assert linear.embedding_.shape == (240, 5)  # the rank, at any scale
+    assert_allclose(linear.embedding_ @ linear.embedding_.T, x @ x.T * 1e-14, rtol=1e-6)
+    poly = NystromKernelKMeans(
+        4, kernel="polynomial", degree=2, gamma=0.5, coef0=2.0, n_anchors=240, random_state=0
+    ).fit(x)
+    assert_allclose(poly.embedding_ @ poly.embedding_.T, (0.5 * x @ x.T + 2) ** 2, rtol=1e-6)
+    own = NystromKernelKMeans(
+        4, kernel=lambda a, b, c: c * (a @ b), kernel_params={"c": 3.0}, random_state=0
+    ).fit(x[:60])
+    assert_allclose(own.embedding_ @ own.embedding_.T, 3 * x[:60] @ x[:60].T, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "parameters, words",
+    [
+        ({"kernel": "precomputed"}, "precomputed"),
+        ({"kernel": "gauss"}, "kernel"),
+        ({"gamma": -1.0}, "gamma"),
+        ({"degree": "two"}, "degree"),
+        ({"coef0": np.nan}, "coef0"),
+        ({"kernel_params": [1]}, "kernel_params"),
+        ({"n_anchors": 0}, "n_anchors"),
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 257}, "n_components"),
+        ({"n_init": 0}, "n_init"),
+        ({"n_clusters": 241}, "n_clusters"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"kernel": "sigmoid", "gamma": 1.0, "coef0": -1.0}, "kernel is not positive"),
+    ],
+)
+def test_bad_parameters_of_nystroem_k_means_are_named(views, parameters, words):
+    model = NystromKernelKMeans(**parameters)
+    with pytest.raises((ValueError, TypeError), match=words):
+        model.fit(views[0][0])
+    assert not [name for name in vars(model) if name.endswith("_")]

@@ -1,0 +1,224 @@
+"""Kernels by blocks against scikit-learn and plain formulas."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.preprocessing import KernelCenterer
+
+from rffpk import center_kernel, kernels, normalize_kernel
+from rffpk.kernels import FittedKernel, Specification, du2015, specification, specifications
+
+NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
+CHOICES = [(False, False), (True, False), (False, True), (True, True)]
+
+
+def gap(x, y):
+    """A kernel of one's own."""
+    return np.exp(-np.abs(x - y).max())
+
+
+METRICS = [*NAMES, gap]
+
+
+@pytest.fixture
+def rows():
+    """Nonnegative, as the chi2 kernels need; some of them equal, and one zero."""
+    X = np.random.default_rng(0).random((40, 5))
+    X[3], X[7] = X[4], 0
+    return X
+
+
+@pytest.fixture(params=[None, 100], ids=["one block", "many blocks"])
+def blocks(request, monkeypatch):
+    if request.param:
+        monkeypatch.setattr(kernels, "_BLOCK_NUMBERS", request.param)
+
+
+def fit(X, metric, **options):
+    return FittedKernel(X, Specification(metric), random=np.random.RandomState(0), **options)
+
+
+def plain(K, center, normalize):
+    """Both by their definitions, entry by entry."""
+    if center:
+        J = np.eye(len(K)) - 1 / len(K)
+        K = J @ K @ J
+    if normalize:
+        norms = np.sqrt(np.maximum(np.diagonal(K), 0))
+        products = np.outer(norms, norms)
+        K = np.divide(K, products, out=np.zeros_like(K), where=products > 0)
+    return K
+
+
+def raw(X, metric, params):
+    known = {"gamma": params["gamma"]} if "gamma" in params else {}
+    return pairwise_kernels(X, metric=metric, **known)
+
+
+@pytest.mark.parametrize("center, normalize", CHOICES)
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_kernel_is_that_of_scikit_learn(rows, blocks, metric, center, normalize):
+    fitted = fit(rows, metric, center=center, normalize=normalize)
+    expected = plain(raw(rows, metric, fitted.params), center, normalize)
+    assert_allclose(fitted.matrix(), expected, atol=1e-9)
+    assert_allclose(fitted.block(slice(5, 12)), expected[5:12], atol=1e-9)
+    assert_array_equal(fitted.matrix(), fitted.matrix().T)
+    assert fitted.block(slice(0, 3)).dtype == np.float64
+
+
+@pytest.mark.parametrize("center, normalize", CHOICES)
+@pytest.mark.parametrize("metric", METRICS)
+def test_new_rows_that_are_fitted_ones_get_their_blocks(rows, metric, center, normalize):
+    fitted = fit(rows, metric, center=center, normalize=normalize)
+    cross, own = fitted.cross(rows[4:20])
+    assert_allclose(cross, fitted.block(slice(4, 20)), atol=1e-12)
+    assert_allclose(own, fitted.diagonal[4:20], atol=1e-12)
+    if not (normalize and metric in ("additive_chi2", "sigmoid")):  # those with norms^2 < 0
+        assert_allclose(fitted.diagonal, np.diagonal(fitted.matrix()), atol=1e-9)
+
+
+def test_new_rows_are_centred_as_by_scikit_learn(rows):
+    new = np.random.default_rng(1).random((7, 5))
+    fitted = FittedKernel(rows, Specification("rbf", {"gamma": 0.7}), center=True)
+    peer = KernelCenterer().fit(pairwise_kernels(rows, metric="rbf", gamma=0.7))
+    expected = peer.transform(pairwise_kernels(new, rows, metric="rbf", gamma=0.7))
+    assert_allclose(fitted.cross(new)[0], expected, atol=1e-12)
+
+
+def test_new_rows_of_the_linear_kernel_by_features(rows):
+    """Centred features, and their cosines."""
+    new = np.random.default_rng(1).random((7, 5))
+    far, near = new - rows.mean(axis=0), rows - rows.mean(axis=0)
+    centred = FittedKernel(rows, Specification("linear"), center=True)
+    assert_allclose(centred.cross(new)[0], far @ near.T, atol=1e-12)
+    assert_allclose(centred.cross(new)[1], (far**2).sum(axis=1), atol=1e-12)
+    cosines = FittedKernel(rows, Specification("linear"), center=True, normalize=True)
+    far, near = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (far, near))
+    assert_allclose(cosines.cross(new)[0], far @ near.T, atol=1e-12)
+    assert_allclose(cosines.cross(new)[1], 1, atol=1e-12)
+
+
+def test_public_centring_and_normalising(rows, dtype):
+    K = (rows @ rows.T).astype(dtype)
+    before = K.copy()
+    atol = 1e-12 if dtype == np.float64 else 1e-5
+    assert_allclose(center_kernel(K), KernelCenterer().fit_transform(K.copy()), atol=atol)
+    assert_allclose(normalize_kernel(K), plain(K.astype(float), False, True), atol=atol)
+    assert center_kernel(K).dtype == normalize_kernel(K).dtype == dtype
+    assert_array_equal(K, before)
+    assert_array_equal(normalize_kernel(np.diag([0.0, 4.0])), np.diag([0.0, 1.0]))
+    assert center_kernel([[2, 0], [0, 2]]).dtype == np.float64
+
+
+def test_rescaling_is_to_the_unit_interval(rows, blocks):
+    fitted = FittedKernel(rows, Specification("linear", {}, True, True))
+    K = plain(rows @ rows.T, False, True)
+    K = (K - K.min()) / (K.max() - K.min())
+    assert_allclose(fitted.matrix(), K, atol=1e-12)
+    assert_allclose(fitted.diagonal, np.diagonal(K), atol=1e-12)
+    assert_allclose(fitted.cross(rows)[0], K, atol=1e-12)
+    constant = FittedKernel(np.ones((4, 2)), Specification("linear", {}, True, True))
+    assert_array_equal(constant.matrix(), np.zeros((4, 4)))
+
+
+def test_the_bank_of_du_2015(rows):
+    found = [FittedKernel(rows, spec).matrix() for spec in du2015(rows)]
+    distances = pairwise_distances(rows)
+    products = rows @ rows.T
+    sigmas = np.multiply((0.01, 0.05, 0.1, 1, 10, 50, 100), distances.max())
+    expected = [np.exp(-(distances**2) / (2 * sigma**2)) for sigma in sigmas]
+    expected += [(a + products) ** b for a in (0, 1) for b in (2, 4)] + [products]
+    assert len(found) == len(expected) == 12
+    for K, formula in zip(found, expected):
+        formula = plain(formula, False, True)
+        formula = (formula - formula.min()) / (formula.max() - formula.min())
+        assert_allclose(K, formula, atol=1e-7)
+    assert_allclose(FittedKernel(np.ones((3, 2)), du2015(np.ones((3, 2)))[0]).matrix(), 0)
+
+
+@pytest.mark.parametrize("metric, distance", [("rbf", "sqeuclidean"), ("laplacian", "cityblock")])
+def test_the_gamma_of_the_mean_distance(rows, metric, distance):
+    distances = pairwise_distances(rows, metric=distance)
+    pairs = rows.shape[0] * (rows.shape[0] - (metric == "laplacian"))  # of distinct rows there
+    assert_allclose(fit(rows, metric).params["gamma"], pairs / (2 * distances.sum()))
+    given = FittedKernel(rows, Specification(metric, {"gamma": 2.5}))
+    assert_allclose(given.matrix(), pairwise_kernels(rows, metric=metric, gamma=2.5))
+
+
+def test_parameters_reach_the_kernel(rows):
+    spec = specification(("polynomial", {"degree": 2, "coef0": 3.0, "gamma": 0.5}), "kernels[0]")
+    assert_allclose(FittedKernel(rows, spec).matrix(), (0.5 * rows @ rows.T + 3) ** 2)
+    assert specification(["rbf", 0.5], "k") == Specification("rbf", {"gamma": 0.5})
+    assert specifications(None, 2) == [Specification("rbf")] * 2
+
+
+def test_narrow_rows_lose_nothing_but_their_own_rounding(rows):
+    offset = (rows + 100).astype(np.float32)
+    narrow = FittedKernel(offset, Specification("linear"), center=True)
+    wide = FittedKernel(offset.astype(np.float64), Specification("linear"), center=True)
+    assert_array_equal(narrow.matrix(), wide.matrix())
+    assert narrow.dtype == np.float32
+    assert narrow.matrix(np.float32).dtype == np.float32
+
+
+def test_the_same_bits_for_any_number_of_threads(rows, blocks):
+    spec = Specification("rbf", {"gamma": 1.0}, rescale=True)
+    found = [FittedKernel(rows, spec, n_threads=t, center=True, normalize=True) for t in (1, 3)]
+    assert_array_equal(found[0].matrix(), found[1].matrix())
+
+
+def test_precomputed_kernels_are_taken_as_they_are(rows):
+    K = rows @ rows.T
+    fitted = FittedKernel(K, Specification("precomputed"), center=True, normalize=True)
+    assert_array_equal(fitted.matrix(), K)
+    assert_array_equal(fitted.diagonal, np.diagonal(K))
+    assert_array_equal(fitted.cross(K[:3])[0], K[:3])
+    assert fitted.cross(K[:3])[1] is None
+    fitted.block(slice(0, 2))[:] = 0
+    assert_array_equal(fitted.x, rows @ rows.T)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ("gaussian", r"kernels\[0\] == 'gaussian', must be one of"),
+        (("rbf", 1.0, 2.0), r"kernels\[0\] == \('rbf', 1.0, 2.0\), must be a kernel, or a pair"),
+        (("rbf", -1.0), "gamma == -1.0, must be > 0"),
+        (("rbf", "wide"), "gamma == 'wide', must be one of"),
+        ((3, 1.0), r"kernels\[0\] == 3, must be one of"),
+    ],
+)
+def test_bad_specifications_are_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        specifications([given], 1)
+
+
+def test_kernels_that_are_no_list():
+    for given in ("rbf", [], 3):
+        with pytest.raises(TypeError, match="kernels == .*must be a list of kernels"):
+            specifications(given, 1)
+
+
+@pytest.mark.parametrize(
+    "K, message",
+    [
+        (np.ones((2, 3)), r"K.shape == \(2, 3\), must be square"),
+        (np.array([[1.0, np.nan], [0.0, 1.0]]), "K contains NaN"),
+        (np.diag([1.0, -2.0]), r"K has -2.0 on its diagonal, must be >= 0"),
+    ],
+)
+@pytest.mark.parametrize("function", [center_kernel, normalize_kernel])
+def test_bad_matrices_are_named(K, message, function):
+    with pytest.raises(ValueError, match=message):
+        function(K)
+
+
+def test_asymmetric_kernels_are_refused(blocks):
+    K = np.eye(30)
+    K[25, 3] = 1e-3
+    with pytest.raises(ValueError, match=r"X\[1\] is not symmetric: .* by 0.001"):
+        kernels.check_precomputed(K, "X[1]")
+    K[25, 3] = 1e-8
+    assert kernels.check_precomputed(K, "X[1]") is not None

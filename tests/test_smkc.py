@@ -1,0 +1,409 @@
+"""SMKC against the algorithm on whole matrices, its certificates, anchors, storage, and errors."""
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import svd
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.estimator_checks import check_estimator
+
+from rffpk import _anchored
+from rffpk.smkc import SMKC
+
+EPS = np.finfo(np.float64).eps
+
+
+@pytest.fixture(scope="module")
+def views():
+    """Two views that tell the clusters apart, and one of noise."""
+    random = np.random.default_rng(0)
+    first, y = make_blobs(700, 5, centers=4, cluster_std=1.5, random_state=0)
+    second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((700, 12))
+    return [first, second, random.standard_normal((700, 3))], y
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Many tiles, chunks and blocks of columns, the last ones partial."""
+    monkeypatch.setattr(_anchored, "_TILE_NUMBERS", 100 * 180)
+    monkeypatch.setattr(_anchored, "_CHUNK_NUMBERS", 30 * 180)
+    monkeypatch.setattr(_anchored, "_COLUMNS", 50)
+
+
+def rank_part(A, k):
+    U, d, Vt = svd(A, full_matrices=False)
+    return U[:, :k], U[:, :k] * d[:k] @ Vt[:k], d
+
+
+def direct(Gs, k, iterations):
+    """The printed algorithm on n x s matrices: U, objectives and changes by their definitions, the
+    last singular values of G, and the bound that squares set to what they resolve."""
+    Hs, values, changes, G = [rank_part(A, k)[1] for A in Gs], [], [], None
+    for _ in range(iterations):
+        before = G
+        U, G, d = rank_part(sum(Hs) / len(Hs), k)
+        parts = [rank_part((A + G) / 2, k) for A in Gs]
+        Hs = [part[1] for part in parts]
+        values.append(sum(((H - A) ** 2).sum() + ((H - G) ** 2).sum() for H, A in zip(Hs, Gs)))
+        if before is not None:
+            changes.append(np.linalg.norm(G - before) / np.linalg.norm(G))
+    spectra = [d, *(part[2] for part in parts)]
+    gaps = [d[0] ** 2 / (d[k - 1] ** 2 - (d[k] ** 2 if len(d) > k else 0)) for d in spectra]
+    return U, values, changes, d[:k], EPS * max(gaps)
+
+
+def apart(U, V):
+    """||UU' - VV'||_F for orthonormal columns."""
+    return np.sqrt(2) * np.linalg.norm(U - V @ (V.T @ U))
+
+
+def stopped(model, X, iterations):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.set_params(max_iter=iterations, tol=0).fit(X)
+
+
+def anchor_kernels(model, xs):
+    mean = [2 * x.var(axis=0).sum() for x in xs]  # of ||x - y||^2 over all pairs
+    return [rbf_kernel(x, x[model.anchors_], 1 / (2 * m)) for x, m in zip(xs, mean)]
+
+
+# ---- the algorithm ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_views", "k", "iterations"), [(1, 4, 2), (2, 4, 1), (2, 4, 6), (3, 4, 9), (3, 1, 4)]
+)
+def test_it_is_the_direct_algorithm(views, small_tiles, n_views, k, iterations):
+    xs = views[0][:n_views]
+    model = stopped(SMKC(k, n_anchors=60, random_state=0), xs, iterations)
+    assert model.n_iter_ == len(model.history_) == iterations
+    U, values, changes, d, bound = direct(anchor_kernels(model, xs), k, iterations)
+    assert bound < 1e-10
+    assert apart(model.embedding_, U) < 1e-8
+    assert_allclose(np.abs(np.sum(model.embedding_ * U, axis=0)), 1, atol=1e-8)
+    assert_allclose(model.singular_values_, d, rtol=1e-8)
+    assert_allclose([record["objective"] for record in model.history_], values, rtol=1e-10)
+    assert_allclose([record["change"] for record in model.history_[1:]], changes, atol=3e-8)
+    assert model.history_[0]["change"] == np.inf
+    assert model.objective_ == model.history_[-1]["objective"]
+
+
+def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
+    """V k > s, where the factors of the mean are wider than the mean."""
+    xs = views[0]
+    model = stopped(SMKC(15, n_anchors=30, random_state=0), xs, 4)
+    U, values, _, _, bound = direct(anchor_kernels(model, xs), 15, 4)
+    assert apart(model.embedding_, U) < max(1e-8, 100 * bound)
+    assert_allclose([record["objective"] for record in model.history_], values, rtol=1e-10)
+
+
+def test_many_anchors_take_the_partial_decomposition(views):
+    xs = views[0][:2]
+    model = stopped(SMKC(4, n_anchors=400, random_state=0), xs, 5)
+    U, values, *_ = direct(anchor_kernels(model, xs), 4, 5)
+    assert apart(model.embedding_, U) < 1e-8
+    assert_allclose([record["objective"] for record in model.history_], values, rtol=1e-10)
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3, 4])
+def test_error_stays_within_what_squares_resolve(exponent):
+    """Singular values from 1 down to 10^-exponent, in two matrices that share their subspace."""
+    random = np.random.default_rng(exponent)
+    k, d = 5, np.append(np.logspace(0, -exponent, 5), 1e-3 * 10.0**-exponent)
+    left, right = (np.linalg.qr(random.standard_normal((m, 6)))[0] for m in (300, 40))
+    Gs = [(left * d) @ right.T, (left * d * 1.1) @ right.T]
+    model = stopped(SMKC(k, kernels="precomputed", random_state=0), Gs, 3)
+    U, _, _, _, bound = direct(Gs, k, 3)
+    assert apart(U, left[:, :k]) < 1e-8
+    assert apart(model.embedding_, U) < max(1e-13, 30 * bound)
+    assert_allclose(model.embedding_.T @ model.embedding_, np.eye(k), atol=1e-13)
+
+
+def test_it_warns_where_squares_lose_the_digits():
+    random = np.random.default_rng(0)
+    left, right = (np.linalg.qr(random.standard_normal((m, 3)))[0] for m in (90, 20))
+    for least, expected in ((1e-4, False), (1e-6, True)):
+        G = left * [1, 0.1, least] @ right.T
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            SMKC(3, kernels="precomputed", random_state=0).fit(G)
+        found = [w for w in caught if "sigma_1 / sigma_k" in str(w.message)]
+        assert len(found) == expected
+        assert all(w.filename == __file__ for w in found)
+
+
+def test_rank_below_k_leaves_zero_columns():
+    random = np.random.default_rng(0)
+    G = random.standard_normal((80, 2)) @ random.standard_normal((2, 10))
+    with pytest.warns(UserWarning, match="sigma_1"):
+        model = SMKC(4, kernels="precomputed", random_state=0).fit(G)
+    U = model.embedding_
+    assert_allclose(U.T @ U, np.diag([1, 1, 0, 0]), atol=1e-12)
+    assert apart(U[:, :2], np.linalg.qr(G[:, :2])[0]) < 1e-12
+    assert_array_equal(model.predict(G), model.labels_)
+
+
+def test_certificates(views):
+    xs, y = views
+    model = SMKC(4, n_anchors=80, random_state=0).fit(xs)
+    values = [record["objective"] for record in model.history_]
+    for before, after in itertools.pairwise(values):
+        assert after <= before * (1 + 1e-12)
+    changes = [record["change"] for record in model.history_]
+    assert changes[-1] <= 1e-6 < min(changes[:-1])
+    assert_allclose(model.embedding_.T @ model.embedding_, np.eye(4), atol=1e-13)
+    assert_allclose(model.kernel_weights_, [1 / 3] * 3)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert model.n_features_in_ == 20 and model.labels_.dtype == np.int32
+
+
+def test_one_kernel_is_its_own_rank_part(views):
+    """With V = 1 the iterations rest at once."""
+    x = views[0][0]
+    model = SMKC(4, n_anchors=50, random_state=0).fit(x)
+    [G] = anchor_kernels(model, [x])
+    U, _, d = rank_part(G, 4)
+    assert model.n_iter_ == 2
+    assert apart(model.embedding_, U) < 1e-10
+    assert_allclose(model.objective_, (d[4:] ** 2).sum(), rtol=1e-9)
+
+
+def test_max_iter_and_tol(views):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
+        SMKC(4, n_anchors=50, max_iter=2, random_state=0).fit(views[0])
+    assert caught[0].filename == __file__
+    coarse = SMKC(4, n_anchors=50, tol=1e-2, random_state=0).fit(views[0])
+    assert coarse.n_iter_ < SMKC(4, n_anchors=50, random_state=0).fit(views[0]).n_iter_
+
+
+# ---- invariances --------------------------------------------------------------------------------
+
+
+def test_bits_do_not_depend_on_threads(views, small_tiles):
+    one, three = (
+        SMKC(4, n_anchors=60, random_state=0, n_jobs=jobs).fit(views[0]) for jobs in (1, 3)
+    )
+    assert_array_equal(one.embedding_, three.embedding_)
+    assert_array_equal(one.labels_, three.labels_)
+    assert one.history_ == three.history_
+    assert_array_equal(one.transform(views[0]), three.transform(views[0]))
+
+
+def test_tiles_do_not_matter(views, monkeypatch):
+    model = SMKC(4, n_anchors=60, random_state=0)
+    whole = clone(model).fit(views[0])
+    monkeypatch.setattr(_anchored, "_TILE_NUMBERS", 9 * 180)
+    monkeypatch.setattr(_anchored, "_CHUNK_NUMBERS", 1)  # a row each
+    monkeypatch.setattr(_anchored, "_COLUMNS", 7)
+    rows = clone(model).fit(views[0])
+    assert_allclose(rows.embedding_, whole.embedding_, atol=1e-10)
+
+
+def test_rows_anchors_and_views_in_another_order(views):
+    xs = views[0]
+    random = np.random.default_rng(1)
+    order, anchors = random.permutation(700), random.choice(700, 60, replace=False)
+    model = SMKC(4, anchors=anchors, random_state=0).fit(xs)
+    assert_array_equal(model.anchors_, anchors)
+    inverse = np.argsort(order)
+    rows = SMKC(4, anchors=inverse[anchors], random_state=0).fit([x[order] for x in xs])
+    columns = SMKC(4, anchors=random.permutation(anchors), random_state=0).fit(xs)
+    turned = SMKC(4, anchors=anchors, random_state=0).fit(xs[::-1])
+    assert apart(rows.embedding_, model.embedding_[order]) < 1e-10
+    for other in (columns, turned):
+        assert apart(other.embedding_, model.embedding_) < 1e-10
+        assert_allclose(other.objective_, model.objective_, rtol=1e-10)
+
+
+def test_scale_of_precomputed_kernels(views):
+    model = SMKC(4, kernels="precomputed", random_state=0)
+    Gs = anchor_kernels(SMKC(4, n_anchors=50, random_state=0).fit(views[0]), views[0])
+    small, large = (clone(model).fit([c * G for G in Gs]) for c in (1e-9, 1e9))
+    assert apart(small.embedding_, large.embedding_) < 1e-10
+    assert_allclose(small.objective_ * 1e36, large.objective_, rtol=1e-9)
+
+
+# ---- new rows -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalize_rows", [False, True])
+def test_new_rows(views, normalize_rows):
+    xs = views[0]
+    train, new = [x[:600] for x in xs], [x[600:] for x in xs]
+    model = SMKC(4, n_anchors=60, normalize_rows=normalize_rows, random_state=0).fit(train)
+    assert_allclose(model.transform(train), model.embedding_, atol=1e-10)
+    assert np.mean(model.predict(train) == model.labels_) >= 0.99
+    assert model.transform(new).shape == (100, 4)
+    assert adjusted_rand_score(views[1][600:], model.predict(new)) > 0.9
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict(new), model.predict(new))
+    # U = B C, so that of new rows is their kernels times the same C, whatever its computation
+    means = [2 * x.var(axis=0).sum() for x in train]
+
+    def B(ys):
+        parts = zip(ys, train, means)
+        return np.hstack([rbf_kernel(y, x[model.anchors_], 1 / (2 * m)) for y, x, m in parts])
+
+    assert_allclose(
+        B(new) @ np.linalg.pinv(B(train)) @ model.embedding_, model.transform(new), atol=1e-6
+    )
+
+
+def test_precomputed_kernels_are_what_the_views_give(views):
+    xs = views[0]
+    model = SMKC(4, n_anchors=60, random_state=0).fit([x[:600] for x in xs])
+    G = [kernel.cross(x)[0] for kernel, x in zip(model._kernels, xs)]
+    given = SMKC(4, kernels="precomputed", random_state=0).fit([g[:600] for g in G])
+    assert given.anchors_ is None
+    assert_array_equal(given.embedding_, model.embedding_)
+    new = [g[600:] for g in G]
+    assert_allclose(given.transform(new), model.transform([x[600:] for x in xs]), atol=1e-12)
+    assert len(pickle.dumps(given)) < G[0].nbytes  # nothing of the rows but the embedding is kept
+
+
+# ---- kernels, anchors, storage ------------------------------------------------------------------
+
+
+def test_gammas_come_from_all_rows(views):
+    """Anchors that lie together would give a far larger one."""
+    x = views[0][0]
+    near = np.argsort(((x - x[0]) ** 2).sum(axis=1))[:50]
+    model = SMKC(4, anchors=near, random_state=0).fit(x)
+    assert_allclose(model._kernels[0].params["gamma"], 1 / (4 * x.var(axis=0).sum()), rtol=1e-10)
+    given = SMKC(4, kernels=[("rbf", 0.3), "linear"], anchors=near, random_state=0).fit(x)
+    assert given._kernels[0].params["gamma"] == 0.3 and len(given.kernel_weights_) == 2
+
+
+@pytest.mark.parametrize(
+    "kernels", ["du2015", ["cosine", "laplacian", ("polynomial", {"degree": 2})]]
+)
+def test_several_kernels_of_one_array(views, kernels):
+    x = views[0][0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # narrow and flat kernels are in the bank
+        model = SMKC(4, kernels=kernels, n_anchors=40, random_state=0).fit(x)
+    assert len(model.kernel_weights_) == (12 if kernels == "du2015" else 3)
+    assert_array_equal(model.predict(x), model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "asked", "expected"),
+    [(200, 3, "auto", 200), (1500, 3, "auto", 1000), (20_000, 3, "auto", 1000),
+     (30_475, 3, "auto", 524), (101_499, 3, "auto", 956), (25_000, 600, "auto", 600),
+     (200, 3, 40, 40), (200, 3, 400, 200)],
+)  # fmt: skip
+def test_number_of_anchors(n, k, asked, expected):
+    model = SMKC(k, n_anchors=asked)
+    chosen = model._choose_anchors([np.zeros((n, 1))], k, np.random.RandomState(0))
+    assert len(np.unique(chosen)) == len(chosen) == expected
+    assert_array_equal(chosen, np.sort(chosen))
+    assert chosen.min() >= 0 and chosen.max() < n
+
+
+def test_uniform_anchors_are_uniform():
+    model = SMKC(2, n_anchors=20)
+    random = np.random.RandomState(0)
+    counts = np.zeros(50)
+    for _ in range(500):
+        counts[model._choose_anchors([np.zeros((50, 1))], 2, random)] += 1
+    assert (np.abs(counts - 200) < 5 * np.sqrt(500 * 0.4 * 0.6)).all()
+
+
+def test_spread_anchors_find_a_far_cluster_in_any_view():
+    random = np.random.default_rng(0)
+    first, second = random.standard_normal((200, 2)), 1e-6 * random.standard_normal((200, 2))
+    first[0] += 100
+    second[1] += 1e-4
+    found = {"uniform": 0, "k-means++": 0}
+    for anchors, seed in itertools.product(found, range(5)):
+        model = SMKC(3, n_anchors=50, anchors=anchors)
+        chosen = model._choose_anchors([first, second], 3, np.random.RandomState(seed))
+        found[anchors] += {0, 1} <= set(chosen)
+    assert found["k-means++"] == 5 and found["uniform"] < 5
+
+
+def test_spread_anchors_of_equal_rows():
+    model = SMKC(2, n_anchors=30, anchors="k-means++")
+    chosen = model._choose_anchors([np.ones((100, 2))], 2, np.random.RandomState(0))
+    assert len(np.unique(chosen)) == 30
+
+
+@pytest.mark.parametrize("kernels", [None, "precomputed"])
+def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
+    """They are read tile by tile: no part of the fit asks for more of their rows than that."""
+    arrays, mapped = [x.astype(dtype) for x in views[0]], []
+    if kernels:
+        full = SMKC(4, n_anchors=60, random_state=0).fit(views[0])
+        arrays = [G.astype(dtype) for G in anchor_kernels(full, views[0])]
+    for i, x in enumerate(arrays):
+        np.save(tmp_path / f"{i}.npy", x)
+        mapped.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
+    model = SMKC(4, kernels=kernels, n_anchors=60, random_state=0)
+    seen = []
+    made = _anchored.AnchorKernels.gram
+    monkeypatch.setattr(_anchored.AnchorKernels, "gram", lambda B: (seen.extend(B.xs), made(B))[1])
+    found = clone(model).fit(mapped)
+    assert all(np.shares_memory(a, b) for a, b in zip(seen, mapped, strict=True))
+    assert_array_equal(found.embedding_, clone(model).fit(arrays).embedding_)
+    assert_array_equal(found.predict(mapped), found.labels_)
+
+
+def test_single_precision_rows_give_double_precision_fusion(views):
+    singles = [x.astype(np.float32) for x in views[0]]
+    anchors = np.arange(0, 700, 12)
+    a = SMKC(4, anchors=anchors, random_state=0).fit(singles)
+    b = SMKC(4, anchors=anchors, random_state=0).fit([x.astype(np.float64) for x in singles])
+    assert apart(a.embedding_, b.embedding_) < 1e-5  # gammas are summed in the dtype of the rows
+
+
+# ---- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_anchors": 3}, ValueError, "n_anchors == 3"),
+        ({"n_anchors": "many"}, TypeError, "n_anchors"),
+        ({"n_anchors": 20.0}, TypeError, "n_anchors"),
+        ({"anchors": "best"}, ValueError, "anchors == 'best'"),
+        ({"anchors": [0, 1, 2]}, ValueError, "anchors has 3 rows"),
+        ({"anchors": [0, 1, 2, 700]}, ValueError, "from 0 to 699"),
+        ({"anchors": [0, 1, 2, -1]}, ValueError, "anchors has -1"),
+        ({"anchors": [0, 1, 2, 2]}, ValueError, "twice"),
+        ({"anchors": [0.0, 1.0, 2.0, 3.0]}, TypeError, "anchors"),
+        ({"anchors": [[0, 1, 2, 3]]}, TypeError, "anchors"),
+        ({"max_iter": 0}, ValueError, "max_iter"),
+        ({"tol": -1.0}, ValueError, "tol"),
+        ({"normalize_rows": 1}, TypeError, "normalize_rows"),
+        ({"kernels": ["rbf"]}, ValueError, "kernels has 1 entries for 3 views"),
+        ({"kernels": ["rbf", "rbf", "precomputed"]}, ValueError, "precomputed"),
+        ({"kernels": "precomputed"}, ValueError, "must be equally many"),
+        ({"kernels": "du2015"}, ValueError, "needs one array"),
+        ({"n_jobs": 0}, ValueError, "n_jobs"),
+    ],
+)
+def test_bad_parameters(views, parameters, error, message):
+    model = SMKC(4, **parameters)
+    before = dict(vars(model))
+    with pytest.raises(error, match=message):
+        model.fit(views[0])
+    assert vars(model) == before
+
+
+def test_too_few_precomputed_anchors(views):
+    with pytest.raises(ValueError, match="3 anchors as columns"):
+        SMKC(4, kernels="precomputed").fit(views[0][2])
+
+
+def test_scikit_learn_conventions():
+    check_estimator(SMKC())
+    assert not SMKC(kernels="precomputed").__sklearn_tags__().input_tags.pairwise
