@@ -59,7 +59,7 @@ class Run:
         penalty = self.penalty(self.rows)
         self.objective = sums.objective(step.s) + penalty
         close_by = coincidence(sums.floor / self.rows.total_weight, self.variance, self.rows.dtype)
-        record = {
+        record: Record = {
             "stage": step.stage,
             "start": self.start,
             "rows": self.rows.n,
