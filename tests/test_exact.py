@@ -94,6 +94,35 @@ def test_typicality_has_no_weights_from_products(module):
         module.weigh_products(np.ones((1, 2)), np.ones(2), np.ones(1), None, 2, -1.0, 1)
 
 
+@given(
+    st.integers(1, 40), st.integers(1, 700), st.integers(1, 1300), st.integers(0, 2**31),
+    st.integers(1, 3),
+)  # fmt: skip
+def test_skinny_products_are_those_of_the_twin(dtype, m, depth, n, seed, threads):
+    random = np.random.default_rng(seed)
+    W = random.standard_normal((m, depth)).astype(dtype)
+    K = _core.empty_matrix(depth, n, dtype)
+    assert not K[:, n:].any()
+    K[:, :n] = random.standard_normal((depth, n))
+    ours, one, twin = np.full((3, m, n), np.nan, dtype=dtype)
+    _core.skinny_product(W, K, ours, threads)
+    _core.skinny_product(W, K, one, 1)
+    _reference.skinny_product(W, K, twin)
+    assert_array_equal(ours, one)
+    size = np.abs(W.astype(float)) @ np.abs(K[:, :n])
+    assert (np.abs(ours.astype(float) - twin) <= 4 * np.finfo(dtype).eps * size * depth**0.5).all()
+
+
+def test_skinny_products_refuse_what_they_cannot_read():
+    W, out = np.ones((2, 5)), np.empty((2, 7))
+    with pytest.raises(ValueError, match="matrix must be one of empty_matrix"):
+        _core.skinny_product(W, np.ones((5, 7)), out, 1)
+    with pytest.raises(ValueError, match="matrix must be an aligned C-contiguous float64 array"):
+        _core.skinny_product(W, _core.empty_matrix(4, 7, float), out, 1)
+    with pytest.raises(ValueError, match="as many columns as out"):
+        _core.skinny_product(W, _core.empty_matrix(5, 7, float), np.empty((2, 9999)), 1)
+
+
 # ---- what the methods compute -------------------------------------------------------------------
 
 
@@ -494,7 +523,7 @@ def test_bad_parameters_of_several_kernels(blobs, parameters, message):
 
 def test_too_little_memory_is_said_before_any_work(blobs):
     model = KernelKMeans(5, cache=True, memory_limit=1000)
-    with pytest.raises(MemoryError, match="cache=True takes 720000 bytes for the kernel matrices"):
+    with pytest.raises(MemoryError, match="cache=True takes 1228800 bytes for the kernel matrices"):
         model.fit(blobs[0])
     assert not hasattr(model, "labels_")
     assert model.set_params(cache="auto").fit(blobs[0]).cache_ is False

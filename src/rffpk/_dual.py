@@ -22,12 +22,9 @@ from rffpk import _config, _core
 from rffpk._anneal import Record, coincidence, count_distinct, critical_exponent, log
 from rffpk._schedule import Course, Result, Seen, Step
 from rffpk._stats import is_hard, power_constant
-from rffpk.kernels import FittedKernel, run_all
+from rffpk.kernels import FittedKernel
 
 Array = NDArray[Any]
-
-# Rows of K that one product takes: enough for the rate of a large product, few enough to spread.
-_SLAB = 256
 
 # Kernels are centred at the mean of so many rows, so that what is left is about distances and
 # float32 holds it. Any point near the data does.
@@ -55,17 +52,21 @@ class Products:
     @staticmethod
     def stored_bytes(kernels: list[FittedKernel]) -> int:
         """Memory that the kernels take."""
-        return sum(kernel.n**2 * kernel.dtype.itemsize for kernel in kernels)
+        n = kernels[0].n
+        line = -(-n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
+        return sum(n * line * kernel.dtype.itemsize for kernel in kernels)
 
-    def _all(self) -> Array:
-        out = np.empty((len(self.kernels), self.n, self.n), dtype=self.dtype)
+    def _all(self) -> list[Array]:
+        found = []
         for number, kernel in enumerate(self.kernels):
+            matrix = _core.empty_matrix(self.n, self.n, self.dtype)
 
-            def fill(rows: slice, number: int = number) -> None:
-                out[number, rows] = self._block(number, rows)
+            def fill(rows: slice, number: int = number, matrix: Array = matrix) -> None:
+                matrix[rows, : self.n] = self._block(number, rows)
 
             kernel.map_blocks(fill)
-        return out
+            found.append(matrix)
+        return found
 
     def _block(self, number: int, rows: slice) -> Array:
         """Centred rows of a kernel: <phi_i - c, phi_j - c>."""
@@ -78,18 +79,16 @@ class Products:
         """W K_l of all kernels, (L, m, n), for W (m, n)."""
         W = np.ascontiguousarray(W, dtype=self.dtype)
         out = np.empty((len(self.kernels), *W.shape), dtype=self.dtype)
+        if self.stored is not None:
+            for matrix, product in zip(self.stored, out):
+                _config.backend().skinny_product(W, matrix, product, self.n_threads)
+            return out
 
         def fill(rows: slice) -> None:
             for number in range(len(self.kernels)):
-                stored = self.stored
-                block = self._block(number, rows) if stored is None else stored[number, rows]
-                np.matmul(W, block.T, out=out[number][:, rows])
+                np.matmul(W, self._block(number, rows).T, out=out[number][:, rows])
 
-        if self.stored is None:
-            self.kernels[0].map_blocks(fill)
-        else:
-            slabs = [slice(b, min(b + _SLAB, self.n)) for b in range(0, self.n, _SLAB)]
-            run_all(fill, slabs, self.n_threads)
+        self.kernels[0].map_blocks(fill)
         return out
 
     def rows(self, index: Array) -> Array:

@@ -230,6 +230,12 @@ def weigh_products(
     return weights, float(p @ means), float(p @ d.min(axis=1))
 
 
+def skinny_product(coefficients: Array, matrix: Array, out: Array, n_threads: int = 1) -> None:
+    """out = coefficients @ matrix[:, :n] for coefficients (m, depth), a matrix (depth, >= n) and
+    out (m, n)."""
+    out[:] = coefficients.astype(np.float64) @ matrix[:, : out.shape[1]]
+
+
 def rff_kpkm(
     x: Array,
     omega: Array | None,

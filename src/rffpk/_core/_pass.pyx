@@ -18,6 +18,7 @@ cdef extern from "contract.h" nogil:
     enum:
         RFFPK_SLOT_ROWS
         RFFPK_ALIGN
+        RFFPK_SKINNY_STRIDE
     enum rffpk_status:
         RFFPK_OK
         RFFPK_UNKNOWN_RULE
@@ -79,6 +80,11 @@ cdef extern from "contract.h" nogil:
     ctypedef int (*weigh_function)(
         const rffpk_problem *, const rffpk_gram *, size_t, size_t, size_t, double *,
         void *) noexcept nogil
+    ctypedef size_t (*skinny_bytes_function)(size_t) noexcept nogil
+    ctypedef void (*skinny_pack_function)(const void *, size_t, size_t, void *) noexcept nogil
+    ctypedef void (*skinny_function)(
+        const void *, const void *, size_t, size_t, size_t, size_t, size_t, void *, size_t,
+        void *) noexcept nogil
     ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
     ctypedef struct rffpk_kernels:
         bytes_function prepared_bytes
@@ -86,6 +92,9 @@ cdef extern from "contract.h" nogil:
         prepare_function prepare
         run_function run
         weigh_function weigh
+        skinny_bytes_function skinny_bytes
+        skinny_pack_function skinny_pack
+        skinny_function skinny
         vecmath_function vecmath
 
 cdef extern from "dispatch.h" nogil:
@@ -385,6 +394,52 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
         raise NotImplementedError(f"no weights from products by rule {rule}")
     soft, floor = totals_memory.sum(axis=0).tolist()
     return weights, soft, floor
+
+
+SKINNY_STRIDE = RFFPK_SKINNY_STRIDE
+
+
+def empty_matrix(size_t lines, size_t columns, dtype):
+    """An array (lines, columns) for `skinny_product`: aligned, and padded with zeros to lines of a
+    multiple of SKINNY_STRIDE numbers. The array that is returned holds those too."""
+    stride = (columns + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE * RFFPK_SKINNY_STRIDE
+    size = np.dtype(dtype).itemsize
+    memory = np.empty(lines * stride * size + RFFPK_ALIGN, dtype=np.uint8)
+    skipped = -memory.__array_interface__["data"][0] % RFFPK_ALIGN
+    matrix = memory[skipped : skipped + lines * stride * size].view(dtype)
+    matrix = matrix.reshape(lines, stride)
+    matrix[:, columns:] = 0
+    return matrix
+
+
+def skinny_product(coefficients, matrix, out, int n_threads):
+    """out = coefficients @ matrix[:, :n] for few coefficients (m, depth), a matrix (depth, stride)
+    of `empty_matrix` and out (m, n). The bits do not depend on the threads."""
+    cdef size_t lines = coefficients.shape[0], depth = coefficients.shape[1], n = out.shape[1]
+    cdef size_t stride = matrix.shape[1]
+    cdef const rffpk_kernels *kernels = kernels_for(coefficients.dtype)
+    dtype = coefficients.dtype
+    cdef const void *given = data(coefficients, "coefficients", dtype, (lines, depth))
+    cdef const void *large = data(matrix, "matrix", dtype, (depth, stride))
+    cdef void *found = filled(out, "out", dtype, (lines, n))
+    if <uintptr_t>large % RFFPK_ALIGN or stride % RFFPK_SKINNY_STRIDE or n > stride:
+        raise ValueError("matrix must be one of empty_matrix, with as many columns as out")
+    if not (lines and depth and n):
+        out[:] = 0
+        return
+    cdef Py_ssize_t tile, width = RFFPK_SKINNY_STRIDE, n_tiles = (n + width - 1) // width
+    n_threads = max(1, min(n_threads, n_tiles))
+    cdef size_t space = padded(kernels.skinny_bytes(lines))
+    packed_memory = np.empty(lines * depth * dtype.itemsize + RFFPK_ALIGN, dtype=np.uint8)
+    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    cdef void *packed = aligned(packed_memory)
+    cdef char *workspace = <char *>aligned(workspace_memory)
+    with nogil:
+        kernels.skinny_pack(given, lines, depth, packed)
+        for tile in prange(n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1):
+            kernels.skinny(
+                packed, large, lines, depth, stride, tile * width, min(tile * width + width, n),
+                found, n, workspace + rffpk_thread_number() * space)
 
 
 def vecmath(str name, array, out=None):

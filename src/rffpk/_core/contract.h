@@ -94,13 +94,25 @@ typedef struct {
     void (*prepare)(const rffpk_problem *, void *prepared);
     int (*run)(const rffpk_problem *, const void *prepared, size_t begin, size_t end,
                const rffpk_sums *, const rffpk_rows *, void *workspace);
-    /* the weights alone, of a problem without views; fills the totals (2,): sum p M', sum p d_min */
+    /* the weights alone, of a problem without views; fills the totals (2,): sum p M', sum p d_min
+     */
     int (*weigh)(const rffpk_problem *, const rffpk_gram *, size_t n, size_t begin, size_t end,
                  double *totals, void *workspace);
+    /* out[:, begin:end] = coefficients matrix[:, begin:end] for a few lines of coefficients (lines,
+     * depth), packed before, and a matrix (depth, stride) in memory, aligned, with a stride of
+     * whole vectors and SKINNY_BYTES readable beyond each column begin */
+    size_t (*skinny_bytes)(size_t lines); /* of workspace */
+    void (*skinny_pack)(const void *coefficients, size_t lines, size_t depth, void *packed);
+    void (*skinny)(const void *packed, const void *matrix, size_t lines, size_t depth,
+                   size_t stride, size_t begin, size_t end, void *out, size_t out_stride,
+                   void *workspace);
     /* the bare vector functions, for tests and benchmarks. `which` 0: n sines of quarter turns,
      * then n cosines; 1: log2; 2: exp2 */
     void (*vecmath)(int which, const void *in, void *out, size_t n);
 } rffpk_kernels;
+
+/* Numbers that a line of a matrix for `skinny` is a multiple of: 2048 bytes of float. */
+#define RFFPK_SKINNY_STRIDE 512
 
 #define RFFPK_ALIGN 64 /* of prepared and workspace: one cache line, the widest vector */
 

@@ -73,6 +73,72 @@ static void product(const real *packed, size_t lines, size_t depth, const real *
         }
 }
 
+/* ---- few lines times a large matrix in memory ----------------------------------------------- */
+
+/* The product of a block of the matrix, SKINNY_DEPTH lines of SKINNY_BYTES, with all lines of
+ * coefficients calls the next block into the cache: it is read at the rate of memory where the
+ * coefficients are few, and the sums at the rate of a large product where they are many. On Zen 5
+ * blocks of 64 to 256 lines and of 1 to 4 KB measured alike. */
+enum { SKINNY_DEPTH = 128, SKINNY_BYTES = 2048, SKINNY_COLS = SKINNY_BYTES / sizeof(real) };
+
+/* c += a b for h lines and STEP columns; `ahead` is where the matrix goes on, of which this is
+ * the `part` of so many `parts` that call it */
+INLINE void skinny_step(const int h, const real *a, const real *b, real *c, size_t depth,
+                        size_t stride, const real *ahead, size_t part, size_t parts)
+{
+    vec acc[PANEL][COLS];
+    UNROLL
+    for (int r = 0; r < h; r++) {
+        UNROLL
+        for (int j = 0; j < COLS; j++)
+            acc[r][j] = load(c + r * SKINNY_COLS + j * W);
+    }
+    for (size_t i = 0; i < depth; i++, a += h, b += stride, ahead += stride) {
+        vec line[COLS];
+        UNROLL
+        for (int j = 0; j < COLS; j++)
+            line[j] = load(b + j * W);
+        for (size_t j = part; j < COLS; j += parts)
+            PREFETCH(ahead + j * W);
+        UNROLL
+        for (int r = 0; r < h; r++) {
+            UNROLL
+            for (int j = 0; j < COLS; j++)
+                acc[r][j] += line[j] * a[r];
+        }
+    }
+    UNROLL
+    for (int r = 0; r < h; r++) {
+        UNROLL
+        for (int j = 0; j < COLS; j++)
+            store(c + r * SKINNY_COLS + j * W, acc[r][j]);
+    }
+}
+
+/* The same for all lines of coefficients and SKINNY_COLS columns. */
+static void skinny_block(const real *packed, size_t lines, size_t whole_depth, const real *b,
+                         real *c, size_t depth, size_t stride, const real *ahead)
+{
+    const size_t parts = (lines + PANEL - 1) / PANEL;
+    for (size_t from = 0, h, part = 0; from < lines; from += h, part++) {
+        h = even_share(lines, PANEL, from);
+        for (size_t col = 0; col < SKINNY_COLS; col += STEP) {
+            const real *a = packed + from * whole_depth, *bb = b + col, *next = ahead + col;
+            real *cc = c + from * SKINNY_COLS + col;
+            switch (h) {
+            case 1: skinny_step(1, a, bb, cc, depth, stride, next, part, parts); break;
+            case 2: skinny_step(2, a, bb, cc, depth, stride, next, part, parts); break;
+            case 3: skinny_step(3, a, bb, cc, depth, stride, next, part, parts); break;
+            case 4: skinny_step(4, a, bb, cc, depth, stride, next, part, parts); break;
+#if PANEL_IS_6
+            case 5: skinny_step(5, a, bb, cc, depth, stride, next, part, parts); break;
+            case 6: skinny_step(6, a, bb, cc, depth, stride, next, part, parts); break;
+#endif
+            }
+        }
+    }
+}
+
 /* to[f] += from[f]; the usual length is a constant, so that it becomes one vector sum */
 INLINE void add_line(double *to, const real *from, size_t n)
 {

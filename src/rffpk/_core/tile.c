@@ -347,6 +347,39 @@ static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size
     return RFFPK_OK;
 }
 
+/* ---- products with a stored kernel --------------------------------------------------------- */
+
+static size_t skinny_bytes(size_t lines) { return lines * SKINNY_BYTES; }
+
+static void skinny_pack(const void *coefficients, size_t lines, size_t depth, void *packed)
+{
+    for (size_t i = 0; i < depth; i += SKINNY_DEPTH) {
+        const size_t here = depth - i < SKINNY_DEPTH ? depth - i : SKINNY_DEPTH;
+        pack((const real *)coefficients + i, depth, 1, lines, here, 1, (real *)packed + i * lines);
+    }
+}
+
+static void skinny(const void *packed, const void *matrix, size_t lines, size_t depth,
+                   size_t stride, size_t begin, size_t end, void *out, size_t out_stride,
+                   void *workspace)
+{
+    for (; begin < end; begin += SKINNY_COLS) {
+        const real *columns = (const real *)matrix + begin;
+        const size_t cols = end - begin < SKINNY_COLS ? end - begin : SKINNY_COLS;
+        memset(workspace, 0, skinny_bytes(lines));
+        for (size_t i = 0; i < depth; i += SKINNY_DEPTH) {
+            const size_t here = depth - i < SKINNY_DEPTH ? depth - i : SKINNY_DEPTH;
+            const int last = i + 2 * SKINNY_DEPTH > depth;
+            const real *b = columns + i * stride, *ahead = last ? b : b + SKINNY_DEPTH * stride;
+            skinny_block((const real *)packed + i * lines, lines, here, b, workspace, here, stride,
+                         ahead);
+        }
+        for (size_t line = 0; line < lines; line++)
+            memcpy((real *)out + line * out_stride + begin,
+                   (const real *)workspace + line * SKINNY_COLS, cols * sizeof(real));
+    }
+}
+
 /* h <= W numbers, h = W known to the compiler in all but the last call */
 INLINE void vecmath_step(int which, const real *in, real *out, real *second, size_t h)
 {
@@ -371,5 +404,6 @@ static void vecmath(int which, const void *in, void *out, size_t n)
         vecmath_step(which, x + i, y + i, second + i, n - i);
 }
 
-const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {prepared_bytes, workspace_bytes, prepare, run,
-                                                   weigh, vecmath};
+const rffpk_kernels NAME(RFFPK_ISA,
+                         RFFPK_BITS) = {prepared_bytes, workspace_bytes, prepare, run,    weigh,
+                                        skinny_bytes,   skinny_pack,     skinny,  vecmath};
