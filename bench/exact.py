@@ -1,5 +1,6 @@
 """Exact kernels: `python -m bench.exact [--threads 2]` measures the work of a pass and large n;
-`--approximation [--plot FILE]` how random features approach the exact method.
+`--approximation [--plot FILE]` how random features approach the exact method, `--data DIR` how many
+starts it needs.
 
 Prints Markdown. tslearn's KernelKMeans is timed beside ours where it is installed.
 """
@@ -19,6 +20,7 @@ import numpy as np
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
 
 from bench.adapters import limited
 from bench.problems import Machine, seconds
@@ -150,6 +152,36 @@ def large(sizes: tuple[int, ...] = (10_000, 20_000, 50_000)) -> None:
             f"| {n} | {stored} | {passes} | {each:.2f} | {float(before):.0f} | {float(peak):.0f} |",
             flush=True,
         )
+
+
+# ---- how many starts ----------------------------------------------------------------------------
+
+SETS = ("glioma", "lung_discrete", "yale", "seeds", "tr11", "binaryalphadigs", "coil20")
+
+
+def starts(data: Path, seeds: int) -> None:
+    """Objectives over the best of twenty k-means++ runs on the same kernel, by `n_init`."""
+    counts = (1, 3, 8, 16)
+    print("| set | n | k | " + " | ".join(f"n_init={c}" for c in counts) + " | s, 8 | s, 20 runs |")
+    print("|---" * (5 + len(counts)) + "|")
+    for name in SETS:
+        stored = np.load(data / f"{name}.npz")
+        X = StandardScaler().fit_transform(stored["X"].astype(np.float64))
+        k = len(np.unique(stored["y"]))
+        ratios: dict[int, list[float]] = {c: [] for c in counts}
+        took: dict[str, list[float]] = {"8": [], "20": []}
+        for seed in range(seeds):
+            peer = KernelKMeans(k, n_init=20, random_state=seed)
+            took["20"].append(seconds(partial(peer.fit, X)))
+            for count in counts:
+                model = KernelPowerKMeans(k, n_init=count, random_state=seed)
+                spent = seconds(partial(model.fit, X))
+                ratios[count].append(model.inertia_ / peer.inertia_)
+                if count == 8:
+                    took["8"].append(spent)
+        cells = " | ".join(f"{np.mean(r):.4f} ({max(r):.4f})" for r in ratios.values())
+        times = " | ".join(f"{np.mean(t):.2f}" for t in took.values())
+        print(f"| {name} | {len(X)} | {k} | {cells} | {times} |", flush=True)
 
 
 # ---- how random features approach it ------------------------------------------------------------
@@ -296,8 +328,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--approximation", action="store_true")
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--data", type=Path, help="real sets, on which starts are counted")
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
+    if args.data:
+        starts(args.data, args.seeds)
+        return
     if args.approximation:
         approximation(args.plot, args.seeds)
         return
