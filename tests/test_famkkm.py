@@ -18,7 +18,7 @@ from rffpk._operators import DenseOperator, operators, polar
 from rffpk._partitions import Alternation
 from rffpk.famkkm import FAMKKM
 from rffpk.kernels import FittedKernel, Specification
-from rffpk.nystroem import NystromKernelKMeans
+from rffpk.nystroem import NystroemKernelKMeans
 
 OPERATORS = [
     {},
@@ -514,8 +514,8 @@ def test_past_that_bound_negative_eigenvectors_are_taken(matrices):
         FAMKKM(),
         FAMKKM(approximation="rff"),
         FAMKKM(approximation="nystroem", fusion="partition"),
-        NystromKernelKMeans(),
-        NystromKernelKMeans(n_components=2),
+        NystroemKernelKMeans(),
+        NystroemKernelKMeans(n_components=2),
     ],
     ids=str,
 )
@@ -528,7 +528,7 @@ def test_scikit_learn_checks(estimator):
 
 def test_nystroem_features_are_those_of_scikit_learn(views):
     x = views[0][0]
-    model = NystromKernelKMeans(4, gamma=0.05, n_anchors=50, random_state=0).fit(x)
+    model = NystroemKernelKMeans(4, gamma=0.05, n_anchors=50, random_state=0).fit(x)
     assert model.anchors_.shape == (50,) and (np.diff(model.anchors_) > 0).all()
     oracle = Nystroem(gamma=0.05, n_components=50, random_state=0).fit(x[model.anchors_])
     expected = oracle.transform(x)
@@ -541,7 +541,7 @@ def test_nystroem_features_are_those_of_scikit_learn(views):
 @pytest.mark.parametrize("n_components", [1, 4, 30])
 def test_fewer_components_are_the_best_approximation_of_their_rank(views, n_components):
     x = views[0][1]
-    full = NystromKernelKMeans(4, n_anchors=50, random_state=0).fit(x)
+    full = NystroemKernelKMeans(4, n_anchors=50, random_state=0).fit(x)
     model = clone(full).set_params(n_components=n_components).fit(x)
     left, values, _ = np.linalg.svd(full.embedding_, full_matrices=False)
     left, values = left[:, :n_components], values[:n_components]
@@ -553,7 +553,7 @@ def test_fewer_components_are_the_best_approximation_of_their_rank(views, n_comp
 def test_nystroem_k_means(dtype):
     X, y = make_circles(500, factor=0.3, noise=0.05, random_state=0)
     X = X.astype(dtype)
-    model = NystromKernelKMeans(2, gamma=5.0, n_anchors=60, random_state=0)
+    model = NystroemKernelKMeans(2, gamma=5.0, n_anchors=60, random_state=0)
     assert adjusted_rand_score(y, model.fit_predict(X)) == 1
     assert model.embedding_.dtype == model.transform(X).dtype == dtype
     assert_array_equal(model.predict(X), model.labels_)
@@ -567,14 +567,14 @@ def test_nystroem_k_means(dtype):
 
 def test_nystroem_with_other_kernels(views):
     x = views[0][0]
-    linear = NystromKernelKMeans(4, kernel="linear", n_anchors=30, random_state=0).fit(x * 1e-7)
+    linear = NystroemKernelKMeans(4, kernel="linear", n_anchors=30, random_state=0).fit(x * 1e-7)
     assert linear.embedding_.shape == (240, 5)  # the rank, at any scale
     assert_allclose(linear.embedding_ @ linear.embedding_.T, x @ x.T * 1e-14, rtol=1e-6)
-    poly = NystromKernelKMeans(
+    poly = NystroemKernelKMeans(
         4, kernel="polynomial", degree=2, gamma=0.5, coef0=2.0, n_anchors=240, random_state=0
     ).fit(x)
     assert_allclose(poly.embedding_ @ poly.embedding_.T, (0.5 * x @ x.T + 2) ** 2, rtol=1e-6)
-    own = NystromKernelKMeans(
+    own = NystroemKernelKMeans(
         4, kernel=lambda a, b, c: c * (a @ b), kernel_params={"c": 3.0}, random_state=0
     ).fit(x[:60])
     assert_allclose(own.embedding_ @ own.embedding_.T, 3 * x[:60] @ x[:60].T, atol=1e-8)
@@ -599,7 +599,7 @@ def test_nystroem_with_other_kernels(views):
     ],
 )
 def test_bad_parameters_of_nystroem_k_means_are_named(views, parameters, words):
-    model = NystromKernelKMeans(**parameters)
+    model = NystroemKernelKMeans(**parameters)
     with pytest.raises((ValueError, TypeError), match=words):
         model.fit(views[0][0])
     assert not [name for name in vars(model) if name.endswith("_")]

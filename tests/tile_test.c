@@ -262,6 +262,38 @@ static void check_runs(void)
     compare("distance of the label", out.nearest, nearest, ROWS, most_off);
 }
 
+/* Weights from inner products: those of the pass over the same features and centroids. */
+static void check_weights(void)
+{
+    static real products[MOST_k * ROWS], diagonal[ROWS], squares[MOST_k], weights[MOST_k * ROWS];
+    static double expected[MOST_k];
+    const double tolerance = 10 * most_off * (1 + (pr.rule == RFFPK_HARD ? 0 : fabs(pr.s)));
+    const rffpk_gram gram = {products, diagonal, squares, weights, NULL};
+    double found[2], second[2];
+    memset(weights, 0xff, sizeof weights);
+    for (size_t row = 0; row < ROWS; row++)
+        diagonal[row] = 0;
+    for (size_t j = 0; j < pr.k; j++) { /* any split of a distance into its parts will do */
+        squares[j] = (real)(1 + j);
+        for (size_t row = 0; row < ROWS; row++)
+            products[j * ROWS + row] = (real)((1 + j - distances[row * pr.k + j]) / 2);
+    }
+    void *workspace = room(tile->workspace_bytes(&pr));
+    tile->weigh(&pr, &gram, ROWS, 0, CUT, found, workspace);
+    tile->weigh(&pr, &gram, ROWS, CUT, ROWS, second, workspace);
+    free(workspace);
+    const real both[2] = {(real)(found[0] + second[0]), (real)(found[1] + second[1])};
+    compare("totals of weights", both, totals, 2, tolerance);
+    for (size_t j = 0; j < pr.k; j++) {
+        expected[j] = moments[(j + 1) * (pr.F + pr.n_views + 1) - 1]; /* G_j */
+        double sum = 0;
+        for (size_t row = 0; row < ROWS; row++)
+            sum += weights[j * ROWS + row];
+        squares[j] = (real)sum;
+    }
+    compare("weights", squares, expected, pr.k, tolerance);
+}
+
 static void check_problem(const size_t *s)
 {
     draw_problem(s);
@@ -272,7 +304,47 @@ static void check_problem(const size_t *s)
             pr.weight = i % 2 ? weight : NULL;
             expect();
             check_runs();
+            check_weights();
         }
+}
+
+/* Shapes on both sides of panels, vectors and blocks; the matrix ends where its memory does. */
+static void check_skinny(void)
+{
+    static const size_t sizes[][3] = {
+        {1, 1, 1}, {5, 127, 63}, {6, 128, 512}, {7, 129, 513}, {20, 300, 1025}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const size_t lines = sizes[i][0], depth = sizes[i][1], n = sizes[i][2];
+        const size_t stride =
+            (n + RFFPK_SKINNY_STRIDE - 1) / RFFPK_SKINNY_STRIDE * RFFPK_SKINNY_STRIDE;
+        real *matrix = room(depth * stride * sizeof(real)), *out = room(lines * n * sizeof(real));
+        real *coefficients = room(lines * depth * sizeof(real));
+        real *packed = room(lines * depth * sizeof(real));
+        double *expected = room(lines * n * sizeof(double));
+        void *workspace = room(tile->skinny_bytes(lines));
+        for (size_t at = 0; at < depth * stride; at++)
+            matrix[at] = at % stride < n ? draw(-1, 1) : 0;
+        for (size_t at = 0; at < lines * depth; at++)
+            coefficients[at] = draw(-1, 1);
+        for (size_t at = 0; at < lines * n; at++) {
+            expected[at] = 0;
+            for (size_t d = 0; d < depth; d++)
+                expected[at] +=
+                    (double)coefficients[at / n * depth + d] * matrix[d * stride + at % n];
+        }
+        tile->skinny_pack(coefficients, lines, depth, packed);
+        for (size_t begin = 0; begin < n; begin += RFFPK_SKINNY_STRIDE) {
+            const size_t end = begin + RFFPK_SKINNY_STRIDE < n ? begin + RFFPK_SKINNY_STRIDE : n;
+            tile->skinny(packed, matrix, lines, depth, stride, begin, end, out, n, workspace);
+        }
+        compare("skinny product", out, expected, lines * n, 100 * eps);
+        free(matrix);
+        free(out);
+        free(coefficients);
+        free(packed);
+        free(expected);
+        free(workspace);
+    }
 }
 
 /* In quarter turns. The oracle's phase is off by up to 1 eps and its sine by half of one. */
@@ -295,6 +367,7 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         check_problem(shapes[i]);
+    check_skinny();
     check_sincos();
     printf("%s: %d checks, %d failed\n", failures ? "failed" : "ok", checks, failures);
     return failures != 0;

@@ -110,7 +110,7 @@ def kpk(init: str = "random") -> list[Method]:
         method("KPK", "defaults", partial(fitted, estimator=rffpk.KernelPowerKMeans)),
         method("RFF-KPKM", "defaults", partial(fitted, estimator=rffpk.RFFKernelPowerKMeans)),
         method("Nystroem kernel k-means", "defaults",
-               partial(fitted, estimator=rffpk.NystromKernelKMeans)),
+               partial(fitted, estimator=rffpk.NystroemKernelKMeans)),
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from rffpk.kernels import center_kernel, normalize_kernel
 from rffpk.metrics import clustering_accuracy, purity_score
 from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.multiview import RFFMultiKernelPowerKMeans
-from rffpk.nystroem import NystromKernelKMeans
+from rffpk.nystroem import NystroemKernelKMeans
 from rffpk.power import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk.simplemkkm import SimpleMKKM
 from rffpk.smkc import SMKC
@@ -22,7 +22,7 @@ __all__ = [
     "KernelKMeans",
     "KernelPowerKMeans",
     "MultiKernelPowerKMeans",
-    "NystromKernelKMeans",
+    "NystroemKernelKMeans",
     "PowerKMeans",
     "RFFKernelPowerKMeans",
     "RFFMultiKernelPowerKMeans",

@@ -27,7 +27,7 @@ Array = NDArray[Any]
 _BLOCK_NUMBERS = 1 << 20  # of the kernel between one block of rows and the anchors
 
 
-class NystromKernelKMeans(
+class NystroemKernelKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
     """Kernel k-means on Nystroem features.
@@ -89,9 +89,9 @@ class NystromKernelKMeans(
     Examples
     --------
     >>> from sklearn.datasets import make_circles
-    >>> from rffpk import NystromKernelKMeans
+    >>> from rffpk import NystroemKernelKMeans
     >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
-    >>> NystromKernelKMeans(2, n_anchors=30, n_components=5, random_state=0).fit_transform(X).shape
+    >>> NystroemKernelKMeans(2, n_anchors=30, n_components=5, random_state=0).fit_transform(X).shape
     (200, 5)
     """
 
@@ -145,7 +145,7 @@ class NystromKernelKMeans(
             _checks.check_int(self.n_init, "n_init", 1)
         _checks.check_n_jobs(self.n_jobs)
 
-    def fit(self, X: Any, y: Any = None) -> NystromKernelKMeans:
+    def fit(self, X: Any, y: Any = None) -> NystroemKernelKMeans:
         """Make the features and cluster them.
 
         Parameters
