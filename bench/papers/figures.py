@@ -14,6 +14,7 @@ from scipy.stats import vonmises_fisher
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from bench.papers import methods
@@ -58,6 +59,11 @@ def plot(
     return "\n".join(lines)
 
 
+def standardised(dataset: str, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
+    views, y = load(dataset, data)
+    return [StandardScaler().fit_transform(X) for X in views], y
+
+
 def acc(y: np.ndarray, labels: np.ndarray) -> float:
     return 100 * rffpk.clustering_accuracy(y, labels)
 
@@ -91,13 +97,13 @@ def convergence(data: Path, out: Path) -> str:
 
 def sensitivity(data: Path, out: Path) -> str:
     """ACC on HW2, standardised, by s0 and lambda."""
-    views, y = load("hw2", data)
+    views, y = standardised("hw2", data)
     s0s, lambdas = (-5.0, -10.0, -15.0, -20.0, -25.0), (0.1, 1.0, 10.0, 100.0, 1000.0)
     curves: Curves = {f"s0={s0:g}": [] for s0 in s0s}
     for s0 in s0s:
         for lam in lambdas:
             found = [
-                acc(y, methods.standardised(
+                acc(y, methods.fitted(
                     views, 10, seed, rffpk.RFFMultiKernelPowerKMeans, s0=s0,
                     weight_entropy=lam / len(y), **methods.IP,
                 ))
@@ -112,8 +118,8 @@ def frequencies(data: Path, out: Path) -> str:
     sizes = [5, 10, 20, 30, 40, 60, 80, 100]
     curves: Curves = {}
     for dataset in ("mfeat", "coil20", "pendigits"):
-        views, y = load(dataset, data)
-        X = methods.StandardScaler().fit_transform(views[0])
+        views, y = standardised(dataset, data)
+        X = views[0]
         for sampling in ("iid", "auto"):
             found = [
                 np.mean([
@@ -242,8 +248,8 @@ def _scatter(X: np.ndarray, labels: dict[str, np.ndarray], path: Path) -> None:
 
 def anchors(data: Path, out: Path) -> str:
     """||UU' - HH'||_F of SMKC with s anchors against all rows, and c sqrt(1/s - 1/n)."""
-    views, y = load("mfeat", data)
-    views = [methods.StandardScaler().fit_transform(X)[::2] for X in views]
+    views, _ = standardised("mfeat", data)
+    views = [X[::2] for X in views]
     n, k = len(views[0]), 10
     H = rffpk.SMKC(k, n_anchors=n, random_state=0).fit(views).embedding_
     sizes = [20, 50, 100, 200, 400, 700]
@@ -269,10 +275,10 @@ def landmarks(data: Path, out: Path) -> str:
     sizes = [20, 50, 100, 200, 400, 700, 1000, 2000]
     curves: Curves = {}
     for dataset in ("mfeat", "landuse21"):
-        views, y = load(dataset, data)
+        views, y = standardised(dataset, data)
         curves[dataset] = [
             float(np.mean([
-                acc(y, methods.standardised(
+                acc(y, methods.fitted(
                     views, len(np.unique(y)), seed, rffpk.SimpleMKKM,
                     n_landmarks=max(s, len(np.unique(y)))))
                 for seed in range(3)

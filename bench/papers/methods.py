@@ -39,6 +39,18 @@ def mean_gamma(X: Array) -> float:
     return (len(X) - 1) / len(X) / (4 * X.var(axis=0).sum())
 
 
+def scaled(views: list[Array], k: int, seed: int, run: Run) -> Array:
+    """A method on standardised columns; constant ones become zero."""
+    return run([StandardScaler().fit_transform(X.astype(np.float64)) for X in views], k, seed)
+
+
+def standardised(method: Method) -> Method:
+    grid: dict[str, Run] = {
+        variant: partial(scaled, run=run) for variant, run in method.grid.items()
+    }
+    return Method(f"{method.name}, standardised", method.protocol, grid)
+
+
 # ---- single views -------------------------------------------------------------------------------
 
 
@@ -87,6 +99,8 @@ def rff_kpkm() -> list[Method]:
         Method("KPK", "paper", exact),
         Method("RFF-KPKM", "paper", grid(1)),
         Method("RFF-KPKM, 4 D", "paper", grid(4)),
+        standardised(Method("KPK", "paper", exact)),
+        standardised(Method("RFF-KPKM", "paper", grid(1))),
         one("RFF-KPKM", "defaults", partial(fitted, estimator=rffpk.RFFKernelPowerKMeans)),
         one("KPK", "defaults", partial(fitted, estimator=rffpk.KernelPowerKMeans)),
         one("power k-means", "defaults", partial(fitted, estimator=rffpk.PowerKMeans)),
@@ -94,9 +108,6 @@ def rff_kpkm() -> list[Method]:
 
 
 def kpk(init: str = "random") -> list[Method]:
-    def scaled(views: list[Array], k: int, seed: int, run: Run) -> Array:
-        return run([StandardScaler().fit_transform(views[0].astype(np.float64))], k, seed)
-
     def method(name: str, protocol: str, run: Run) -> Method:
         return one(name, protocol, partial(scaled, run=run))
 
@@ -174,14 +185,13 @@ def ip_rff_mkpkm() -> list[Method]:
         Method("IP-RFF-MKPKM", "paper", grid(True)),
         one("RFF-MKPKM", "defaults", partial(fitted, estimator=multi, possibilistic=False)),
         one("IP-RFF-MKPKM", "defaults", partial(fitted, estimator=multi)),
-        one("IP-RFF-MKPKM, standardised", "defaults", partial(standardised, estimator=multi)),
+        standardised(Method("RFF-MKPKM", "paper", grid(False))),
+        standardised(Method("IP-RFF-MKPKM", "paper", grid(True))),
+        standardised(one("RFF-MKPKM", "defaults",
+                         partial(fitted, estimator=multi, possibilistic=False))),
+        standardised(one("IP-RFF-MKPKM", "defaults", partial(fitted, estimator=multi))),
         one("AverageMKKM", "defaults", partial(fitted, estimator=rffpk.AverageMKKM)),
-    ]
-
-
-def standardised(views: list[Array], k: int, seed: int, estimator: Any, **parameters: Any) -> Array:
-    scaled = [StandardScaler().fit_transform(X.astype(np.float64)) for X in views]
-    return fitted(scaled, k, seed, estimator, **parameters)
+    ]  # fmt: skip
 
 
 def best_view(views: list[Array], k: int, seed: int, number: int) -> Array:
