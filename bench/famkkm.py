@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.problems import peak_memory
 from bench.views import load
 from rffpk import clustering_accuracy
 from rffpk.famkkm import FAMKKM
@@ -61,7 +61,7 @@ def one(n: int, name: str, n_jobs: int | None) -> dict[str, float]:
     model.fit(xs)
     total = time.perf_counter() - begin
     iteration, work = np.median(np.diff(model.times_, axis=0), axis=0)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_memory()
     found = {"total": total, "iteration": iteration, "work": work, "peak": peak}
     if n <= 100_000:
         whole = FAMKKM(10, random_state=0, n_jobs=n_jobs, **OPERATORS[name]).fit(xs)

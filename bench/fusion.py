@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import resource
 import sys
 import time
 import warnings
@@ -25,7 +24,7 @@ import threadpoolctl
 from scipy.linalg import eigh
 from sklearn.metrics import normalized_mutual_info_score
 
-from bench.problems import seconds
+from bench.problems import peak_memory, seconds
 from bench.views import SETS, load
 from rffpk import MKKM, AverageMKKM, clustering_accuracy, purity_score, simplemkkm
 from rffpk.kernels import FittedKernel, Specification
@@ -204,7 +203,7 @@ def million(n: int = 1_000_000, k: int = 10, landmarks: int = 1000) -> None:
         view = random.standard_normal((n, d), dtype=np.float32)
         view += 1.5 * random.standard_normal((k, d), dtype=np.float32)[y]
         views.append(view)
-    held = peak()
+    held = peak_memory() / 1e3
     print("| method | s | NMI | data, GB | peak, GB |\n|---|---|---|---|---|")
     for estimator in (SimpleMKKM, MKKM, AverageMKKM):
         model = estimator(k, n_landmarks=landmarks, random_state=0)
@@ -212,13 +211,11 @@ def million(n: int = 1_000_000, k: int = 10, landmarks: int = 1000) -> None:
         nmi = normalized_mutual_info_score(y, model.labels_)
         size = sum(view.nbytes for view in views) / 1e9
         name = f"{estimator.__name__}, {landmarks} landmarks"
-        print(f"| {name} | {elapsed:.1f} | {nmi:.3f} | {size:.2f} | {peak():.2f} |", flush=True)
+        print(
+            f"| {name} | {elapsed:.1f} | {nmi:.3f} | {size:.2f} | {peak_memory() / 1e3:.2f} |",
+            flush=True,
+        )
     print(f"\nBefore the fits the peak was {held:.2f} GB.")
-
-
-def peak() -> float:
-    """Most resident memory so far, GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 def main() -> None:

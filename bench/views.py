@@ -95,16 +95,16 @@ def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
 
 
 MEMORY = """
-import resource, time
+import time
 import numpy as np
+from bench.problems import peak_memory
 from bench.views import make_views
 from rffpk import RFFMultiKernelPowerKMeans
 xs, _ = make_views(1_000_000, (20, 50, 100))
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 RFFMultiKernelPowerKMeans(10, random_state=0).fit([x[:2000] for x in xs])
-before, start = peak(), time.perf_counter()
+before, start = peak_memory(), time.perf_counter()
 model = RFFMultiKernelPowerKMeans(10, random_state=0).fit(xs)
-print(f"{time.perf_counter() - start:.2f} {before:.0f} {peak():.0f} {model.n_iter_}")
+print(f"{time.perf_counter() - start:.2f} {before:.0f} {peak_memory():.0f} {model.n_iter_}")
 """
 
 

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from rffpk import _config, _core
 from rffpk._anneal import Record, coincidence, count_distinct, critical_exponent, log
 from rffpk._schedule import Course, Result, Seen, Step
 from rffpk._stats import is_hard, power_constant
-from rffpk.kernels import FittedKernel
+from rffpk.kernels import FittedKernel, run_all, tiles
 
 Array = NDArray[Any]
 
@@ -58,22 +59,24 @@ class Products:
 
     def _all(self) -> list[Array]:
         found = []
-        for number, kernel in enumerate(self.kernels):
+        for number in range(len(self.kernels)):
             matrix = _core.empty_matrix(self.n, self.n, self.dtype)
 
-            def fill(rows: slice, number: int = number, matrix: Array = matrix) -> None:
-                matrix[rows, : self.n] = self._block(number, rows)
+            def fill(
+                tile: tuple[slice, slice], number: int = number, matrix: Array = matrix
+            ) -> None:
+                matrix[tile] = self._tile(number, *tile)
 
-            kernel.map_blocks(fill)
+            run_all(fill, list(tiles(self.n, self.n)), self.n_threads)
             found.append(matrix)
         return found
 
-    def _block(self, number: int, rows: slice) -> Array:
-        """Centred rows of a kernel: <phi_i - c, phi_j - c>."""
-        block = self.kernels[number].block(rows)
-        block -= self.offsets[number] - self.means[number]
-        block -= self.offsets[number, rows, None]
-        return block.astype(self.dtype, copy=False)
+    def _tile(self, number: int, rows: slice | Array, columns: slice) -> Array:
+        """A part of a centred kernel: <phi_i - c, phi_j - c>."""
+        tile = self.kernels[number].block(rows, columns)
+        tile -= self.offsets[number, columns] - self.means[number]
+        tile -= self.offsets[number, rows, None]
+        return tile.astype(self.dtype, copy=False)
 
     def multiply(self, W: Array) -> Array:
         """W K_l of all kernels, (L, m, n), for W (m, n)."""
@@ -84,18 +87,24 @@ class Products:
                 _config.backend().skinny_product(W, matrix, product, self.n_threads)
             return out
 
-        def fill(rows: slice) -> None:
-            for number in range(len(self.kernels)):
-                np.matmul(W, self._block(number, rows).T, out=out[number][:, rows])
+        def fill(row_tiles: list[tuple[slice, slice]]) -> None:
+            rows = row_tiles[0][0]
+            for number, product in enumerate(out):
+                parts = (
+                    W[:, columns] @ self._tile(number, rows, columns).T for _, columns in row_tiles
+                )
+                product[:, rows] = sum(parts)
 
-        self.kernels[0].map_blocks(fill)
+        by_rows = groupby(tiles(self.n, self.n), key=lambda tile: tile[0].start)
+        run_all(fill, [list(group) for _, group in by_rows], self.n_threads)
         return out
 
     def rows(self, index: Array) -> Array:
         """Centred rows of all kernels, (L, m, n)."""
-        one_hot = np.zeros((len(index), self.n), dtype=self.dtype)
-        one_hot[np.arange(len(index)), index] = 1
-        return self.multiply(one_hot)
+        if self.stored is not None:
+            return np.stack([matrix[index, : self.n] for matrix in self.stored])
+        every = slice(0, self.n)
+        return np.stack([self._tile(number, index, every) for number in range(len(self.kernels))])
 
 
 @dataclass(frozen=True)
@@ -116,11 +125,16 @@ class Dual:
 
 
 def make_dual(
-    products: Products, weight: Array | None, lam: float | None, k: int, random: Any, n_threads: int
+    products: Products,
+    weight: Array | None,
+    lam: float | None,
+    directions: int,
+    random: Any,
+    n_threads: int,
 ) -> Dual:
     """The shared part, with one product for the variance and the directions of disturbances."""
     n = products.n
-    noise = random.standard_normal((2 * k, n)) / math.sqrt(n)
+    noise = random.standard_normal((directions, n)) / math.sqrt(n)
     noise -= noise.mean(axis=1, keepdims=True)
     share = np.full(n, 1 / n) if weight is None else weight / weight.sum()
     found = products.multiply(np.vstack([noise, share])).astype(np.float64)

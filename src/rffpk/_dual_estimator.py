@@ -43,6 +43,8 @@ _INDEFINITE = 1e-6
 class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Base of the estimators whose centroids are weights of the fitted rows."""
 
+    _soft = True  # whether starts have soft steps, before which centroids may be disturbed
+
     n_clusters: int
     init: Any
     n_init: str | int
@@ -141,9 +143,10 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     ) -> None:  # fmt: skip
         total = float(products.n if weight is None else weight.sum())
         lam, n_threads = self._lambda(total), _config.n_threads(self.n_jobs)
-        dual = _dual.make_dual(products, weight, lam, k, random, n_threads)
+        directions = 2 * k if self._soft else 0
+        dual = _dual.make_dual(products, weight, lam, directions, random, n_threads)
         self.history_: list[dict[str, Any]] = []
-        critical = _dual.critical(dual, random)
+        critical = _dual.critical(dual, random) if self._soft else 0.0
         starts = self._starts(critical)
         runs = []
         for number in range(len(starts)):

@@ -104,6 +104,8 @@ class KernelKMeans(DualClusterer):
     (2, 200)
     """
 
+    _soft = False
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -241,6 +243,8 @@ class KernelPowerKMeans(Annealed, KernelKMeans):
     >>> KernelPowerKMeans(2, gamma=5.0, random_state=0).fit(X).predict_proba(X).shape
     (200, 2)
     """
+
+    _soft = True
 
     def __init__(
         self,

@@ -282,12 +282,13 @@ class FittedKernel:
 
     # ---- values
 
-    def block(self, rows: slice | Array) -> Array:
-        """k(x_i, x_j) for some rows i and all j, float64; made anew."""
+    def block(self, rows: slice | Array, columns: slice = slice(None)) -> Array:
+        """k(x_i, x_j) for some rows i and, unless told, all j, float64; made anew."""
         if self.precomputed:
-            return np.array(self.x[rows], dtype=np.float64)
+            return np.array(self.x[rows, columns], dtype=np.float64)
         means = None if self._columns is None else self._columns[rows]
-        return self._finished(self._raw(self.x[rows], self.x), self._raw_diagonal[rows], means)
+        raw = self._raw(self.x[rows], self.x[columns])
+        return self._finished(raw, self._raw_diagonal[rows], means, columns)
 
     def cross(self, x: Array) -> tuple[Array, Array | None]:
         """k(x, x_j) for new rows x and all j, and k(x, x), which a precomputed one does not say."""
@@ -307,10 +308,10 @@ class FittedKernel:
         """All of it, exactly symmetric; O(n^2) memory."""
         out = np.empty((self.n, self.n), dtype=dtype)
 
-        def fill(rows: slice) -> None:
-            out[rows] = self.block(rows)
+        def fill(tile: tuple[slice, slice]) -> None:
+            out[tile] = self.block(*tile)
 
-        self.map_blocks(fill)
+        run_all(fill, list(tiles(self.n, self.n)), self.n_threads)
         for rows in _blocks(self.n, self.n):
             out[rows, : rows.start] = out[: rows.start, rows].T
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
@@ -332,18 +333,20 @@ class FittedKernel:
         else:
             wide = [a.astype(np.float64, copy=False) for a in (x, y)]
             found = pairwise_kernels(*wide, metric=self.metric, filter_params=True, **self.params)
-        return np.array(found, dtype=np.float64)
+        return np.asarray(found, dtype=np.float64)
 
     def _own(self, x: Array) -> Array:
         parts = np.split(x, range(_DIAGONAL_ROWS, len(x), _DIAGONAL_ROWS))
         return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
 
-    def _finished(self, raw: Array, own: Array, means: Array | None) -> Array:
+    def _finished(
+        self, raw: Array, own: Array, means: Array | None, columns: slice = slice(None)
+    ) -> Array:
         if means is not None and self._columns is not None:
-            raw += self._mean - self._columns
+            raw += self._mean - self._columns[columns]
             raw -= means[:, None]
         if self._normalize:
-            raw *= self._inverse_norms
+            raw *= self._inverse_norms[columns]
             raw *= _inverse_norms(self._centered_own(own, means))[:, None]
         return self._rescaled(raw)
 
@@ -362,6 +365,19 @@ def _blocks(n: int, n_columns: int) -> Iterator[slice]:
     size = max(1, _BLOCK_NUMBERS // max(1, n_columns))
     for begin in range(0, n, size):
         yield slice(begin, min(begin + size, n))
+
+
+# Tiles of a kernel that is made anew: what comes of rows and columns alone costs little beside
+# them, and 2 MB stay in a core's cache.
+_TILE_ROWS, _TILE_COLUMNS = 256, 1024
+
+
+def tiles(n: int, n_columns: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of the tiles of a matrix, those of the same rows one after the other."""
+    for begin in range(0, n, _TILE_ROWS):
+        rows = slice(begin, min(begin + _TILE_ROWS, n))
+        for first in range(0, n_columns, _TILE_COLUMNS):
+            yield rows, slice(first, min(first + _TILE_COLUMNS, n_columns))
 
 
 def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]:
