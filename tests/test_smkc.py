@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +20,10 @@ from rffpk import _anchored
 from rffpk.smkc import SMKC
 
 EPS = np.finfo(np.float64).eps
+
+
+# The kernels themselves: what the formulas of the paper are about.
+Plain = partial(SMKC, center=False, normalize=False)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +89,7 @@ def anchor_kernels(model, xs):
 )
 def test_it_is_the_direct_algorithm(views, small_tiles, n_views, k, iterations):
     xs = views[0][:n_views]
-    model = stopped(SMKC(k, n_anchors=60, random_state=0), xs, iterations)
+    model = stopped(Plain(k, n_anchors=60, random_state=0), xs, iterations)
     assert model.n_iter_ == len(model.history_) == iterations
     U, values, changes, d, bound = direct(anchor_kernels(model, xs), k, iterations)
     assert bound < 1e-10
@@ -100,7 +105,7 @@ def test_it_is_the_direct_algorithm(views, small_tiles, n_views, k, iterations):
 def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
     """V k > s, where the factors of the mean are wider than the mean."""
     xs = views[0]
-    model = stopped(SMKC(15, n_anchors=30, random_state=0), xs, 4)
+    model = stopped(Plain(15, n_anchors=30, random_state=0), xs, 4)
     U, values, _, _, bound = direct(anchor_kernels(model, xs), 15, 4)
     assert apart(model.embedding_, U) < max(1e-8, 100 * bound)
     assert_allclose([record["objective"] for record in model.history_], values, rtol=1e-10)
@@ -108,7 +113,7 @@ def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
 
 def test_many_anchors_take_the_partial_decomposition(views):
     xs = views[0][:2]
-    model = stopped(SMKC(4, n_anchors=400, random_state=0), xs, 5)
+    model = stopped(Plain(4, n_anchors=400, random_state=0), xs, 5)
     U, values, *_ = direct(anchor_kernels(model, xs), 4, 5)
     assert apart(model.embedding_, U) < 1e-8
     assert_allclose([record["objective"] for record in model.history_], values, rtol=1e-10)
@@ -121,7 +126,7 @@ def test_error_stays_within_what_squares_resolve(exponent):
     k, d = 5, np.append(np.logspace(0, -exponent, 5), 1e-3 * 10.0**-exponent)
     left, right = (np.linalg.qr(random.standard_normal((m, 6)))[0] for m in (300, 40))
     Gs = [(left * d) @ right.T, (left * d * 1.1) @ right.T]
-    model = stopped(SMKC(k, kernels="precomputed", random_state=0), Gs, 3)
+    model = stopped(Plain(k, kernels="precomputed", random_state=0), Gs, 3)
     U, _, _, _, bound = direct(Gs, k, 3)
     assert apart(U, left[:, :k]) < 1e-8
     assert apart(model.embedding_, U) < max(1e-13, 30 * bound)
@@ -135,7 +140,7 @@ def test_it_warns_where_squares_lose_the_digits():
         G = left * [1, 0.1, least] @ right.T
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            SMKC(3, kernels="precomputed", random_state=0).fit(G)
+            Plain(3, kernels="precomputed", random_state=0).fit(G)
         found = [w for w in caught if "sigma_1 / sigma_k" in str(w.message)]
         assert len(found) == expected
         assert all(w.filename == __file__ for w in found)
@@ -145,7 +150,7 @@ def test_rank_below_k_leaves_zero_columns():
     random = np.random.default_rng(0)
     G = random.standard_normal((80, 2)) @ random.standard_normal((2, 10))
     with pytest.warns(UserWarning, match="sigma_1"):
-        model = SMKC(4, kernels="precomputed", random_state=0).fit(G)
+        model = Plain(4, kernels="precomputed", random_state=0).fit(G)
     U = model.embedding_
     assert_allclose(U.T @ U, np.diag([1, 1, 0, 0]), atol=1e-12)
     assert apart(U[:, :2], np.linalg.qr(G[:, :2])[0]) < 1e-12
@@ -154,7 +159,7 @@ def test_rank_below_k_leaves_zero_columns():
 
 def test_certificates(views):
     xs, y = views
-    model = SMKC(4, n_anchors=80, random_state=0).fit(xs)
+    model = Plain(4, n_anchors=80, random_state=0).fit(xs)
     values = [record["objective"] for record in model.history_]
     for before, after in itertools.pairwise(values):
         assert after <= before * (1 + 1e-12)
@@ -169,7 +174,7 @@ def test_certificates(views):
 def test_one_kernel_is_its_own_rank_part(views):
     """With V = 1 the iterations rest at once."""
     x = views[0][0]
-    model = SMKC(4, n_anchors=50, random_state=0).fit(x)
+    model = Plain(4, n_anchors=50, random_state=0).fit(x)
     [G] = anchor_kernels(model, [x])
     U, _, d = rank_part(G, 4)
     assert model.n_iter_ == 2
@@ -179,10 +184,10 @@ def test_one_kernel_is_its_own_rank_part(views):
 
 def test_max_iter_and_tol(views):
     with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
-        SMKC(4, n_anchors=50, max_iter=2, random_state=0).fit(views[0])
+        Plain(4, n_anchors=50, max_iter=2, random_state=0).fit(views[0])
     assert caught[0].filename == __file__
-    coarse = SMKC(4, n_anchors=50, tol=1e-2, random_state=0).fit(views[0])
-    assert coarse.n_iter_ < SMKC(4, n_anchors=50, random_state=0).fit(views[0]).n_iter_
+    coarse = Plain(4, n_anchors=50, tol=1e-2, random_state=0).fit(views[0])
+    assert coarse.n_iter_ < Plain(4, n_anchors=50, random_state=0).fit(views[0]).n_iter_
 
 
 # ---- invariances --------------------------------------------------------------------------------
@@ -190,7 +195,7 @@ def test_max_iter_and_tol(views):
 
 def test_bits_do_not_depend_on_threads(views, small_tiles):
     one, three = (
-        SMKC(4, n_anchors=60, random_state=0, n_jobs=jobs).fit(views[0]) for jobs in (1, 3)
+        Plain(4, n_anchors=60, random_state=0, n_jobs=jobs).fit(views[0]) for jobs in (1, 3)
     )
     assert_array_equal(one.embedding_, three.embedding_)
     assert_array_equal(one.labels_, three.labels_)
@@ -199,7 +204,7 @@ def test_bits_do_not_depend_on_threads(views, small_tiles):
 
 
 def test_tiles_do_not_matter(views, monkeypatch):
-    model = SMKC(4, n_anchors=60, random_state=0)
+    model = Plain(4, n_anchors=60, random_state=0)
     whole = clone(model).fit(views[0])
     monkeypatch.setattr(_anchored, "_TILE_NUMBERS", 9 * 180)
     monkeypatch.setattr(_anchored, "_CHUNK_NUMBERS", 1)  # a row each
@@ -212,12 +217,12 @@ def test_rows_anchors_and_views_in_another_order(views):
     xs = views[0]
     random = np.random.default_rng(1)
     order, anchors = random.permutation(700), random.choice(700, 60, replace=False)
-    model = SMKC(4, anchors=anchors, random_state=0).fit(xs)
+    model = Plain(4, anchors=anchors, random_state=0).fit(xs)
     assert_array_equal(model.anchors_, anchors)
     inverse = np.argsort(order)
-    rows = SMKC(4, anchors=inverse[anchors], random_state=0).fit([x[order] for x in xs])
-    columns = SMKC(4, anchors=random.permutation(anchors), random_state=0).fit(xs)
-    turned = SMKC(4, anchors=anchors, random_state=0).fit(xs[::-1])
+    rows = Plain(4, anchors=inverse[anchors], random_state=0).fit([x[order] for x in xs])
+    columns = Plain(4, anchors=random.permutation(anchors), random_state=0).fit(xs)
+    turned = Plain(4, anchors=anchors, random_state=0).fit(xs[::-1])
     assert apart(rows.embedding_, model.embedding_[order]) < 1e-10
     for other in (columns, turned):
         assert apart(other.embedding_, model.embedding_) < 1e-10
@@ -225,8 +230,8 @@ def test_rows_anchors_and_views_in_another_order(views):
 
 
 def test_scale_of_precomputed_kernels(views):
-    model = SMKC(4, kernels="precomputed", random_state=0)
-    Gs = anchor_kernels(SMKC(4, n_anchors=50, random_state=0).fit(views[0]), views[0])
+    model = Plain(4, kernels="precomputed", random_state=0)
+    Gs = anchor_kernels(Plain(4, n_anchors=50, random_state=0).fit(views[0]), views[0])
     small, large = (clone(model).fit([c * G for G in Gs]) for c in (1e-9, 1e9))
     assert apart(small.embedding_, large.embedding_) < 1e-10
     assert_allclose(small.objective_ * 1e36, large.objective_, rtol=1e-9)
@@ -239,7 +244,7 @@ def test_scale_of_precomputed_kernels(views):
 def test_new_rows(views, normalize_rows):
     xs = views[0]
     train, new = [x[:600] for x in xs], [x[600:] for x in xs]
-    model = SMKC(4, n_anchors=60, normalize_rows=normalize_rows, random_state=0).fit(train)
+    model = Plain(4, n_anchors=60, normalize_rows=normalize_rows, random_state=0).fit(train)
     assert_allclose(model.transform(train), model.embedding_, atol=1e-10)
     assert np.mean(model.predict(train) == model.labels_) >= 0.99
     assert model.transform(new).shape == (100, 4)
@@ -260,9 +265,9 @@ def test_new_rows(views, normalize_rows):
 
 def test_precomputed_kernels_are_what_the_views_give(views):
     xs = views[0]
-    model = SMKC(4, n_anchors=60, random_state=0).fit([x[:600] for x in xs])
+    model = Plain(4, n_anchors=60, random_state=0).fit([x[:600] for x in xs])
     G = [kernel.cross(x)[0] for kernel, x in zip(model._kernels, xs)]
-    given = SMKC(4, kernels="precomputed", random_state=0).fit([g[:600] for g in G])
+    given = Plain(4, kernels="precomputed", random_state=0).fit([g[:600] for g in G])
     assert given.anchors_ is None
     assert_array_equal(given.embedding_, model.embedding_)
     new = [g[600:] for g in G]
@@ -277,9 +282,9 @@ def test_gammas_come_from_all_rows(views):
     """Anchors that lie together would give a far larger one."""
     x = views[0][0]
     near = np.argsort(((x - x[0]) ** 2).sum(axis=1))[:50]
-    model = SMKC(4, anchors=near, random_state=0).fit(x)
+    model = Plain(4, anchors=near, random_state=0).fit(x)
     assert_allclose(model._kernels[0].params["gamma"], 1 / (4 * x.var(axis=0).sum()), rtol=1e-10)
-    given = SMKC(4, kernels=[("rbf", 0.3), "linear"], anchors=near, random_state=0).fit(x)
+    given = Plain(4, kernels=[("rbf", 0.3), "linear"], anchors=near, random_state=0).fit(x)
     assert given._kernels[0].params["gamma"] == 0.3 and len(given.kernel_weights_) == 2
 
 
@@ -290,7 +295,7 @@ def test_several_kernels_of_one_array(views, kernels):
     x = views[0][0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # narrow and flat kernels are in the bank
-        model = SMKC(4, kernels=kernels, n_anchors=40, random_state=0).fit(x)
+        model = Plain(4, kernels=kernels, n_anchors=40, random_state=0).fit(x)
     assert len(model.kernel_weights_) == (12 if kernels == "du2015" else 3)
     assert_array_equal(model.predict(x), model.labels_)
 
@@ -302,7 +307,7 @@ def test_several_kernels_of_one_array(views, kernels):
      (200, 3, 40, 40), (200, 3, 400, 200)],
 )  # fmt: skip
 def test_number_of_anchors(n, k, asked, expected):
-    model = SMKC(k, n_anchors=asked)
+    model = Plain(k, n_anchors=asked)
     chosen = model._choose_anchors([np.zeros((n, 1))], k, np.random.RandomState(0))
     assert len(np.unique(chosen)) == len(chosen) == expected
     assert_array_equal(chosen, np.sort(chosen))
@@ -310,7 +315,7 @@ def test_number_of_anchors(n, k, asked, expected):
 
 
 def test_uniform_anchors_are_uniform():
-    model = SMKC(2, n_anchors=20)
+    model = Plain(2, n_anchors=20)
     random = np.random.RandomState(0)
     counts = np.zeros(50)
     for _ in range(500):
@@ -325,14 +330,14 @@ def test_spread_anchors_find_a_far_cluster_in_any_view():
     second[1] += 1e-4
     found = {"uniform": 0, "k-means++": 0}
     for anchors, seed in itertools.product(found, range(5)):
-        model = SMKC(3, n_anchors=50, anchors=anchors)
+        model = Plain(3, n_anchors=50, anchors=anchors)
         chosen = model._choose_anchors([first, second], 3, np.random.RandomState(seed))
         found[anchors] += {0, 1} <= set(chosen)
     assert found["k-means++"] == 5 and found["uniform"] < 5
 
 
 def test_spread_anchors_of_equal_rows():
-    model = SMKC(2, n_anchors=30, anchors="k-means++")
+    model = Plain(2, n_anchors=30, anchors="k-means++")
     chosen = model._choose_anchors([np.ones((100, 2))], 2, np.random.RandomState(0))
     assert len(np.unique(chosen)) == 30
 
@@ -342,12 +347,12 @@ def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
     """They are read tile by tile: no part of the fit asks for more of their rows than that."""
     arrays, mapped = [x.astype(dtype) for x in views[0]], []
     if kernels:
-        full = SMKC(4, n_anchors=60, random_state=0).fit(views[0])
+        full = Plain(4, n_anchors=60, random_state=0).fit(views[0])
         arrays = [G.astype(dtype) for G in anchor_kernels(full, views[0])]
     for i, x in enumerate(arrays):
         np.save(tmp_path / f"{i}.npy", x)
         mapped.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
-    model = SMKC(4, kernels=kernels, n_anchors=60, random_state=0)
+    model = Plain(4, kernels=kernels, n_anchors=60, random_state=0)
     seen = []
     made = _anchored.AnchorKernels.gram
     monkeypatch.setattr(_anchored.AnchorKernels, "gram", lambda B: (seen.extend(B.xs), made(B))[1])
@@ -360,8 +365,8 @@ def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
 def test_single_precision_rows_give_double_precision_fusion(views):
     singles = [x.astype(np.float32) for x in views[0]]
     anchors = np.arange(0, 700, 12)
-    a = SMKC(4, anchors=anchors, random_state=0).fit(singles)
-    b = SMKC(4, anchors=anchors, random_state=0).fit([x.astype(np.float64) for x in singles])
+    a = Plain(4, anchors=anchors, random_state=0).fit(singles)
+    b = Plain(4, anchors=anchors, random_state=0).fit([x.astype(np.float64) for x in singles])
     assert apart(a.embedding_, b.embedding_) < 1e-5  # gammas are summed in the dtype of the rows
 
 
@@ -392,7 +397,7 @@ def test_single_precision_rows_give_double_precision_fusion(views):
     ],
 )
 def test_bad_parameters(views, parameters, error, message):
-    model = SMKC(4, **parameters)
+    model = Plain(4, **parameters)
     before = dict(vars(model))
     with pytest.raises(error, match=message):
         model.fit(views[0])
@@ -401,9 +406,31 @@ def test_bad_parameters(views, parameters, error, message):
 
 def test_too_few_precomputed_anchors(views):
     with pytest.raises(ValueError, match="3 anchors as columns"):
-        SMKC(4, kernels="precomputed").fit(views[0][2])
+        Plain(4, kernels="precomputed").fit(views[0][2])
 
 
 def test_scikit_learn_conventions():
     check_estimator(SMKC())
     assert not SMKC(kernels="precomputed").__sklearn_tags__().input_tags.pairwise
+
+
+@pytest.mark.parametrize("center, normalize", [(True, True), (True, False), (False, True)])
+def test_kernels_are_centred_at_the_anchors_and_normalised(views, center, normalize):
+    xs = views[0]
+    anchors = np.arange(0, len(xs[0]), 7)
+    model = SMKC(4, anchors=anchors, center=center, normalize=normalize, random_state=0).fit(xs)
+    Gs = []
+    for x, kernel in zip(xs, model._kernels):
+        K = rbf_kernel(x, gamma=kernel.params["gamma"])
+        own = np.diagonal(K)
+        if center:
+            means = K[:, anchors].mean(axis=1)
+            total = means[anchors].mean()
+            K = K - means - means[:, None] + total
+            own = own - 2 * means + total
+        if normalize:
+            K = K / np.sqrt(own * own[:, None])
+        Gs.append(K[:, anchors])
+    given = SMKC(4, kernels="precomputed", random_state=0).fit(Gs)
+    assert_allclose(model.embedding_, given.embedding_, atol=1e-8)
+    assert_allclose(model.transform([x[:9] for x in xs]), model.embedding_[:9], atol=1e-10)

@@ -16,6 +16,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from bench.papers import methods
 from bench.papers.published import PUBLISHED
+from bench.views import SETS as PREPARATIONS
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]
 MORE_SINGLE = ["tr11", "binaryalphadigs"]
@@ -91,6 +92,14 @@ def load(dataset: str, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
     return [stored[name].astype(np.float64) for name in names], stored["y"]
 
 
+def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
+    """The views as an experiment takes them."""
+    views, y = load(cell.dataset, data)
+    if cell.experiment in ("smkc", "mkc-ae", "famkkm"):
+        views = [PREPARATIONS[cell.dataset](view) for view in views]
+    return views, y
+
+
 def published(cell: Cell) -> Any:
     """What the paper reports for a method and set, or None."""
     sets = PUBLISHED.get(cell.experiment, {})
@@ -129,7 +138,7 @@ def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
 
     warnings.simplefilter("ignore")
     try:
-        views, y = load(cell.dataset, data)
+        views, y = prepared(cell, data)
         found = methods_of(cell.experiment, cell.dataset.split(":")[0])
         method = next(m for m in found if (m.name, m.protocol) == (cell.method, cell.protocol))
         for seed in range(repeats):
