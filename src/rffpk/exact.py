@@ -158,7 +158,7 @@ def _check_kernel_parameters(estimator: Any) -> None:
     _checks.check_real(estimator.coef0, "coef0")
     if not isinstance(estimator.kernel_params, (dict, type(None))):
         raise TypeError(f"kernel_params == {estimator.kernel_params!r}, must be a dict or None.")
-    check_metric(estimator.kernel, "kernel", {"gamma": estimator.gamma})
+    check_metric(estimator.kernel, "kernel", {"gamma": estimator.gamma}, PRECOMPUTED)
 
 
 def _one_kernel(estimator: Any) -> Any:

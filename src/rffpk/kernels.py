@@ -127,12 +127,11 @@ class Specification:
     rescale: bool = False  # to [0, 1], after the normalisation
 
 
-def check_metric(metric: Any, name: str, params: dict[str, Any]) -> None:
-    """A kernel of scikit-learn's pairwise kernels, a callable, or "precomputed"."""
+def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
+    """A kernel of scikit-learn's pairwise kernels, a callable, or one of `more` words."""
     if not callable(metric):
-        _checks.check_choice(
-            metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), PRECOMPUTED), also="a callable"
-        )
+        known = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more)
+        _checks.check_choice(metric, name, known, also="a callable")
     gamma = params.get("gamma")
     if isinstance(gamma, str):
         _checks.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")

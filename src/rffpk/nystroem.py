@@ -128,8 +128,6 @@ class NystroemKernelKMeans(
             given = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
             params = {**given, **params}
         check_metric(self.kernel, "kernel", params)
-        if _checks.is_word(self.kernel, "precomputed"):
-            raise ValueError("kernel == 'precomputed', must be a kernel of rows.")
         return Specification(self.kernel, params)
 
     def _check_parameters(self) -> None:

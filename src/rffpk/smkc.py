@@ -231,8 +231,6 @@ class SMKC(KernelFusion):
             return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
         rows = [np.array(x[self.anchors_]) for x in xs]
         rows, specs = matched(rows, self.kernels, not self._n_views)
-        if any(_checks.is_word(spec.metric, PRECOMPUTED) for spec in specs):
-            raise ValueError("kernels has 'precomputed' in a list, must be that word alone.")
         n_threads = _config.n_threads(self.n_jobs)
         kernels = []
         for x, own, spec in zip(self._viewed(xs, len(specs)), rows, specs):
@@ -240,8 +238,10 @@ class SMKC(KernelFusion):
             if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
                 gamma = resolve_gamma(x, str(spec.metric), gamma, None, random, n_threads)
                 spec = replace(spec, params={**spec.params, "gamma": gamma})
-            finish = {"center": self.center, "normalize": self.normalize}
-            kernels.append(FittedKernel(own, spec, n_threads=n_threads, **finish))
+            kernel = FittedKernel(
+                own, spec, n_threads=n_threads, center=self.center, normalize=self.normalize
+            )
+            kernels.append(kernel)
         return kernels
 
     def _viewed(self, xs: list[Array], n_kernels: int) -> list[Array]:
