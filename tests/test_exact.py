@@ -516,6 +516,9 @@ def test_indefinite_kernels_are_warned_of(blobs):
         ({"init": "magic"}, "init == 'magic', must be one of"),
         ({"init": np.ones((3, 3))}, r"init has shape \(3, 3\), must be labels of shape \(300,\)"),
         ({"init": np.zeros(300, int)}, "init has other labels than 0 to 4"),
+        ({"init": np.arange(300) % 4}, "init has other labels than 0 to 4"),
+        ({"init": np.arange(300) % 6}, "init has other labels than 0 to 4"),
+        ({"kernel_params": {"gama": 3}}, r"kernel has parameters \['gama'\], must be among"),
         ({"init": np.zeros((5, 300))}, "its rows must not sum to zero"),
         ({"n_init": 0}, "n_init == 0, must be >= 1"),
         ({"cache": "no"}, "cache == 'no', must be one of"),
@@ -563,3 +566,60 @@ def test_callables_and_their_parameters(blobs):
     expected = KernelKMeans(5, gamma=1 / 20, random_state=0).fit(X)
     assert_array_equal(model.fit(X).labels_, expected.labels_)
     assert_array_equal(model.predict(X[:7]), expected.labels_[:7])
+
+
+@pytest.mark.parametrize("estimator", ONE_KERNEL)
+def test_one_kernel_takes_one_array(blobs, estimator):
+    for kernel, X in (("rbf", blobs[0]), ("precomputed", np.eye(6))):
+        with pytest.raises(ValueError, match="X is a list of 2 views, must be one array"):
+            estimator(2, kernel=kernel).fit([X, X])
+
+
+@pytest.mark.parametrize("size", [1e-50, 1e37, 1e60])
+@pytest.mark.parametrize("estimator", EVERY)
+def test_weights_of_any_size_fit_into_float32(blobs, dtype, estimator, size):
+    X = blobs[0].astype(dtype)
+    one = estimator(5, random_state=0).fit(X)
+    model = estimator(5, random_state=0).fit(X, sample_weight=np.full(300, size))
+    assert_array_equal(model.labels_, one.labels_)
+    assert_allclose(model.inertia_ / size, one.inertia_, rtol=1e-5)
+    assert_allclose(model.objective_ / size, one.objective_, rtol=1e-5)
+    last = [[r["objective"] for r in m.history_ if "s" in r][-1] for m in (model, one)]
+    assert_allclose(last[0] / size, last[1], rtol=1e-5)
+    if estimator is MultiKernelPowerKMeans:
+        assert_allclose(model.lambda_, size * 300)
+
+
+@pytest.mark.parametrize(
+    "kernel, scale, dtype_",
+    [("polynomial", 1e7, "f"), ("linear", 1e24, "f"), ("polynomial", 1e200, "d")],
+)
+def test_kernels_that_overflow_are_named(blobs, kernel, scale, dtype_):
+    X = (blobs[0] * scale).astype(dtype_)
+    with pytest.raises(ValueError, match="kernel 0 has values that are NaN or overflow float"):
+        KernelKMeans(3, kernel=kernel, gamma=1.0, degree=8, random_state=0).fit(X)
+
+
+def test_a_kernel_that_is_nan_is_named(blobs):
+    with pytest.raises(ValueError, match="kernel 0 has values that are NaN"):
+        KernelKMeans(3, kernel=lambda a, b: float("nan")).fit(blobs[0][:10])
+
+
+def test_spectral_starts_do_not_see_rows_without_weight_nor_the_order_of_rows(blobs):
+    X = blobs[0]
+    common = {"init": "spectral", "gamma": 0.02, "n_init": 1, "random_state": 0}
+    alone = KernelKMeans(5, **common).fit(X)
+    far = np.vstack([X, np.random.default_rng(0).normal(0, 30, (400, 4))])
+    weight = np.r_[np.ones(300), np.zeros(400)]
+    model = KernelKMeans(5, **common).fit(far, sample_weight=weight)
+    first = [next(r for r in m.history_ if "s" in r)["objective"] for m in (model, alone)]
+    assert_allclose(first[0], first[1], rtol=1e-6)
+    order = np.argsort(X[:, 0])
+    sorted_rows = KernelKMeans(5, **common).fit(X[order])
+    moved = next(r for r in sorted_rows.history_ if "s" in r)["objective"]
+    assert_allclose(moved, first[1], rtol=1e-6)
+
+
+def test_polynomials_that_are_not_definite_are_warned_of(blobs):
+    with pytest.warns(UserWarning, match="kernel 0 is indefinite"):
+        KernelKMeans(3, kernel="poly", coef0=-50, gamma=0.1, random_state=0).fit(blobs[0])

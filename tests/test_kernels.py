@@ -206,7 +206,6 @@ def test_kernels_that_are_no_list():
     [
         (np.ones((2, 3)), r"K.shape == \(2, 3\), must be square"),
         (np.array([[1.0, np.nan], [0.0, 1.0]]), "K contains NaN"),
-        (np.diag([1.0, -2.0]), r"K has -2.0 on its diagonal, must be >= 0"),
     ],
 )
 @pytest.mark.parametrize("function", [center_kernel, normalize_kernel])
@@ -222,3 +221,29 @@ def test_asymmetric_kernels_are_refused(blocks):
         kernels.check_precomputed(K, "X[1]")
     K[25, 3] = 1e-8
     assert kernels.check_precomputed(K, "X[1]") is not None
+
+
+def test_a_negative_diagonal_has_no_norms_but_a_centre():
+    K = np.diag([1.0, -2.0])
+    with pytest.raises(ValueError, match=r"K has -2.0 on its diagonal, must be >= 0"):
+        normalize_kernel(K)
+    assert_allclose(center_kernel(K).sum(axis=0), 0, atol=1e-15)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1000.1])
+def test_the_bank_of_constant_rows_is_constant(value):
+    Z = np.full((100, 11), value)
+    for spec in kernels.du2015(Z):
+        assert np.ptp(kernels.FittedKernel(Z, spec).matrix()) < 1e-10, spec
+
+
+def test_unknown_parameters_of_named_kernels_are_refused():
+    with pytest.raises(ValueError, match=r"k has parameters \['sigma'\], must be among"):
+        kernels.specification(("rbf", {"sigma": 3}), "k")
+
+
+def test_no_gamma_is_the_default_of_the_kernel():
+    X = np.abs(np.random.default_rng(0).standard_normal((9, 3)))
+    for metric in ("chi2", "rbf", "polynomial"):
+        fitted = kernels.FittedKernel(X, kernels.specification((metric, None), "k"))
+        assert_allclose(fitted.matrix(), pairwise_kernels(X, metric=metric))

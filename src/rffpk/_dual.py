@@ -44,11 +44,22 @@ class Products:
         step = -(-self.n // _CENTER_ROWS)
         self._places = np.arange(0, self.n, step)
         with_places = [kernel.block(self._places) for kernel in kernels]
-        self.offsets = np.stack([block.mean(axis=0) for block in with_places])  # (L, n)
-        self.means = self.offsets[:, self._places].mean(axis=1)
         own = np.stack([kernel.diagonal for kernel in kernels])
-        self.diagonals = np.maximum(own - 2 * self.offsets + self.means[:, None], 0)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+            self.offsets = np.stack([block.mean(axis=0) for block in with_places])  # (L, n)
+            self.means = self.offsets[:, self._places].mean(axis=1)
+            self.diagonals = np.maximum(own - 2 * self.offsets + self.means[:, None], 0)
+            self._check_finite()
         self.stored = self._all() if stored else None
+
+    def _check_finite(self) -> None:
+        largest = np.finfo(self.dtype).max
+        for number, values in enumerate(zip(self.offsets, self.diagonals)):
+            if not all(np.isfinite(v).all() and np.abs(v).max() < largest for v in values):
+                raise ValueError(
+                    f"kernel {number} has values that are NaN or overflow {self.dtype}; rescale X, "
+                    "pass float64, or choose other parameters of the kernel."
+                )
 
     @staticmethod
     def stored_bytes(kernels: list[FittedKernel]) -> int:
@@ -118,6 +129,7 @@ class Dual:
     noise: Array  # (b, n) random directions, and ...
     noise_products: Array  # ... (L, b, n) their products
     n_threads: int
+    unit: float  # of the weights, which float32 holds: what is reported is in its multiples
 
     @property
     def total_weight(self) -> float:
@@ -133,15 +145,20 @@ def make_dual(
     n_threads: int,
 ) -> Dual:
     """The shared part, with one product for the variance and the directions of disturbances."""
-    n = products.n
+    n, unit = products.n, 1.0
+    if weight is not None:
+        unit = 2.0 ** math.frexp(float(weight.max()))[1]
+        weight = weight / unit
+    lam = None if lam is None else lam / unit
     noise = random.standard_normal((directions, n)) / math.sqrt(n)
     noise -= noise.mean(axis=1, keepdims=True)
     share = np.full(n, 1 / n) if weight is None else weight / weight.sum()
     found = products.multiply(np.vstack([noise, share])).astype(np.float64)
     variances = products.diagonals @ share - found[:, -1] @ share
     return Dual(
-        products, weight, lam, max(float(variances.mean()), 0.0), noise, found[:, :-1], n_threads
-    )
+        products, weight, lam, max(float(variances.mean()), 0.0), noise, found[:, :-1], n_threads,
+        unit,
+    )  # fmt: skip
 
 
 def critical(dual: Dual, random: Any) -> float:
@@ -238,7 +255,7 @@ class DualRun:
             "start": self.start,
             "rows": dual.products.n,
             "s": step.s,
-            "objective": objective,
+            "objective": dual.unit * objective,
             "shift": shift,
             "distinct": self.distinct(),
             "repairs": self._repairs,

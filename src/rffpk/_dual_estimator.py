@@ -43,6 +43,7 @@ _INDEFINITE = 1e-6
 class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Base of the estimators whose centroids are weights of the fitted rows."""
 
+    _several = False  # whether several views are taken
     _soft = True  # whether starts have soft steps, before which centroids may be disturbed
 
     n_clusters: int
@@ -110,12 +111,15 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ConvergenceWarning
             If `max_iter` ended the best start, or centroids coincide at the end.
         UserWarning
-            If a kernel has a clearly negative eigenvalue.
+            If a kernel has a clearly negative eigenvalue: squared distances below 0 then count as
+            0 while fitting, and `predict` may differ from `labels_`.
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
         with _checks.unchanged_on_error(self), _config.one_blas_thread():
             xs = _checks.check_views(self, X, reset=True)
+            if self._n_views and not self._several:
+                raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
             weight = _checks.check_sample_weight(sample_weight, len(xs[0]))
             k = _checks.check_n_clusters(self.n_clusters, len(xs[0]), weight)
             given = None if isinstance(self.init, str) else self._given_weights(len(xs[0]))
@@ -174,7 +178,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             self.history_.append(
                 {
                     "stage": "start", "start": number, "kind": start.kind, "rows": products.n,
-                    "passes": runs[number].passes, "objective": costs[number],
+                    "passes": runs[number].passes, "objective": dual.unit * costs[number],
                     "outcome": "kept" if number == kept else lost,
                 }
             )  # fmt: skip
@@ -187,7 +191,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Centroids that a start begins at, (k, n)."""
         n = dual.products.n
         if is_word(self.init, "spectral"):
-            return _spectral(dual.products, k, random)
+            return _spectral(dual, k, random)
         W = np.zeros((k, n))
         init = "random" if is_word(self.init, "random") else "k-means++"
         W[np.arange(k), _dual.seed_rows(dual, k, init, random)] = 1
@@ -197,7 +201,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Centroids from an array `init`: labels of the rows, or weights of the rows."""
         init, k = np.asarray(self.init), self.n_clusters
         if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
-            if not (np.unique(init) == np.arange(k)).all():
+            if not np.array_equal(np.unique(init), np.arange(k)):
                 raise ValueError(f"init has other labels than 0 to {k - 1}, each at least once.")
             W = (np.arange(k)[:, None] == init).astype(np.float64)
         elif init.shape == (k, n):
@@ -217,7 +221,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         dtype = dual.products.dtype
         self.dual_coef_ = run.W
         self.labels_ = run.labels()
-        self.objective_ = run.cost(s)
+        self.objective_ = dual.unit * run.cost(s)
         self.inertia_ = self._inertia(run)
         self.s_, self.n_iter_ = s, run.passes
         self._alpha = run.alpha
@@ -249,7 +253,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Y = dual.products.multiply(W)
         squares = np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
         costs = dual.products.diagonals @ p - squares @ G
-        return float(max(run.alpha @ costs, 0.0))
+        return dual.unit * float(max(run.alpha @ costs, 0.0))
 
     # ---- using ------------------------------------------------------------------------------
 
@@ -374,22 +378,28 @@ def _uncentred_squares(run: _dual.DualRun) -> NDArray[np.float64]:
     return np.asarray(run.squares + 2 * about * sums - products.means[:, None] * sums**2)
 
 
-def _spectral(products: _dual.Products, k: int, random: Any) -> Array:
-    """Means of the clusters that k-means finds among the rows of the k leading eigenvectors."""
+def _spectral(dual: _dual.Dual, k: int, random: Any) -> Array:
+    """Means of the clusters that k-means finds among the rows of the k leading eigenvectors of the
+    kernel, centred at its mean and weighted."""
+    n = dual.products.n
+    p = np.ones(n) if dual.weight is None else dual.weight
+    share, root = p / p.sum(), np.sqrt(p)
 
     def multiply(v: Array) -> Array:
-        found = products.multiply(np.atleast_2d(v.T)).mean(axis=0, dtype=np.float64)
-        return found.T.reshape(v.shape)
+        columns = root[:, None] * v.reshape(n, -1)
+        columns = columns - share[:, None] * columns.sum(axis=0)
+        found = dual.products.multiply(columns.T).mean(axis=0, dtype=np.float64).T
+        return np.asarray(root[:, None] * (found - share @ found)).reshape(v.shape)
 
-    H = leading_eigenvectors(multiply, k, products.n)[1]
+    H = leading_eigenvectors(multiply, k, n)[1]
     norms = np.linalg.norm(H, axis=1, keepdims=True)
     H = np.divide(H, norms, out=np.zeros_like(H), where=norms > 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of few distinct rows
-        labels = k_means(H, k, n_init=10, random_state=random)[1]
-    W = (np.arange(k)[:, None] == labels).astype(np.float64)
-    empty = ~W.any(axis=1)
-    W[empty, np.arange(int(empty.sum()))] = 1
+        labels = k_means(H, k, sample_weight=p, n_init=10, random_state=random)[1]
+    W = (np.arange(k)[:, None] == labels) * p
+    empty = np.flatnonzero(~W.any(axis=1))
+    W[empty, np.flatnonzero(p)[: len(empty)]] = 1
     return np.asarray(W / W.sum(axis=1, keepdims=True))
 
 

@@ -30,12 +30,13 @@ class KernelKMeans(DualClusterer):
     degree, coef0 : float, default=3, 1
         Of the polynomial and the sigmoid kernel.
     kernel_params : dict or None, default=None
-        Further parameters of the kernel, such as those of a callable.
+        Parameters of a callable; for a named kernel they go before `gamma`, `degree` and `coef0`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
         "k-means++" (greedy, in the space of the kernel) and "random" choose rows. "k-means" goes on
-        with passes of k-means. "spectral": k-means on the k leading eigenvectors of the centred
-        kernel, with rows of length one. An array holds integer labels of the rows (n_samples,), or
-        weights of the rows (n_clusters, n_samples), and is one start.
+        with passes of k-means, as many as `max_iter` before a start. "spectral": k-means on the k
+        leading eigenvectors of the centred kernel, with rows of length one. An array holds integer
+        labels of the rows (n_samples,), or weights of the rows (n_clusters, n_samples), and is one
+        start.
     n_init : int, default=10
         Starts; the best end is kept. All of them advance together, in one product a pass.
     max_iter : int, default=300
@@ -158,7 +159,8 @@ def _check_kernel_parameters(estimator: Any) -> None:
     _checks.check_real(estimator.coef0, "coef0")
     if not isinstance(estimator.kernel_params, (dict, type(None))):
         raise TypeError(f"kernel_params == {estimator.kernel_params!r}, must be a dict or None.")
-    check_metric(estimator.kernel, "kernel", {"gamma": estimator.gamma}, PRECOMPUTED)
+    given = {"gamma": estimator.gamma} | (estimator.kernel_params or {})
+    check_metric(estimator.kernel, "kernel", given, PRECOMPUTED)
 
 
 def _one_kernel(estimator: Any) -> Any:
@@ -402,6 +404,8 @@ class MultiKernelPowerKMeans(Annealed, DualClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    _several = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -55,7 +55,7 @@ def center_kernel(K: Any) -> Array:
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    K = check_precomputed(K, "K", symmetric=False)
+    K = _check_square(K, "K")
     columns = K.mean(axis=0, dtype=np.float64)
     rows = K.mean(axis=1, dtype=np.float64)
     return np.asarray(K - columns - rows[:, None] + columns.mean(), dtype=K.dtype)
@@ -97,11 +97,16 @@ def _inverse_norms(squares: Array) -> Array:
     return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
 
 
-def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
-    """A square kernel matrix of float32 or float64, finite, with a diagonal >= 0."""
+def _check_square(K: Any, name: str) -> Array:
     K = check_array(K, dtype=[np.float64, np.float32], order="C", input_name=name)
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"{name}.shape == {K.shape}, must be square: a precomputed kernel.")
+    return K
+
+
+def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
+    """A square kernel matrix of float32 or float64, finite, with a diagonal >= 0."""
+    K = _check_square(K, name)
     if (np.diagonal(K) < 0).any():
         raise ValueError(f"{name} has {np.diagonal(K).min()} on its diagonal, must be >= 0.")
     if symmetric:
@@ -127,11 +132,18 @@ class Specification:
     rescale: bool = False  # to [0, 1], after the normalisation
 
 
+_PARAMETERS = ("gamma", "degree", "coef0")  # of scikit-learn's kernels
+
+
 def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
     """A kernel of scikit-learn's pairwise kernels, a callable, or one of `more` words."""
     if not callable(metric):
         known = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more)
         _checks.check_choice(metric, name, known, also="a callable")
+        if unknown := set(params) - set(_PARAMETERS):
+            raise ValueError(
+                f"{name} has parameters {sorted(unknown)}, must be among {list(_PARAMETERS)}."
+            )
     gamma = params.get("gamma")
     if isinstance(gamma, str):
         _checks.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")
@@ -141,7 +153,10 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
 
 def positive_definite(spec: Specification) -> bool:
     """Whether a kernel is known to be."""
-    return spec.metric in ("linear", "cosine", "rbf", "laplacian", "chi2", "poly", "polynomial")
+    if spec.metric in ("poly", "polynomial"):
+        degree, coef0 = spec.params.get("degree", 3), spec.params.get("coef0", 1)
+        return coef0 >= 0 and float(degree).is_integer()
+    return spec.metric in ("linear", "cosine", "rbf", "laplacian", "chi2")
 
 
 def specification(given: Any, name: str) -> Specification:
@@ -210,7 +225,8 @@ def du2015(x: Array) -> list[Specification]:
     largest = max(
         float((norms[b, None] + norms - 2 * x[b] @ x.T).max()) for b in _blocks(len(x), len(x))
     )
-    unit = 1 / (2 * largest) if largest > 0 else 1.0
+    apart = largest > 64 * np.finfo(np.float64).eps * norms.max()  # more than rounding
+    unit = 1 / (2 * largest) if apart else 0.0  # equal rows: constant kernels
     found: list[tuple[str, dict[str, Any]]] = [
         ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
     ]
@@ -259,8 +275,10 @@ class FittedKernel:
             if isinstance(gamma, str):
                 gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
             self.params["gamma"] = gamma
-        elif isinstance(gamma, str):  # the words are about distances
+        elif isinstance(gamma, str) and not callable(spec.metric):  # words are about distances
             self.params.pop("gamma", None)
+        if self.params.get("gamma", 0) is None:  # scikit-learn's default
+            del self.params["gamma"]
         self._fit(spec.rescale)
 
     def _fit(self, rescale: bool) -> None:
@@ -272,11 +290,14 @@ class FittedKernel:
             raw = self.map_blocks(lambda b: self._raw(self.x[b], self.x).mean(axis=1))
             self._columns = np.concatenate(raw)
             self._mean = float(self._columns.mean())
-        self._inverse_norms = _inverse_norms(self._centered_own(self._raw_diagonal, self._columns))
+        if self._normalize:
+            own = self._centered_own(self._raw_diagonal, self._columns)
+            self._inverse_norms = _inverse_norms(own)
         if rescale:
             ends = self.map_blocks(lambda b: (self.block(b).min(), self.block(b).max()))
             low, high = min(e[0] for e in ends), max(e[1] for e in ends)
-            self._scale = (low, 1 / (high - low) if high > low else 1.0)
+            apart = high - low > 64 * np.finfo(np.float64).eps * max(abs(high), abs(low))
+            self._scale = (low, 1 / (high - low) if apart else 1.0)
         self.diagonal = self._finished_own(self._raw_diagonal, self._columns)
 
     # ---- values
@@ -331,7 +352,10 @@ class FittedKernel:
             found = pairwise_kernels(x, y, metric=self.metric, **self.params)
         else:
             wide = [a.astype(np.float64, copy=False) for a in (x, y)]
-            found = pairwise_kernels(*wide, metric=self.metric, filter_params=True, **self.params)
+            with np.errstate(over="ignore", invalid="ignore"):  # whoever uses it looks
+                found = pairwise_kernels(
+                    *wide, metric=self.metric, filter_params=True, **self.params
+                )
         return np.asarray(found, dtype=np.float64)
 
     def _own(self, x: Array) -> Array:
