@@ -13,6 +13,7 @@ import argparse
 import importlib
 import sys
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -57,7 +58,8 @@ def estimator_of(estimator: Any, **parameters: Any) -> Callable[[int, int], Any]
 
 
 def compare(data: Path, sets: list[str], seeds: int) -> None:
-    print("| set (n, views, k) | method | ACC | NMI | purity | s |\n|---|---|---|---|---|---|")
+    print("| set (n, views, k) | method | ACC | NMI | purity | s | MB |")
+    print("|---" * 7 + "|")
     found = list(methods())
     for name in sets:
         views, y = load(data / f"{name}.npz")
@@ -68,7 +70,7 @@ def compare(data: Path, sets: list[str], seeds: int) -> None:
                 cells = score([make(k, seed) for seed in range(seeds)], views, y)
                 print(row, " | ".join(f"{cell:.3f}" for cell in cells), "|", flush=True)
             except Exception as error:  # a rival's; the other rows still count
-                print(row, f"{type(error).__name__}: {error} | | | |", flush=True)
+                print(row, f"{type(error).__name__}: {error} | | | | |", flush=True)
 
 
 def score(models: list[Any], views: list[np.ndarray], y: np.ndarray) -> np.ndarray:
@@ -79,7 +81,11 @@ def score(models: list[Any], views: list[np.ndarray], y: np.ndarray) -> np.ndarr
         elapsed = time.perf_counter() - started
         nmi = normalized_mutual_info_score(y, labels)
         found.append((clustering_accuracy(y, labels), nmi, purity_score(y, labels), elapsed))
-    return np.mean(found, axis=0)
+    tracemalloc.start()  # in a fit of its own, which it slows down
+    models[0].fit_predict(views)
+    most = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    return np.append(np.mean(found, axis=0), most)
 
 
 # ---- speed --------------------------------------------------------------------------------------
