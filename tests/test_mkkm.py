@@ -303,7 +303,8 @@ def test_landmarks_of_precomputed_kernels(views, fusion):
     assert_allclose(
         projector(model.embedding_ * model.eigenvalues_), projector(expected), atol=1e-9
     )
-    assert_array_equal(model.transform([K[:9] for K in Ks]), model.embedding_[:9])
+    found = model.transform([K[:9] for K in Ks])  # BLAS may round a product of fewer rows otherwise
+    assert_allclose(found, model.embedding_[:9], rtol=1e-12, atol=1e-14)
 
 
 # ---- errors -------------------------------------------------------------------------------------

@@ -224,7 +224,7 @@ class DualRun:
 
     def arrive(self, Y: Array) -> None:
         """Take the products of W."""
-        self.Y, self.squares = Y, _squares(self.W, Y)
+        self.Y, self.squares = Y, squared_norms(self.W, Y)
 
     def propose(self, step: Step) -> Array:
         """The next W, from the weights at the exponent of a step."""
@@ -241,7 +241,7 @@ class DualRun:
     def accept(self, Y: Array) -> Seen:
         """Go there, with its products."""
         dual, step, k = self.dual, self._step, len(self.W)
-        squares = _squares(self._next, Y)
+        squares = squared_norms(self._next, Y)
         shift = 0.0
         if not np.array_equal(self._next, self.W):
             mixed = np.einsum("kn,lkn->l", self._next, self.Y, dtype=np.float64)
@@ -352,7 +352,7 @@ class DualRun:
         return len(order)
 
 
-def _squares(W: Array, Y: Array) -> NDArray[np.float64]:
+def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
     """Squared norms of the centroids, (L, k)."""
     return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
 

@@ -16,12 +16,14 @@ from sklearn.base import (
 )
 from sklearn.cluster import k_means
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _checks, _config, _dual
 from rffpk._checks import is_word
 from rffpk._linalg import leading_eigenvectors, ritz_values
+from rffpk._reference import hard_weights, power_weights
 from rffpk._schedule import Result, Start, course
 from rffpk._store import check_cache, check_fits
 from rffpk.kernels import (
@@ -251,7 +253,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         G = members.sum(axis=1)
         W = members / np.where(G > 0, G, 1)[:, None]
         Y = dual.products.multiply(W)
-        squares = np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
+        squares = _dual.squared_norms(W, Y)
         costs = dual.products.diagonals @ p - squares @ G
         return dual.unit * float(max(run.alpha @ costs, 0.0))
 
@@ -320,10 +322,8 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             If the kernels are precomputed.
         """
         d, dtype = self._visit(X, "predict_proba")
-        least = d.min(axis=1, keepdims=True)
-        r = np.divide(least, d, out=np.ones_like(d), where=d != least)
-        powers = (r == 1).astype(np.float64) if math.isinf(self.s_) else r**-self.s_
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=dtype)
+        shares = hard_weights(d) if math.isinf(self.s_) else power_weights(d, self.s_)
+        return shares[2].astype(dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
         """Distances of the rows to the centroids, in the space of the kernel.
@@ -392,8 +392,7 @@ def _spectral(dual: _dual.Dual, k: int, random: Any) -> Array:
         return np.asarray(root[:, None] * (found - share @ found)).reshape(v.shape)
 
     H = leading_eigenvectors(multiply, k, n)[1]
-    norms = np.linalg.norm(H, axis=1, keepdims=True)
-    H = np.divide(H, norms, out=np.zeros_like(H), where=norms > 0)
+    H = normalize(H)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of few distinct rows
         labels = k_means(H, k, sample_weight=p, n_init=10, random_state=random)[1]

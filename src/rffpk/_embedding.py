@@ -12,10 +12,12 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _checks, _config
+from rffpk._linalg import over_eigenvalues
 from rffpk.kernels import PRECOMPUTED, FittedKernel, check_kernels, matched, run_all
 from rffpk.power import PowerKMeans
 
@@ -153,10 +155,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.inertia_ = self._clusterer.inertia_
 
     def _prepared(self, embedding: Array) -> Array:
-        if not self.normalize_rows:
-            return embedding
-        norms = np.linalg.norm(embedding, axis=1, keepdims=True)
-        return np.divide(embedding, norms, out=np.zeros_like(embedding), where=norms > 0)
+        return normalize(embedding) if self.normalize_rows else embedding
 
     # ---- using ------------------------------------------------------------------------------
 
@@ -258,8 +257,7 @@ class SpectralFusion(KernelFusion):
     def _keep(self, values: Array, H: Array, alpha: Array) -> None:
         self.eigenvalues_, self.embedding_, self.kernel_weights_ = values, H, alpha
         self.n_iter_ = len(self.history_)
-        positive = values > np.finfo(values.dtype).eps * len(H) * max(values[0], 0)
-        self._map = H * np.divide(1, values, out=np.zeros_like(values), where=positive)
+        self._map = over_eigenvalues(H, values)
 
     def _embed(self, crosses: list[Array]) -> Array:
         return combined(crosses, self.kernel_weights_) @ self._map

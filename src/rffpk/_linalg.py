@@ -1,4 +1,4 @@
-"""The few decompositions that the fusion of kernels needs."""
+"""The few decompositions that exact kernels and their fusion need."""
 
 from __future__ import annotations
 
@@ -68,6 +68,12 @@ def fixed_signs(vectors: Array) -> Array:
     """Columns of which the entry largest in size is positive."""
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)
+
+
+def over_eigenvalues(vectors: Array, values: Array) -> Array:
+    """Eigenvectors over their eigenvalues, which fall; those of none are zero."""
+    positive = values > np.finfo(values.dtype).eps * len(vectors) * max(values[0], 0)
+    return vectors * np.divide(1, values, out=np.zeros_like(values), where=positive)
 
 
 def procrustes(matrix: Array) -> Array:

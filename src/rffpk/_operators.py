@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from sklearn.preprocessing import normalize
 
 from rffpk._linalg import leading_eigenvectors, procrustes, ritz_values
 from rffpk.feature_maps import RandomFourierFeatures, resolve_gamma
@@ -166,8 +167,7 @@ class Finished:
         found = self.raw(x) - self.mean
         if not self.normalize:
             return found
-        norms = np.linalg.norm(found, axis=1, keepdims=True)
-        return np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
+        return normalize(found, copy=False)
 
 
 @dataclass(frozen=True)

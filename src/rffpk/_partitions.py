@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._linalg import orthonormal, procrustes
+from rffpk._linalg import orthonormal, over_eigenvalues, procrustes
 from rffpk._operators import Operator, polar
 
 Array = NDArray[Any]
@@ -133,7 +133,10 @@ class Alternation:
         parts = zip(self.gamma, self.R, self.W)
         tails = [c * np.vstack([R, W]) @ self.from_F for c, R, W in parts]  # f from [h, g]
         if self.given is not None:
-            return [over(H, values) @ (T[:k] + T[k:]) for (values, H), T in zip(self.given, tails)]
+            return [
+                over_eigenvalues(H, values) @ (T[:k] + T[k:])
+                for (values, H), T in zip(self.given, tails)
+            ]
         rest, found = np.eye(k), []
         made = zip(self.before, self.from_H, self.H, self.from_G, tails)
         for G, (P, Q), H, (P2, Q2), T in made:
@@ -145,9 +148,3 @@ class Alternation:
             found.append(G @ (P @ solved[:k]) + H @ (P2 @ solved[k:]))
         closed = np.linalg.pinv(rest, rcond=_RANK)
         return [B @ closed for B in found]
-
-
-def over(vectors: Array, values: Array) -> Array:
-    """Eigenvectors over eigenvalues; those of none are zero."""
-    positive = values > np.finfo(values.dtype).eps * len(vectors) * max(values[0], 0)
-    return vectors * np.divide(1, values, out=np.zeros_like(values), where=positive)

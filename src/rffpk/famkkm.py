@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from rffpk import _checks, _config
 from rffpk._embedding import KernelFusion, inverse_shares
-from rffpk._linalg import leading_eigenvectors
+from rffpk._linalg import leading_eigenvectors, over_eigenvalues
 from rffpk._operators import Operator, check_definite, operators, row_tiles
-from rffpk._partitions import Alternation, over
+from rffpk._partitions import Alternation
 from rffpk.feature_maps import check_n_frequencies, n_frequencies
 from rffpk.kernels import BANKS, matched, run_all
 
@@ -258,7 +258,7 @@ class FAMKKM(KernelFusion):
                 break
             before, gamma = objective, inverse_shares(costs)
         self.embedding_ = F
-        return [weight * over(F, values) for weight in squares]
+        return [weight * over_eigenvalues(F, values) for weight in squares]
 
     def _record(self, gamma: Array, objective: float) -> None:
         record = {"stage": "fusion", "objective": objective, "kernel_weights": gamma}
