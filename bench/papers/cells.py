@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
+from sklearn.preprocessing import StandardScaler
 
 from bench.papers import methods
 from bench.papers.published import PUBLISHED
 from bench.views import SETS as PREPARATIONS
+from rffpk.kernels import FittedKernel, du2015
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]
 MORE_SINGLE = ["tr11", "binaryalphadigs"]
@@ -33,7 +35,12 @@ EXPERIMENTS = {
     "smkc": MULTI,
     "mkc-ae": ["mfeat"],
     "famkkm": MORE_MULTI,
+    "large": ["pendigits", "letter", "shuttle", "skin", "kddcup99_10pct"],
 }
+
+# methods of n x n kernels are not tried above so many rows
+EXACT = {"kernel k-means", "KPK", "spectral"}
+MOST_ROWS = 12_000
 
 
 @dataclass(frozen=True)
@@ -58,11 +65,13 @@ def methods_of(experiment: str, dataset: str) -> list[methods.Method]:
         return methods.mkpk()
     if experiment.startswith("kpk"):
         return methods.kpk("k-means++" if "++" in experiment else "random")
+    if experiment == "large":
+        return methods.large()
     found = methods.fusion()
     if experiment == "mkc-ae":
         return [m for m in found if m.name in ("SimpleMKKM", "MKC-AE")]
     n_views = {"leaves100": 3, "mfeat": 6, "msrc_v1": 5, "bbcsport": 2, "proteinfold": 12}
-    return [methods.single_views(n_views.get(dataset, 3)), *found]
+    return [*methods.single_views(n_views.get(dataset, 3)), *found]
 
 
 def cells(experiments: list[str], data: Path) -> Iterator[Cell]:
@@ -93,10 +102,15 @@ def load(dataset: str, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
-    """The views as an experiment takes them."""
+    """The views as an experiment takes them; twelve kernels of a single array for MKPK."""
     views, y = load(cell.dataset, data)
     if cell.experiment in ("smkc", "mkc-ae", "famkkm"):
-        views = [PREPARATIONS[cell.dataset](view) for view in views]
+        return [PREPARATIONS[cell.dataset](view) for view in views], y
+    if cell.experiment in ("rff-kpkm", "ip-rff-mkpkm"):
+        return views, y
+    views = [StandardScaler().fit_transform(view) for view in views]  # constant columns become zero
+    if cell.experiment == "mkpk":
+        views = [FittedKernel(views[0], spec).matrix() for spec in du2015(views[0])]
     return views, y
 
 
@@ -130,7 +144,7 @@ def run(cell: Cell, data: Path, repeats: int, limit: float) -> dict[str, Any]:
         note = "the process was killed, for memory most likely"
     process.kill()
     process.join()
-    return {"key": cell.key, "rows": rows, "note": note}
+    return {"key": cell.key, "rows": rows, "note": note, "limit": limit}
 
 
 def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
@@ -139,6 +153,8 @@ def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
     warnings.simplefilter("ignore")
     try:
         views, y = prepared(cell, data)
+        if cell.experiment == "large" and cell.method in EXACT and len(y) > MOST_ROWS:
+            return pipe.send(f"not run: an n x n kernel, n = {len(y)}")
         found = methods_of(cell.experiment, cell.dataset.split(":")[0])
         method = next(m for m in found if (m.name, m.protocol) == (cell.method, cell.protocol))
         for seed in range(repeats):
@@ -158,6 +174,16 @@ class Cache:
         self.path = path
         lines = path.read_text().splitlines() if path.exists() else []
         self.found = {record["key"]: record for record in map(json.loads, lines)}
+
+    def wants(self, key: str, repeats: int, limit: float) -> bool:
+        """Whether it is not known, or a run with these bounds would have more repeats."""
+        record = self.found.get(key)
+        if record is None:
+            return True
+        stopped = record["note"].startswith("stopped")
+        return len(record["rows"]) < repeats and (
+            record["limit"] < limit if stopped else not record["note"]
+        )
 
     def put(self, record: dict[str, Any]) -> None:
         self.found[record["key"]] = record

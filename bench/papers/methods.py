@@ -14,7 +14,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
-from rffpk import kernels
 
 Array = np.ndarray
 Run = Callable[[list[Array], int, int], Array]
@@ -49,6 +48,38 @@ def standardised(method: Method) -> Method:
         variant: partial(scaled, run=run) for variant, run in method.grid.items()
     }
     return Method(f"{method.name}, standardised", method.protocol, grid)
+
+
+SINGLE: dict[str, Any] = {
+    "kernel k-means": rffpk.KernelKMeans,
+    "power k-means": rffpk.PowerKMeans,
+    "fuzzy c-means": rffpk.FuzzyCMeans,
+    "KPK": rffpk.KernelPowerKMeans,
+    "RFF-KPKM": rffpk.RFFKernelPowerKMeans,
+    "Nystroem kernel k-means": rffpk.NystroemKernelKMeans,
+}
+FUSED: dict[str, Any] = {
+    "AverageMKKM": rffpk.AverageMKKM,
+    "MKKM": rffpk.MKKM,
+    "SimpleMKKM": rffpk.SimpleMKKM,
+    "MKC-AE": partial(rffpk.SimpleMKKM, n_landmarks=1000),
+    "FAMKKM": rffpk.FAMKKM,
+    "FAMKKM, partitions only": partial(rffpk.FAMKKM, fusion="partition"),
+    "FAMKKM, kernels only": partial(rffpk.FAMKKM, fusion="kernel"),
+    "MKPK": rffpk.MultiKernelPowerKMeans,
+}
+VIEWS: dict[str, Any] = FUSED | {
+    "SMKC": rffpk.SMKC,
+    "RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=False),
+    "IP-RFF-MKPKM": rffpk.RFFMultiKernelPowerKMeans,
+}
+
+
+def as_they_come(estimators: dict[str, Any]) -> list[Method]:
+    return [
+        one(name, "defaults", partial(fitted, estimator=estimator))
+        for name, estimator in estimators.items()
+    ]
 
 
 # ---- single views -------------------------------------------------------------------------------
@@ -101,62 +132,62 @@ def rff_kpkm() -> list[Method]:
         Method("RFF-KPKM, 4 D", "paper", grid(4)),
         standardised(Method("KPK", "paper", exact)),
         standardised(Method("RFF-KPKM", "paper", grid(1))),
-        one("RFF-KPKM", "defaults", partial(fitted, estimator=rffpk.RFFKernelPowerKMeans)),
-        one("KPK", "defaults", partial(fitted, estimator=rffpk.KernelPowerKMeans)),
-        one("power k-means", "defaults", partial(fitted, estimator=rffpk.PowerKMeans)),
+        one("spectral", "defaults", spectral),
+        *as_they_come(SINGLE),
     ]  # fmt: skip
 
 
 def kpk(init: str = "random") -> list[Method]:
-    def method(name: str, protocol: str, run: Run) -> Method:
-        return one(name, protocol, partial(scaled, run=run))
-
     start = {"init": init, "n_init": 1}
     return [
-        method("KPK", "paper", partial(fitted, estimator=rffpk.KernelPowerKMeans, **KPK | start)),
-        method("kernel k-means", "paper", partial(fitted, estimator=rffpk.KernelKMeans, **start)),
-        method("power k-means", "paper",
-               partial(fitted, estimator=rffpk.PowerKMeans, sample=None, **KPK | start)),
-        method("spectral", "paper", spectral),
-        method("KPK", "defaults", partial(fitted, estimator=rffpk.KernelPowerKMeans)),
-        method("RFF-KPKM", "defaults", partial(fitted, estimator=rffpk.RFFKernelPowerKMeans)),
-        method("Nystroem kernel k-means", "defaults",
-               partial(fitted, estimator=rffpk.NystroemKernelKMeans)),
+        one("KPK", "paper", partial(fitted, estimator=rffpk.KernelPowerKMeans, **KPK | start)),
+        one("kernel k-means", "paper", partial(fitted, estimator=rffpk.KernelKMeans, **start)),
+        one("power k-means", "paper",
+            partial(fitted, estimator=rffpk.PowerKMeans, sample=None, **KPK | start)),
+        one("spectral", "paper", spectral),
+        *(as_they_come(SINGLE) if init == "random" else []),  # once is enough
+    ]  # fmt: skip
+
+
+def large() -> list[Method]:
+    """Many rows, which no paper has: a point of RFF-KPKM's grid on all rows, and what comes."""
+    rows = RFF | {"s0": -5.0}
+    return [
+        one("RFF-KPKM", "paper",
+            partial(fitted, estimator=rffpk.RFFKernelPowerKMeans, sampling="iid", **rows)),
+        one("power k-means", "paper", partial(fitted, estimator=rffpk.PowerKMeans, **rows)),
+        one("spectral", "defaults", spectral),
+        *as_they_come(SINGLE),
     ]  # fmt: skip
 
 
 # ---- several views or kernels -------------------------------------------------------------------
 
 
-def bank(views: list[Array], k: int, seed: int, run: Run) -> Array:
-    """The twelve kernels of a single array, as matrices."""
-    X = StandardScaler().fit_transform(views[0].astype(np.float64))
-    specs = kernels.du2015(X)
-    return run([kernels.FittedKernel(X, spec).matrix() for spec in specs], k, seed)
+def on_mean(views: list[Array], k: int, seed: int, run: Run) -> Array:
+    return run([np.mean(views, axis=0)], k, seed)
 
 
-def on_mean(views: list[Array], k: int, seed: int, spectral: bool) -> Array:
-    K = np.mean(views, axis=0)
-    if spectral:
-        return SpectralClustering(k, affinity="precomputed", random_state=seed).fit(K).labels_
-    model = rffpk.KernelKMeans(k, kernel="precomputed", init="random", n_init=1, random_state=seed)
-    return model.fit(K).labels_
+def spectral_on(views: list[Array], k: int, seed: int) -> Array:
+    return SpectralClustering(k, affinity="precomputed", random_state=seed).fit(views[0]).labels_
 
 
 def mkpk() -> list[Method]:
-    def method(name: str, protocol: str, run: Run) -> Method:
-        return one(name, protocol, partial(bank, run=run))
-
+    """Views are kernels."""
     given = {"kernels": "precomputed"}
     multi = partial(fitted, estimator=rffpk.MultiKernelPowerKMeans, **given)
+    single = partial(fitted, estimator=rffpk.KernelKMeans, kernel="precomputed")
+    lloyd = partial(single, init="random", n_init=1)
+    fused = {name: partial(estimator, **given) for name, estimator in FUSED.items()}
     return [
-        method("kernel k-means", "paper", partial(on_mean, spectral=False)),
-        method("spectral", "paper", partial(on_mean, spectral=True)),
-        method("MKKM", "paper", partial(fitted, estimator=rffpk.MKKM, **given)),
-        method("MKPK", "paper", partial(multi, **KPK, init="random")),
-        method("MKPK, weight_entropy=0.1", "paper",
-               partial(multi, **KPK, init="random", weight_entropy=0.1)),
-        method("MKPK", "defaults", multi),
+        one("kernel k-means", "paper", partial(on_mean, run=lloyd)),
+        one("kernel k-means", "defaults", partial(on_mean, run=single)),
+        one("spectral", "paper", partial(on_mean, run=spectral_on)),
+        one("MKKM", "paper", partial(fitted, estimator=rffpk.MKKM, **given)),
+        one("MKPK", "paper", partial(multi, **KPK, init="random")),
+        one("MKPK, weight_entropy=0.1", "paper",
+            partial(multi, **KPK, init="random", weight_entropy=0.1)),
+        *as_they_come(fused),
     ]  # fmt: skip
 
 
@@ -179,56 +210,52 @@ def ip_rff_mkpkm() -> list[Method]:
             for lam in (0.1, 1.0, 10.0, 100.0, 1000.0)
         }
 
-    multi = rffpk.RFFMultiKernelPowerKMeans
-    return [
+    both = [
         Method("RFF-MKPKM", "paper", grid(False)),
         Method("IP-RFF-MKPKM", "paper", grid(True)),
-        one("RFF-MKPKM", "defaults", partial(fitted, estimator=multi, possibilistic=False)),
-        one("IP-RFF-MKPKM", "defaults", partial(fitted, estimator=multi)),
-        standardised(Method("RFF-MKPKM", "paper", grid(False))),
-        standardised(Method("IP-RFF-MKPKM", "paper", grid(True))),
-        standardised(one("RFF-MKPKM", "defaults",
-                         partial(fitted, estimator=multi, possibilistic=False))),
-        standardised(one("IP-RFF-MKPKM", "defaults", partial(fitted, estimator=multi))),
-        one("AverageMKKM", "defaults", partial(fitted, estimator=rffpk.AverageMKKM)),
-    ]  # fmt: skip
-
-
-def best_view(views: list[Array], k: int, seed: int, number: int) -> Array:
-    return fitted([views[number]], k, seed, rffpk.AverageMKKM)
+        *as_they_come({name: VIEWS[name] for name in ("RFF-MKPKM", "IP-RFF-MKPKM")}),
+    ]
+    others = {name: VIEWS[name] for name in VIEWS if "RFF" not in name}
+    return [*both, *map(standardised, both), *as_they_come(others)]
 
 
 def fusion() -> list[Method]:
     """SMKC, SimpleMKKM, MKC-AE, FAMKKM and what they are compared with."""
-    grid: dict[str, Run] = {
-        f"lambda1={a:g} lambda2={b:g}": partial(
-            fitted, estimator=rffpk.FAMKKM, lambda1=a, lambda2=b
-        )
+
+    def famkkm(**parameters: Any) -> Run:
+        return partial(fitted, estimator=rffpk.FAMKKM, n_init=50, **parameters)
+
+    grid = {
+        f"lambda1={a:g} lambda2={b:g}": famkkm(lambda1=a, lambda2=b)
         for a in (0.01, 0.1, 1.0)
         for b in (0.01, 0.1, 1.0)
     }
-    multi = rffpk.RFFMultiKernelPowerKMeans
+    twenty = ("AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
     return [
-        one("AverageMKKM", "paper", partial(fitted, estimator=rffpk.AverageMKKM, n_init=20)),
-        one("MKKM", "paper", partial(fitted, estimator=rffpk.MKKM, n_init=20)),
-        one("SimpleMKKM", "paper", partial(fitted, estimator=rffpk.SimpleMKKM, n_init=20)),
-        one("SMKC", "paper", partial(fitted, estimator=rffpk.SMKC, n_init=20)),
-        one("MKC-AE", "paper",
-            partial(fitted, estimator=rffpk.SimpleMKKM, n_init=20, n_landmarks=1000)),
+        *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=20)) for name in twenty),
         Method("FAMKKM", "paper", grid),
-        one("FAMKKM, partitions only", "paper",
-            partial(fitted, estimator=rffpk.FAMKKM, fusion="partition")),
-        one("FAMKKM, kernels only", "paper",
-            partial(fitted, estimator=rffpk.FAMKKM, fusion="kernel")),
-        one("SimpleMKKM", "defaults", partial(fitted, estimator=rffpk.SimpleMKKM)),
-        one("SMKC", "defaults", partial(fitted, estimator=rffpk.SMKC)),
-        one("FAMKKM", "defaults", partial(fitted, estimator=rffpk.FAMKKM)),
-        one("MKPK", "defaults", partial(fitted, estimator=rffpk.MultiKernelPowerKMeans)),
-        one("RFF-MKPKM", "defaults", partial(fitted, estimator=multi, possibilistic=False)),
-        one("IP-RFF-MKPKM", "defaults", partial(fitted, estimator=multi)),
-    ]  # fmt: skip
+        one("FAMKKM, partitions only", "paper", famkkm(fusion="partition")),
+        one("FAMKKM, kernels only", "paper", famkkm(fusion="kernel")),
+        *as_they_come(VIEWS),
+    ]
 
 
-def single_views(n_views: int) -> Method:
-    grid: dict[str, Run] = {f"view {i}": partial(best_view, number=i) for i in range(n_views)}
-    return Method("single best view", "paper", grid)
+def single_views(n_views: int) -> list[Method]:
+    """Baselines of one view, the best one by the labels."""
+
+    def best(name: str, protocol: str, estimator: Any, **parameters: Any) -> Method:
+        grid: dict[str, Run] = {
+            f"view {i}": partial(on_view, number=i, estimator=estimator, **parameters)
+            for i in range(n_views)
+        }
+        return Method(name, protocol, grid)
+
+    return [
+        best("single best view", "paper", rffpk.AverageMKKM, n_init=20),
+        best("single best view", "defaults", rffpk.AverageMKKM),
+        best("Nystroem kernel k-means, best view", "defaults", rffpk.NystroemKernelKMeans),
+    ]
+
+
+def on_view(views: list[Array], k: int, seed: int, number: int, **parameters: Any) -> Array:
+    return fitted([views[number]], k, seed, **parameters)

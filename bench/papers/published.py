@@ -101,7 +101,9 @@ NOT_HAD = {
 
 # Where a paper leaves a choice open, or contradicts itself: what was taken.
 READINGS = {
-    "all": """k is the number of classes; purity, NMI (arithmetic mean) and ACC in percent.""",
+    "all": """k is the number of classes; purity, NMI (arithmetic mean) and ACC in percent. A
+        paper's protocol is run for the methods of its tables and the baselines it names; every
+        estimator that takes the data is run by default.""",
     "rff-kpkm": """sigma = 10^3 on the values as they are stored, iid frequencies, D = ceil(4
         log^3(2k)) (the main text; "4 D" is the appendix), s0 from -5 ... -25 by ACC, factor 1.04
         every three passes, k-means on the mapped data first, one start. What ends a run is not
@@ -118,9 +120,11 @@ READINGS = {
     "smkc": """Views with standardised columns, counts of words with rows of length one; kernels
         centred and normalised, sigma^2 the mean squared distance. None of this is told, but so
         MKKM's figures on mfeat come out as published (63.8 against 63.85). 20 starts of the final
-        k-means, as the demos have. Single best view by ACC: its leading eigenvectors, then
-        k-means. The same for mkc-ae and famkkm.""",
+        k-means, as the demos have, 50 for FAMKKM. Single best view by ACC: its leading
+        eigenvectors, then k-means. The same for mkc-ae and famkkm.""",
     "mkc-ae": """Digit: all six views of mfeat (which the authors take is not told). 1000
         landmarks.""",
+    "large": """Sets of many rows, in none of the papers. Columns are standardised,
+        bandwidths those of the mean distance. Left: RFF-KPKM's protocol on all rows at s0 = -5 (no grid).""",
     "spectral": """scikit-learn's SpectralClustering with the same kernel as its affinity.""",
 }
