@@ -125,6 +125,7 @@ READINGS = {
     "mkc-ae": """Digit: all six views of mfeat (which the authors take is not told). 1000
         landmarks.""",
     "large": """Sets of many rows, in none of the papers. Columns are standardised,
-        bandwidths those of the mean distance. Left: RFF-KPKM's protocol on all rows at s0 = -5 (no grid).""",
+        bandwidths those of the mean distance. Left: RFF-KPKM's protocol on all rows at s0 = -5, no
+        grid.""",
     "spectral": """scikit-learn's SpectralClustering with the same kernel as its affinity.""",
 }
