@@ -14,7 +14,7 @@ PACKAGE = Path(rffpk.__file__).parent
 
 # A module imports from lines above its own only.
 LAYERS = [
-    {"_core", "_reference", "_linalg"},
+    {"_core", "_reference", "_linalg", "_tiles"},
     {"_config", "_checks"},
     {"_stats"},
     {"feature_maps", "_seeding", "_schedule", "_store"},

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
+from sklearn.utils import gen_batches
 
 from rffpk._linalg import leading_eigenvectors
-from rffpk.kernels import FittedKernel, run_all
+from rffpk._tiles import row_tiles, run_all
+from rffpk.kernels import FittedKernel
 
 Array = NDArray[Any]
 
@@ -46,36 +48,30 @@ class AnchorKernels:
         def product(rows: slice) -> Array:
             return self._filled(rows, np.empty((rows.stop - rows.start, self.width))) @ C
 
-        chunks = _slices(0, len(self.xs[0]), _CHUNK_NUMBERS // self.width)
+        chunks = row_tiles(len(self.xs[0]), self.width, _CHUNK_NUMBERS)
         return np.concatenate(run_all(product, chunks, self.n_threads))
 
     def gram(self) -> Array:
         """B'B: tile after tile, in each the rows and then the blocks of the sum by threads."""
         M = np.zeros((self.width, self.width))
-        columns = _slices(0, self.width, _COLUMNS)
+        columns = list(gen_batches(self.width, _COLUMNS))
         upper = [(a, b) for i, a in enumerate(columns) for b in columns[i:]]
-        tiles = _slices(0, len(self.xs[0]), _TILE_NUMBERS // self.width)
+        tiles = row_tiles(len(self.xs[0]), self.width, _TILE_NUMBERS)
         store = np.empty((tiles[0].stop, self.width))
         for tile in tiles:
             B = store[: tile.stop - tile.start]
 
             def fill(rows: slice, B: Array = B, first: int = tile.start) -> None:
-                self._filled(rows, B[rows.start - first : rows.stop - first])
+                self._filled(slice(first + rows.start, first + rows.stop), B[rows])
 
             def add(pair: tuple[slice, slice], B: Array = B) -> None:
                 M[pair] += B[:, pair[0]].T @ B[:, pair[1]]
 
-            chunks = _slices(tile.start, tile.stop, _CHUNK_NUMBERS // self.width)
-            run_all(fill, chunks, self.n_threads)
+            run_all(fill, row_tiles(len(B), self.width, _CHUNK_NUMBERS), self.n_threads)
             run_all(add, upper, self.n_threads)
         for a, b in upper:
             M[b, a] = M[a, b].T
         return M
-
-
-def _slices(begin: int, end: int, size: int) -> list[slice]:
-    size = max(1, size)
-    return [slice(first, min(first + size, end)) for first in range(begin, end, size)]
 
 
 # ---- the iterations, on matrices of V s rows ----------------------------------------------------

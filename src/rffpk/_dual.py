@@ -23,7 +23,8 @@ from rffpk import _config, _core
 from rffpk._anneal import Record, coincidence, count_distinct, critical_exponent, log
 from rffpk._schedule import Course, Result, Seen, Step
 from rffpk._stats import is_hard, power_constant
-from rffpk.kernels import FittedKernel, run_all, tiles
+from rffpk._tiles import run_all, tiles
+from rffpk.kernels import FittedKernel
 
 Array = NDArray[Any]
 
@@ -78,7 +79,7 @@ class Products:
             ) -> None:
                 matrix[tile] = self._tile(number, *tile)
 
-            run_all(fill, list(tiles(self.n, self.n)), self.n_threads)
+            run_all(fill, tiles(self.n, self.n), self.n_threads)
             found.append(matrix)
         return found
 

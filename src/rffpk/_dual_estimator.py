@@ -26,12 +26,12 @@ from rffpk._linalg import leading_eigenvectors, ritz_values
 from rffpk._reference import hard_weights, power_weights
 from rffpk._schedule import Result, Start, course
 from rffpk._store import check_cache, check_fits
+from rffpk._tiles import row_tiles, run_all
 from rffpk.kernels import (
     PRECOMPUTED,
     FittedKernel,
     matched,
     positive_definite,
-    run_all,
 )
 
 Array = NDArray[Any]
@@ -281,7 +281,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                     total += alpha * own[:, None]
             return np.maximum(total, 0) if own_needed else total
 
-        blocks = list(self._kernels[0].blocks_of(len(xs[0])))
+        blocks = row_tiles(len(xs[0]), self._kernels[0].n)
         with _config.one_blas_thread():
             parts = run_all(distances, blocks, _config.n_threads(self.n_jobs))
         return np.concatenate(parts), xs[0].dtype

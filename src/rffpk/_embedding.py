@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _checks, _config
 from rffpk._linalg import over_eigenvalues
-from rffpk.kernels import PRECOMPUTED, FittedKernel, check_kernels, matched, run_all
+from rffpk._tiles import row_tiles, run_all
+from rffpk.kernels import PRECOMPUTED, FittedKernel, check_kernels, matched
 from rffpk.power import PowerKMeans
 
 Array = NDArray[Any]
-
-_BLOCK_NUMBERS = 1 << 20  # of the cross-kernel of one block of rows
 
 
 class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -181,19 +180,18 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """The embedding of rows, block by block, by threads."""
         if not self._n_views:
             xs = xs * len(self._kernels)
-        size = max(1, _BLOCK_NUMBERS // self._kernels[0].n)
 
-        def embed(begin: int) -> Array:
+        def embed(rows: slice) -> Array:
             crosses = []
             for kernel, x in zip(self._kernels, xs):
-                here = x[begin : begin + size]
+                here = x[rows]
                 if kernel.precomputed and self.landmarks_ is not None:
                     here = here[:, self.landmarks_]
                 crosses.append(kernel.cross(here)[0])
             return self._embed(crosses)
 
-        begins = list(range(0, len(xs[0]), size))
-        return np.concatenate(run_all(embed, begins, _config.n_threads(self.n_jobs)))
+        blocks = row_tiles(len(xs[0]), self._kernels[0].n)
+        return np.concatenate(run_all(embed, blocks, _config.n_threads(self.n_jobs)))
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label new rows: embed them and take the nearest centroid.

@@ -10,31 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.preprocessing import normalize
+from sklearn.utils import gen_batches
 
 from rffpk._linalg import leading_eigenvectors, procrustes, ritz_values
+from rffpk._tiles import row_tiles, run_all
 from rffpk.feature_maps import RandomFourierFeatures, resolve_gamma
 from rffpk.kernels import (
     PRECOMPUTED,
     FittedKernel,
     Specification,
     positive_definite,
-    run_all,
 )
 
 Array = NDArray[Any]
 Features = Callable[[Array], Array]
 
-# Sizes of tiles are fixed, so that sums over them do not depend on the threads.
-_TILE_NUMBERS = 1 << 20
 _POLAR_ROWS = 8192  # a tile of so many rows and ten columns stays in a core's cache
 
 _ROUNDING = 1e-6  # of the largest eigenvalue: what is negative by less is zero
-
-
-def row_tiles(n: int, size: int) -> list[slice]:
-    """Slices of `size` rows, or of one, and at the end of what is left."""
-    size = max(1, size)
-    return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
 
 
 def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
@@ -43,7 +36,7 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     `V` gives slices of rows; no other array of the size of V is made. V = QR tile by tile; with
     the stacked R = MSN', U = Q MN' and P = N S^+ N'. O(n k^2), as stable as a decomposition of V.
     """
-    tiles = row_tiles(len(out), _POLAR_ROWS)
+    tiles = list(gen_batches(len(out), _POLAR_ROWS))
 
     def triangle(tile: slice) -> Array:
         Q, R = np.linalg.qr(V(tile))  # NumPy's lets other threads run
@@ -106,7 +99,7 @@ class DenseOperator:
         self.trace = float(np.trace(self._matrix))
 
     def times(self, V: Array, out: Array | None = None) -> Array:
-        tiles = row_tiles(self.n, _TILE_NUMBERS // self.n)
+        tiles = row_tiles(self.n, self.n)
         return _filled(lambda t: self._matrix[t] @ V, tiles, V, out, self._n_threads)
 
     def gathered(self, B: Array) -> Array:
@@ -125,7 +118,7 @@ class FeatureOperator:
     ) -> None:
         self._n_threads, self.n = n_threads, len(x)
         width = raw(x[:1]).shape[1]
-        self._tiles = row_tiles(self.n, _TILE_NUMBERS // max(1, width))
+        self._tiles = row_tiles(self.n, width)
         mean = np.zeros(width)
         if center:
             sums = run_all(lambda t: raw(x[t]).sum(axis=0), self._tiles, n_threads)

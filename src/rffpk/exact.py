@@ -10,7 +10,7 @@ from rffpk._annealed import Annealed, given_starts
 from rffpk._checks import is_word
 from rffpk._dual_estimator import DualClusterer
 from rffpk._schedule import Result, Schedule, Start
-from rffpk.kernels import PRECOMPUTED, check_kernels, check_metric
+from rffpk.kernels import PRECOMPUTED, check_kernels, one_kernel
 
 
 class KernelKMeans(DualClusterer):
@@ -144,37 +144,14 @@ class KernelKMeans(DualClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_kernel_parameters(self)
+        one_kernel(self, PRECOMPUTED)
 
     def _asked_kernels(self) -> Any:
-        return _one_kernel(self)
+        return PRECOMPUTED if is_word(self.kernel, PRECOMPUTED) else [one_kernel(self)]
 
     def _starts(self, critical: float) -> list[Start]:
         schedule = Schedule(-math.inf, -math.inf, self.max_iter, self.tol)
         return given_starts(schedule, self.init, self.n_init)
-
-
-def _check_kernel_parameters(estimator: Any) -> None:
-    _checks.check_real(estimator.degree, "degree", 0)
-    _checks.check_real(estimator.coef0, "coef0")
-    if not isinstance(estimator.kernel_params, (dict, type(None))):
-        raise TypeError(f"kernel_params == {estimator.kernel_params!r}, must be a dict or None.")
-    given = {"gamma": estimator.gamma} | (estimator.kernel_params or {})
-    check_metric(estimator.kernel, "kernel", given, PRECOMPUTED)
-
-
-def _one_kernel(estimator: Any) -> Any:
-    """The kernel of an estimator with `kernel`, as a list, or "precomputed"."""
-    if is_word(estimator.kernel, PRECOMPUTED):
-        return PRECOMPUTED
-    params = dict(estimator.kernel_params or {})
-    if not callable(estimator.kernel):
-        params = {
-            "gamma": estimator.gamma,
-            "degree": estimator.degree,
-            "coef0": estimator.coef0,
-        } | params
-    return [(estimator.kernel, params)]
 
 
 # Starts that differ, where they are left to us; docs/exact.md.

@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 from rffpk import _checks, _config
 from rffpk._embedding import KernelFusion, inverse_shares
 from rffpk._linalg import leading_eigenvectors, over_eigenvalues
-from rffpk._operators import Operator, check_definite, operators, row_tiles
+from rffpk._operators import Operator, check_definite, operators
 from rffpk._partitions import Alternation
+from rffpk._tiles import row_tiles, run_all
 from rffpk.feature_maps import check_n_frequencies, n_frequencies
-from rffpk.kernels import BANKS, matched, run_all
+from rffpk.kernels import BANKS, matched
 
 Array = NDArray[Any]
 
 FUSIONS = ("both", "partition", "kernel")
 APPROXIMATIONS = ("rff", "nystroem")
-
-_BLOCK_NUMBERS = 1 << 20  # of what is needed of one block of new rows
 
 
 class FAMKKM(KernelFusion):
@@ -277,5 +276,5 @@ class FAMKKM(KernelFusion):
             parts = zip(self._features, xs, self._maps)
             return np.asarray(sum(features(x[block]) @ B for features, x, B in parts))
 
-        blocks = row_tiles(len(xs[0]), _BLOCK_NUMBERS // max(1, *map(len, self._maps)))
+        blocks = row_tiles(len(xs[0]), max(map(len, self._maps)))
         return np.concatenate(run_all(embed, blocks, _config.n_threads(self.n_jobs)))

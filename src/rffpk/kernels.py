@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils.validation import check_array
 
 from rffpk import _checks
+from rffpk._tiles import row_tiles, run_all, tiles
 from rffpk.feature_maps import GAMMAS, resolve_gamma
 
 Array = NDArray[Any]
@@ -20,9 +20,6 @@ Array = NDArray[Any]
 BANKS = ("du2015",)
 PRECOMPUTED = "precomputed"
 
-# A block has about this many numbers, 8 MB of them: a few a thread stay small beside the rows,
-# and products with them run at full rate.
-_BLOCK_NUMBERS = 1 << 20
 _DIAGONAL_ROWS = 64
 
 # A precomputed kernel may differ from its transpose by so much of its largest entry.
@@ -111,7 +108,7 @@ def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
         raise ValueError(f"{name} has {np.diagonal(K).min()} on its diagonal, must be >= 0.")
     if symmetric:
         most = max(np.abs(K).max(), np.finfo(K.dtype).tiny)
-        gap = max(np.abs(K[b] - K[:, b].T).max() for b in _blocks(len(K), len(K)))
+        gap = max(np.abs(K[b] - K[:, b].T).max() for b in row_tiles(len(K), len(K)))
         if gap > _ASYMMETRY * most:
             raise ValueError(
                 f"{name} is not symmetric: entries differ from the transposed ones by {gap:.3g}."
@@ -149,6 +146,19 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
         _checks.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")
     elif gamma is not None:
         _checks.check_real(gamma, "gamma", 0, include="neither")
+
+
+def one_kernel(estimator: Any, *more: str) -> tuple[Any, dict[str, Any]]:
+    """The kernel that the parameters `kernel`, `gamma`, `degree`, `coef0` and `kernel_params` ask
+    for, as a pair; they are checked."""
+    _checks.check_real(estimator.degree, "degree", 0)
+    _checks.check_real(estimator.coef0, "coef0")
+    own = estimator.kernel_params
+    if not isinstance(own, (dict, type(None))):
+        raise TypeError(f"kernel_params == {own!r}, must be a dict or None.")
+    given = {name: getattr(estimator, name) for name in _PARAMETERS} | (own or {})
+    check_metric(estimator.kernel, "kernel", given, *more)
+    return estimator.kernel, dict(own or {}) if callable(estimator.kernel) else given
 
 
 def positive_definite(spec: Specification) -> bool:
@@ -223,7 +233,7 @@ def du2015(x: Array) -> list[Specification]:
     x = x.astype(np.float64, copy=False)
     norms = np.einsum("id,id->i", x, x)
     largest = max(
-        float((norms[b, None] + norms - 2 * x[b] @ x.T).max()) for b in _blocks(len(x), len(x))
+        float((norms[b, None] + norms - 2 * x[b] @ x.T).max()) for b in row_tiles(len(x), len(x))
     )
     apart = largest > 64 * np.finfo(np.float64).eps * norms.max()  # more than rounding
     unit = 1 / (2 * largest) if apart else 0.0  # equal rows: constant kernels
@@ -287,14 +297,14 @@ class FittedKernel:
             return
         self._raw_diagonal = self._own(self.x)
         if self._center:
-            raw = self.map_blocks(lambda b: self._raw(self.x[b], self.x).mean(axis=1))
+            raw = self.maprow_tiles(lambda b: self._raw(self.x[b], self.x).mean(axis=1))
             self._columns = np.concatenate(raw)
             self._mean = float(self._columns.mean())
         if self._normalize:
             own = self._centered_own(self._raw_diagonal, self._columns)
             self._inverse_norms = _inverse_norms(own)
         if rescale:
-            ends = self.map_blocks(lambda b: (self.block(b).min(), self.block(b).max()))
+            ends = self.maprow_tiles(lambda b: (self.block(b).min(), self.block(b).max()))
             low, high = min(e[0] for e in ends), max(e[1] for e in ends)
             apart = high - low > 64 * np.finfo(np.float64).eps * max(abs(high), abs(low))
             self._scale = (low, 1 / (high - low) if apart else 1.0)
@@ -331,19 +341,15 @@ class FittedKernel:
         def fill(tile: tuple[slice, slice]) -> None:
             out[tile] = self.block(*tile)
 
-        run_all(fill, list(tiles(self.n, self.n)), self.n_threads)
-        for rows in _blocks(self.n, self.n):
+        run_all(fill, tiles(self.n, self.n), self.n_threads)
+        for rows in row_tiles(self.n, self.n):
             out[rows, : rows.start] = out[: rows.start, rows].T
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
         return out
 
-    def blocks_of(self, n: int) -> Iterator[slice]:
-        """Slices of n new rows whose cross-kernels are blocks."""
-        return _blocks(n, self.n)
-
-    def map_blocks(self, function: Callable[[slice], Any]) -> list[Any]:
+    def maprow_tiles(self, function: Callable[[slice], Any]) -> list[Any]:
         """`function` of all blocks of rows, in their order, by threads."""
-        return run_all(function, list(_blocks(self.n, self.n)), self.n_threads)
+        return run_all(function, row_tiles(self.n, self.n), self.n_threads)
 
     # ---- how they are made
 
@@ -382,31 +388,3 @@ class FittedKernel:
 
     def _rescaled(self, values: Array) -> Array:
         return values if self._scale is None else (values - self._scale[0]) * self._scale[1]
-
-
-def _blocks(n: int, n_columns: int) -> Iterator[slice]:
-    size = max(1, _BLOCK_NUMBERS // max(1, n_columns))
-    for begin in range(0, n, size):
-        yield slice(begin, min(begin + size, n))
-
-
-# Tiles of a kernel that is made anew: what comes of rows and columns alone costs little beside
-# them, and 2 MB stay in a core's cache.
-_TILE_ROWS, _TILE_COLUMNS = 256, 1024
-
-
-def tiles(n: int, n_columns: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of the tiles of a matrix, those of the same rows one after the other."""
-    for begin in range(0, n, _TILE_ROWS):
-        rows = slice(begin, min(begin + _TILE_ROWS, n))
-        for first in range(0, n_columns, _TILE_COLUMNS):
-            yield rows, slice(first, min(first + _TILE_COLUMNS, n_columns))
-
-
-def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]:
-    """[function(item) for item in items], by threads. The results, and the bits of what each
-    call makes, do not depend on how many."""
-    if n_threads == 1 or len(items) == 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, items))

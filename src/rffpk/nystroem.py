@@ -18,13 +18,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _checks, _config
-from rffpk._operators import FeatureOperator, Nystroem, nystroem_features, row_tiles
-from rffpk.kernels import Specification, check_metric, run_all
+from rffpk._operators import FeatureOperator, Nystroem, nystroem_features
+from rffpk._tiles import row_tiles, run_all
+from rffpk.kernels import Specification, one_kernel
 from rffpk.power import PowerKMeans
 
 Array = NDArray[Any]
-
-_BLOCK_NUMBERS = 1 << 20  # of the kernel between one block of rows and the anchors
 
 
 class NystroemKernelKMeans(
@@ -122,20 +121,9 @@ class NystroemKernelKMeans(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _specification(self) -> Specification:
-        params = dict(self.kernel_params or {})
-        if not callable(self.kernel):
-            given = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-            params = {**given, **params}
-        check_metric(self.kernel, "kernel", params)
-        return Specification(self.kernel, params)
-
     def _check_parameters(self) -> None:
         _checks.check_int(self.n_clusters, "n_clusters", 1)
-        _checks.check_real(self.degree, "degree", 0)
-        _checks.check_real(self.coef0, "coef0")
-        if self.kernel_params is not None and not isinstance(self.kernel_params, dict):
-            raise TypeError(f"kernel_params == {self.kernel_params!r}, must be a dict or None.")
+        one_kernel(self)
         _checks.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
             _checks.check_int(self.n_components, "n_components", 1, self.n_anchors)
@@ -156,7 +144,7 @@ class NystroemKernelKMeans(
         self : object
         """
         self._check_parameters()
-        spec = self._specification()
+        spec = Specification(*one_kernel(self))
         random = check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         with _checks.unchanged_on_error(self), _config.one_blas_thread():
@@ -189,7 +177,7 @@ class NystroemKernelKMeans(
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
     def _embedded(self, X: Array) -> Array:
-        tiles = row_tiles(len(X), _BLOCK_NUMBERS // len(self.anchors_))
+        tiles = row_tiles(len(X), len(self.anchors_))
         parts = run_all(lambda t: self._features(X[t]), tiles, _config.n_threads(self.n_jobs))
         return np.concatenate(parts, dtype=X.dtype, casting="same_kind")
 
