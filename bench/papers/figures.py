@@ -96,21 +96,18 @@ def convergence(data: Path, out: Path) -> str:
 
 
 def sensitivity(data: Path, out: Path) -> str:
-    """ACC on HW2, standardised, by s0 and lambda."""
-    views, y = standardised("hw2", data)
-    s0s, lambdas = (-5.0, -10.0, -15.0, -20.0, -25.0), (0.1, 1.0, 10.0, 100.0, 1000.0)
-    curves: Curves = {f"s0={s0:g}": [] for s0 in s0s}
-    for s0 in s0s:
-        for lam in lambdas:
-            found = [
-                acc(y, methods.fitted(
-                    views, 10, seed, rffpk.RFFMultiKernelPowerKMeans, s0=s0,
-                    weight_entropy=lam / len(y), **methods.IP,
-                ))
-                for seed in range(3)
-            ]  # fmt: skip
-            curves[f"s0={s0:g}"].append(float(np.mean(found)))
-    return plot(out, "sensitivity", list(lambdas), curves, ("lambda", "ACC, %"), "x")
+    """ACC on HW2 by s0 and lambda, in the paper's protocol."""
+    views, y = load("hw2", data)
+    grid = next(m.grid for m in methods.ip_rff_mkpkm() if m.name == "IP-RFF-MKPKM")
+    curves: Curves = {
+        f"s0={s0:g}": [
+            float(np.mean([acc(y, grid[f"s0={s0:g} lambda={lam:g}"](views, 10, seed))
+                           for seed in range(5)]))
+            for lam in methods.LAMBDAS
+        ]
+        for s0 in methods.S0
+    }  # fmt: skip
+    return plot(out, "sensitivity", list(methods.LAMBDAS), curves, ("lambda", "ACC, %"), "x")
 
 
 def frequencies(data: Path, out: Path) -> str:

@@ -99,6 +99,7 @@ KPK = {"s0": -1.0, "anneal_factor": 1.04, "anneal_every": 5, "n_init": 1}
 RFF = {"anneal_factor": 1.04, "anneal_every": 3, "init": "k-means", "stop": "objective",
        "sample": None, "tol": 1e-6, "n_init": 1}  # fmt: skip
 S0 = (-5.0, -10.0, -15.0, -20.0, -25.0)
+LAMBDAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 def rff_kpkm() -> list[Method]:
@@ -137,16 +138,54 @@ def rff_kpkm() -> list[Method]:
     ]  # fmt: skip
 
 
+def seeds(X: Array, k: int, seed: int, init: str) -> Array:
+    """Rows to start from, "random" or by k-means++ in the space of the kernel."""
+    random = np.random.default_rng(seed)
+    if init == "random":
+        return random.choice(len(X), k, replace=False)
+    rows = [int(random.integers(len(X)))]
+    least = np.full(len(X), np.inf)
+    while len(rows) < k:
+        K = rbf_kernel(X, X[rows[-1:]], gamma=mean_gamma(X))[:, 0]
+        least = np.minimum(least, np.maximum(1 - K, 0))
+        rows.append(int(random.choice(len(X), p=least / least.sum())))
+    return np.array(rows)
+
+
+def from_seeds(
+    views: list[Array], k: int, seed: int, estimator: Any, init: str, **parameters: Any
+) -> Array:
+    """The same seeds of a repeat for all methods: as rows for power k-means, as weights of the
+    rows for methods of a kernel."""
+    X = views[0]
+    rows = seeds(X, k, seed, init)
+    start = X[rows] if estimator is rffpk.PowerKMeans else np.zeros((k, len(X)))
+    if estimator is not rffpk.PowerKMeans:
+        start[np.arange(k), rows] = 1
+    return fitted(views, k, seed, estimator, init=start, **parameters)
+
+
+def from_labels(views: list[Array], k: int, seed: int) -> Array:
+    labels = np.random.default_rng(seed).integers(k, size=len(views[0]))
+    return fitted(views, k, seed, rffpk.KernelKMeans, init=labels)
+
+
 def kpk(init: str = "random") -> list[Method]:
-    start = {"init": init, "n_init": 1}
-    return [
-        one("KPK", "paper", partial(fitted, estimator=rffpk.KernelPowerKMeans, **KPK | start)),
-        one("kernel k-means", "paper", partial(fitted, estimator=rffpk.KernelKMeans, **start)),
-        one("power k-means", "paper",
-            partial(fitted, estimator=rffpk.PowerKMeans, sample=None, **KPK | start)),
+    power = {"KPK": (rffpk.KernelPowerKMeans, {}),
+             "power k-means": (rffpk.PowerKMeans, {"sample": None})}  # fmt: skip
+    found = [
+        one("kernel k-means", "paper",
+            partial(from_seeds, estimator=rffpk.KernelKMeans, init=init, n_init=1)),
         one("spectral", "paper", spectral),
-        *(as_they_come(SINGLE) if init == "random" else []),  # once is enough
     ]  # fmt: skip
+    for name, (estimator, more) in power.items():
+        run = partial(from_seeds, estimator=estimator, init=init, **KPK, **more)
+        early = partial(run, stop="objective", tol=1e-4)
+        found += [one(name, "paper", run), one(f"{name}, until it rests", "paper", early)]
+    if init == "random":  # once is enough
+        found.append(one("kernel k-means, random labels", "paper", from_labels))
+        found += as_they_come(SINGLE)
+    return found
 
 
 def large() -> list[Method]:
@@ -168,8 +207,16 @@ def on_mean(views: list[Array], k: int, seed: int, run: Run) -> Array:
     return run([np.mean(views, axis=0)], k, seed)
 
 
+def on_kernel(views: list[Array], k: int, seed: int, number: int, run: Run) -> Array:
+    return run([views[number]], k, seed)
+
+
 def spectral_on(views: list[Array], k: int, seed: int) -> Array:
     return SpectralClustering(k, affinity="precomputed", random_state=seed).fit(views[0]).labels_
+
+
+# Their points are no grid to search: what counts is the mean over them.
+AVERAGED = ("kernel k-means, average of kernels", "spectral, average of kernels")
 
 
 def mkpk() -> list[Method]:
@@ -180,6 +227,11 @@ def mkpk() -> list[Method]:
     lloyd = partial(single, init="random", n_init=1)
     fused = {name: partial(estimator, **given) for name, estimator in FUSED.items()}
     return [
+        *(
+            Method(name, "paper", {f"kernel {i}": partial(on_kernel, number=i, run=run)
+                                   for i in range(12)})
+            for name, run in zip(AVERAGED, (lloyd, spectral_on))
+        ),
         one("kernel k-means", "paper", partial(on_mean, run=lloyd)),
         one("kernel k-means", "defaults", partial(on_mean, run=single)),
         one("spectral", "paper", partial(on_mean, run=spectral_on)),
@@ -195,20 +247,31 @@ IP = RFF | {"anneal_every": 2, "eta": "mean", "n_frequencies": "paper", "samplin
 
 
 def ip_rff_mkpkm() -> list[Method]:
-    def with_lambda(views: list[Array], k: int, seed: int, lam: float, **parameters: Any) -> Array:
+    def with_lambda(
+        views: list[Array], k: int, seed: int, estimator: Any, lam: float, **parameters: Any
+    ) -> Array:
         return fitted(
-            views, k, seed, rffpk.RFFMultiKernelPowerKMeans, weight_entropy=lam / len(views[0]),
+            views, k, seed, estimator, weight_entropy=lam / len(views[0]),
             kernels=[("rbf", 0.5e-6)] * len(views), **parameters,
         )  # fmt: skip
 
     def grid(possibilistic: bool) -> dict[str, Run]:
+        multi = rffpk.RFFMultiKernelPowerKMeans
         return {
             f"s0={s0:g} lambda={lam:g}": partial(
-                with_lambda, lam=lam, s0=s0, possibilistic=possibilistic, **IP
+                with_lambda, estimator=multi, lam=lam, s0=s0, possibilistic=possibilistic, **IP
             )
-            for s0 in (-5.0, -15.0, -25.0)
-            for lam in (0.1, 1.0, 10.0, 100.0, 1000.0)
+            for s0 in S0
+            for lam in LAMBDAS
         }
+
+    exact: dict[str, Run] = {
+        f"lambda={lam:g}": partial(
+            with_lambda, estimator=rffpk.MultiKernelPowerKMeans, lam=lam,
+            **KPK | {"s0": -5.0, "anneal_every": 2, "init": "k-means"},
+        )
+        for lam in LAMBDAS
+    }  # fmt: skip
 
     both = [
         Method("RFF-MKPKM", "paper", grid(False)),
@@ -216,7 +279,12 @@ def ip_rff_mkpkm() -> list[Method]:
         *as_they_come({name: VIEWS[name] for name in ("RFF-MKPKM", "IP-RFF-MKPKM")}),
     ]
     others = {name: VIEWS[name] for name in VIEWS if "RFF" not in name}
-    return [*both, *map(standardised, both), *as_they_come(others)]
+    return [
+        *both,
+        *map(standardised, both),
+        Method("MKPK", "paper", exact),
+        *as_they_come(others),
+    ]
 
 
 def fusion() -> list[Method]:
@@ -240,6 +308,18 @@ def fusion() -> list[Method]:
     ]
 
 
+def mkc_ae() -> list[Method]:
+    grid: dict[str, Run] = {
+        f"{n} landmarks": partial(fitted, estimator=rffpk.SimpleMKKM, n_init=20, n_landmarks=n)
+        for n in (10, *range(200, 1001, 100))
+    }
+    return [
+        one("SimpleMKKM", "paper", partial(fitted, estimator=rffpk.SimpleMKKM, n_init=20)),
+        Method("MKC-AE", "paper", grid),
+        *as_they_come({name: VIEWS[name] for name in ("SimpleMKKM", "MKC-AE")}),
+    ]
+
+
 def single_views(n_views: int) -> list[Method]:
     """Baselines of one view, the best one by the labels."""
 
@@ -251,7 +331,7 @@ def single_views(n_views: int) -> list[Method]:
         return Method(name, protocol, grid)
 
     return [
-        best("single best view", "paper", rffpk.AverageMKKM, n_init=20),
+        best("single best view", "paper", rffpk.AverageMKKM, n_init=20, normalize_rows=False),
         best("single best view", "defaults", rffpk.AverageMKKM),
         best("Nystroem kernel k-means, best view", "defaults", rffpk.NystroemKernelKMeans),
     ]
