@@ -121,9 +121,9 @@ READINGS = {
         until the labels stay. Power k-means: the same on the columns. Spectral clustering has
         scikit-learn's ten starts.""",
     "mkpk": """lambda is not told: weight_entropy = 1 and 0.1 beside each other. The paper quotes
-        its baselines from Du et al. (2015), whose single-kernel columns are the best and the average
-        of the twelve kernels: the average is beside the mean kernel here. Their MKKM has hard
-        labels, ours eigenvectors.""",
+        its baselines from Du et al. (2015), whose single-kernel columns are the best and the
+        average of the twelve kernels: the average is beside the mean kernel here. Their MKKM has
+        hard labels, ours eigenvectors.""",
     "smkc": """Views with standardised columns, counts of words with rows of length one; kernels
         centred and normalised: not told (sigma^2, the mean squared distance, is). SimpleMKKM's
         figure on mfeat comes out so (92.4; 92.58 published) and not on plain kernels. 20 starts of

@@ -151,8 +151,8 @@ def claims(data: Path, found: Records) -> str:
     lines = [
         "A set counts for or against a claim where the means are more than half a point apart and, "
         f"for methods that differ from repeat to repeat, p < {_LEVEL} (Wilcoxon's signed ranks of "
-        "repeats with the same seed). Confirmed: for it somewhere, against it nowhere. Quicker: where "
-        "the paper says so.",
+        "repeats with the same seed). Confirmed: for it somewhere, against it nowhere. Quicker: "
+        "where the paper says so.",
         "",
         "| claim | difference, points | for, against, neither | verdict | seconds | quicker |",
         "|---" * 6 + "|",
