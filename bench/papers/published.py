@@ -113,7 +113,8 @@ READINGS = {
         multiplies an entropy beside a sum over rows: weight_entropy = lambda / n. eta = "mean":
         the paper's depends on the centroids of the start, ours is that of the merged state. Every
         two passes. MKPK: s0 = -5, the same lambda, annealed to the end.""",
-    "kpk": """Columns are standardised, constant ones left at zero. What the weights start from is
+    "kpk": """Columns are standardised, constant ones left at zero; tr11, of words, has rows of
+        length one. What the weights start from is
         not told: k rows, drawn at random or by k-means++ in the space of the kernel, the same for
         all methods of a repeat; "random labels" beside them. s0 = -1, factor 1.04 every 5 passes.
         The paper stops when the objective rests, which at s0 = -1 is before clusters part ("until
