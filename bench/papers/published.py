@@ -108,19 +108,19 @@ READINGS = {
     "rff-kpkm": """sigma = 10^3 on the values as they are stored, iid frequencies, D = ceil(4
         log^3(2k)) (the main text; "4 D" is the appendix), s0 from -5 ... -25 by ACC, factor 1.04
         every three passes, k-means on the mapped data first, one start. What ends a run is not
-        told: a relative change of the objective of 1e-6.""",
+        told: a relative change of the objective of 1e-6; KPK is annealed to the end. Kernel k-means
+        starts from k-means++.""",
     "ip-rff-mkpkm": """HW2 is the pixel and the factor view of mfeat. lambda in {0.1, ..., 10^3}
         multiplies an entropy beside a sum over rows: weight_entropy = lambda / n. eta = "mean":
         the paper's depends on the centroids of the start, ours is that of the merged state. Every
         two passes. MKPK: s0 = -5, the same lambda, annealed to the end.""",
     "kpk": """Columns are standardised, constant ones left at zero; tr11, of words, has rows of
-        length one. What the weights start from is
-        not told: k rows, drawn at random or by k-means++ in the space of the kernel, the same for
-        all methods of a repeat; "random labels" beside them. s0 = -1, factor 1.04 every 5 passes.
-        The paper stops when the objective rests, which at s0 = -1 is before clusters part ("until
-        it rests": a relative change of 1e-4); elsewhere s falls to the end, then k-means passes
-        until the labels stay. Power k-means: the same on the columns. Spectral clustering has
-        scikit-learn's ten starts.""",
+        length one. What the weights start from is not told: k rows, drawn at random or by k-means++
+        in the space of the kernel, the same for all methods of a repeat; "random labels" beside
+        them. s0 = -1, factor 1.04 every 5 passes. The paper stops when the objective rests, which
+        at s0 = -1 is before clusters part ("until it rests": a relative change of 1e-4); elsewhere
+        s falls to the end, then k-means passes until the labels stay. Power k-means: the same on
+        the columns. Spectral clustering has scikit-learn's ten starts.""",
     "mkpk": """lambda is not told: weight_entropy = 1 and 0.1 beside each other. The paper quotes
         its baselines from Du et al. (2015), whose single-kernel columns are the best and the
         average of the twelve kernels: the average is beside the mean kernel here. Their MKKM has
