@@ -164,7 +164,7 @@ def test_certificates(views):
     for before, after in itertools.pairwise(values):
         assert after <= before * (1 + 1e-12)
     changes = [record["change"] for record in model.history_]
-    assert changes[-1] <= 1e-6 < min(changes[:-1])
+    assert changes[-1] <= 1e-4 < min(changes[:-1])
     assert_allclose(model.embedding_.T @ model.embedding_, np.eye(4), atol=1e-13)
     assert_allclose(model.kernel_weights_, [1 / 3] * 3)
     assert adjusted_rand_score(y, model.labels_) > 0.9

@@ -65,9 +65,10 @@ class SMKC(KernelFusion):
         An array: these rows, all different; `n_anchors` is then not used.
     max_iter : int, default=100
         Most iterations.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         The iterations end when ||G - previous G|| <= tol ||G||. The paper says "until G
-        converges". Rounding hides changes below about 1e-8.
+        converges"; `docs/fusion.md` has what smaller values give. Rounding hides changes below
+        about 1e-8.
     normalize_rows : bool, default=False
         Whether rows of the embedding are scaled to length one for k-means. The paper does not.
     n_init, random_state, n_jobs, verbose
@@ -147,7 +148,7 @@ class SMKC(KernelFusion):
         n_anchors: str | int = "auto",
         anchors: Any = "uniform",
         max_iter: int = 100,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         normalize_rows: bool = False,
         n_init: str | int = "auto",
         random_state: Any = None,
