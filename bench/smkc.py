@@ -29,7 +29,7 @@ from rffpk import PowerKMeans, show_config
 from rffpk.smkc import SMKC
 
 # The kernels themselves, as the direct algorithm below takes them.
-PLAIN = partial(SMKC, center=False, normalize=False)
+PLAIN = partial(SMKC, center=False, normalize=False, tol=1e-6)
 
 Array = np.ndarray
 Truncation = Callable[[Array, int], tuple[Array, Array]]

@@ -103,7 +103,7 @@ def sensitivity(data: Path, out: Path) -> str:
     curves: Curves = {
         f"s0={s0:g}": [
             float(np.mean([acc(y, grid[f"s0={s0:g} lambda={lam:g}"](views, 10, seed))
-                           for seed in range(5)]))
+                           for seed in range(20)]))
             for lam in methods.LAMBDAS
         ]
         for s0 in methods.S0
