@@ -59,7 +59,8 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         gamma. A single array becomes as many views as there are kernels. None: "rbf" with "mean"
         gamma for each view; a single array gets three, with 4, 1 and 1/4 times that gamma.
     n_frequencies : {"auto", "paper"} or int, default="auto"
-        D of each view. "paper": ceil(4 log^3(2 k)). "auto": that, and at least 64.
+        D of each view. "paper": ceil(4 log^3(2 k)). "auto": that, and at least 64; views of words
+        need more, as in `RFFKernelPowerKMeans`.
     sampling : str, default="auto"
         As in `RandomFourierFeatures`.
     noise_threshold : float or None, default=None

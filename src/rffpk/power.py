@@ -375,7 +375,8 @@ class RFFKernelPowerKMeans(OnRandomFeatures):
     kernel, gamma, sampling
         As in `RandomFourierFeatures`.
     n_frequencies : {"auto", "paper"} or int, default="auto"
-        D. "paper": ceil(4 log^3(2 k)), theorem 3 of [1]_. "auto": that, and at least 64.
+        D. "paper": ceil(4 log^3(2 k)), theorem 3 of [1]_. "auto": that, and at least 64. Counts of
+        words and the like, where all rows are nearly equally far apart, need some 500 to 2000.
     s0, anneal_factor, anneal_every, s_final, stop, sample : optional
         As in `PowerKMeans`.
     cache : {"auto", True, False}, default="auto"
