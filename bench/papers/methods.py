@@ -189,7 +189,7 @@ def kpk(init: str = "random") -> list[Method]:
 
 
 def large() -> list[Method]:
-    """Many rows, which no paper has: a point of RFF-KPKM's grid on all rows, and what comes."""
+    """Many rows, which no paper has: RFF-KPKM at one point of its grid, and all by default."""
     rows = RFF | {"s0": -5.0}
     return [
         one("RFF-KPKM", "paper",
