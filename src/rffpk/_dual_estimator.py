@@ -391,8 +391,7 @@ def _spectral(dual: _dual.Dual, k: int, random: Any) -> Array:
         found = dual.products.multiply(columns.T).mean(axis=0, dtype=np.float64).T
         return np.asarray(root[:, None] * (found - share @ found)).reshape(v.shape)
 
-    H = leading_eigenvectors(multiply, k, n)[1]
-    H = normalize(H)
+    H = normalize(leading_eigenvectors(multiply, k, n)[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of few distinct rows
         labels = k_means(H, k, sample_weight=p, n_init=10, random_state=random)[1]

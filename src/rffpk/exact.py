@@ -10,7 +10,7 @@ from rffpk._annealed import Annealed, given_starts
 from rffpk._checks import is_word
 from rffpk._dual_estimator import DualClusterer
 from rffpk._schedule import Result, Schedule, Start
-from rffpk.kernels import PRECOMPUTED, check_kernels, one_kernel
+from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
 
 
 class KernelKMeans(DualClusterer):
@@ -144,7 +144,7 @@ class KernelKMeans(DualClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        one_kernel(self, PRECOMPUTED)
+        check_one_kernel(self, PRECOMPUTED)
 
     def _asked_kernels(self) -> Any:
         return PRECOMPUTED if is_word(self.kernel, PRECOMPUTED) else [one_kernel(self)]

@@ -148,17 +148,23 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
         _checks.check_real(gamma, "gamma", 0, include="neither")
 
 
-def one_kernel(estimator: Any, *more: str) -> tuple[Any, dict[str, Any]]:
+def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
     """The kernel that the parameters `kernel`, `gamma`, `degree`, `coef0` and `kernel_params` ask
-    for, as a pair; they are checked."""
+    for, as a pair."""
+    named = () if callable(estimator.kernel) else _PARAMETERS
+    given = {name: getattr(estimator, name) for name in named}
+    return estimator.kernel, given | (estimator.kernel_params or {})
+
+
+def check_one_kernel(estimator: Any, *more: str) -> None:
+    """The parameters of `one_kernel`; `more` words name kernels too."""
     _checks.check_real(estimator.degree, "degree", 0)
     _checks.check_real(estimator.coef0, "coef0")
     own = estimator.kernel_params
     if not isinstance(own, (dict, type(None))):
         raise TypeError(f"kernel_params == {own!r}, must be a dict or None.")
-    given = {name: getattr(estimator, name) for name in _PARAMETERS} | (own or {})
-    check_metric(estimator.kernel, "kernel", given, *more)
-    return estimator.kernel, dict(own or {}) if callable(estimator.kernel) else given
+    metric, params = one_kernel(estimator)
+    check_metric(metric, "kernel", {"gamma": estimator.gamma} | params, *more)
 
 
 def positive_definite(spec: Specification) -> bool:
@@ -297,14 +303,14 @@ class FittedKernel:
             return
         self._raw_diagonal = self._own(self.x)
         if self._center:
-            raw = self.maprow_tiles(lambda b: self._raw(self.x[b], self.x).mean(axis=1))
+            raw = self._by_rows(lambda b: self._raw(self.x[b], self.x).mean(axis=1))
             self._columns = np.concatenate(raw)
             self._mean = float(self._columns.mean())
         if self._normalize:
             own = self._centered_own(self._raw_diagonal, self._columns)
             self._inverse_norms = _inverse_norms(own)
         if rescale:
-            ends = self.maprow_tiles(lambda b: (self.block(b).min(), self.block(b).max()))
+            ends = self._by_rows(lambda b: (self.block(b).min(), self.block(b).max()))
             low, high = min(e[0] for e in ends), max(e[1] for e in ends)
             apart = high - low > 64 * np.finfo(np.float64).eps * max(abs(high), abs(low))
             self._scale = (low, 1 / (high - low) if apart else 1.0)
@@ -347,11 +353,11 @@ class FittedKernel:
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
         return out
 
-    def maprow_tiles(self, function: Callable[[slice], Any]) -> list[Any]:
+    # ---- how they are made
+
+    def _by_rows(self, function: Callable[[slice], Any]) -> list[Any]:
         """`function` of all blocks of rows, in their order, by threads."""
         return run_all(function, row_tiles(self.n, self.n), self.n_threads)
-
-    # ---- how they are made
 
     def _raw(self, x: Array, y: Array) -> Array:
         if callable(self.metric):

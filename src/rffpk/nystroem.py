@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _checks, _config
 from rffpk._operators import FeatureOperator, Nystroem, nystroem_features
 from rffpk._tiles import row_tiles, run_all
-from rffpk.kernels import Specification, one_kernel
+from rffpk.kernels import Specification, check_one_kernel, one_kernel
 from rffpk.power import PowerKMeans
 
 Array = NDArray[Any]
@@ -123,7 +123,7 @@ class NystroemKernelKMeans(
 
     def _check_parameters(self) -> None:
         _checks.check_int(self.n_clusters, "n_clusters", 1)
-        one_kernel(self)
+        check_one_kernel(self)
         _checks.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
             _checks.check_int(self.n_components, "n_components", 1, self.n_anchors)

@@ -54,7 +54,7 @@ class SMKC(KernelFusion):
     center, normalize : bool, default=True
         Whether kernels are centred, at the mean feature of the anchors, then scaled to a diagonal
         of one; precomputed ones are taken as they are. The paper does not say: with both its
-        figures are reached on the one set that can be had, without they are not.
+        figures for the set Mfeat are reached, without they are not (docs/papers).
     n_anchors : "auto" or int, default="auto"
         s, at least n_clusters; n_samples where that is less. "auto": 1000 up to 20 000 rows,
         ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and its large
