@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from bench.problems import Problem, seconds
 from rffpk import RandomFourierFeatures, _core
-from rffpk._stats import Rows, make_rows, one_pass
+from rffpk._data.passes import Rows, make_rows, one_pass
 
 Iteration = Callable[[], float]
 

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
 from rffpk import PowerKMeans
-from rffpk._anneal import critical_exponent
-from rffpk._stats import Rows, make_rows, one_pass
+from rffpk._annealing.primal import critical_exponent
+from rffpk._data.passes import Rows, make_rows, one_pass
 
 SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
 PASSES = 200

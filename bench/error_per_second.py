@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from bench.adapters import k_means, limited, passes
 from rffpk import RandomFourierFeatures, show_config
-from rffpk._stats import make_rows
+from rffpk._data.passes import make_rows
 
 OURS = ("iid", "orthogonal", "structured")
 FREQUENCIES = (32, 64, 128, 256, 512)

@@ -29,10 +29,11 @@ from rffpk import (
     KernelPowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
-    _dual,
 )
-from rffpk._reference import power_weights, squared_distances
-from rffpk._schedule import Step
+from rffpk._annealing import dual
+from rffpk._annealing.schedule import Step
+from rffpk._data.rules import power_weights
+from rffpk._reference import squared_distances
 from rffpk.kernels import FittedKernel, specification
 
 
@@ -48,13 +49,13 @@ def pass_seconds(n: int, k: int, n_starts: int, dtype: str, threads: int, repeat
     """Median seconds of a step of so many starts, all of it, beside stored kernels."""
     random = np.random.RandomState(0)
     kernel = FittedKernel(data(n, dtype), specification("rbf", "kernel"), n_threads=threads)
-    products = _dual.Products([kernel], threads, True)
-    dual = _dual.make_dual(products, None, None, 2 * k, random, threads)
+    products = dual.Products([kernel], threads, True)
+    shared = dual.make_dual(products, None, None, 2 * k, random, threads)
     runs = []
     for number in range(n_starts):
         W = np.zeros((k, n), dtype=dtype)
         W[np.arange(k), random.choice(n, k, replace=False)] = 1
-        runs.append(_dual.DualRun(dual, W, [], random, number, 0))
+        runs.append(dual.DualRun(shared, W, [], random, number, 0))
         runs[-1].arrive(products.multiply(W))
 
     def step() -> None:

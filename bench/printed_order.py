@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.datasets import make_blobs
 
 from rffpk import RFFMultiKernelPowerKMeans, _reference
+from rffpk._data.rules import typicality
 
 K, S, RUNS = 6, -6.0, 20
 
@@ -40,11 +41,11 @@ def compare(m: float, seed: int, ones: bool) -> tuple[float, float, float]:
     theta, alpha = np.split(start, 2, axis=1), np.full(2, 0.5)
     eta = np.tile(ours.eta_, (K, 1))
     gaps = [_reference.squared_distances(phi, t) for phi, t in zip(phis, theta)]
-    u = _reference.typicality(0.5 * (gaps[0] + gaps[1]), eta @ alpha, m)
+    u = typicality(0.5 * (gaps[0] + gaps[1]), eta @ alpha, m)
     u = np.ones_like(u) if ones else u
     printed: list[float] = []
     while len(printed) < 2 or abs(printed[-2] - printed[-1]) > 1e-13 * abs(printed[-1]):
-        u, theta, alpha, value = _reference.ip_rff_mkpkm_step(
+        u, theta, alpha, value = printed.ip_rff_mkpkm_step(
             phis, u, theta, alpha, eta, ours.lambda_, S, m
         )
         printed.append(value + ours.lambda_ * np.log(2))  # eq. (20) leaves this constant out

@@ -21,7 +21,7 @@ from sklearn.preprocessing import normalize, scale
 from bench.adapters import limited, passes
 from bench.problems import Machine, Problem
 from rffpk import RFFMultiKernelPowerKMeans, show_config
-from rffpk._stats import make_rows
+from rffpk._data.passes import make_rows
 
 SETS = {
     "mfeat": scale,

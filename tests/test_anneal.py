@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import oracles
+import printed
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
@@ -13,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _reference
-from rffpk._anneal import count_distinct, critical_exponent
-from rffpk._stats import make_rows, one_pass, total_variance
+from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
+from rffpk._annealing.primal import count_distinct, critical_exponent
+from rffpk._data.passes import make_rows, one_pass, total_variance
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,7 @@ def test_the_papers_protocol_is_its_algorithm(backend, blobs, every, factor):
     X = blobs[0]
     omega = np.random.default_rng(0).standard_normal((6, 30)) * 0.2
     start = oracles.rff(X[:7], omega) + 1e-3 * np.random.default_rng(1).standard_normal((7, 60))
-    expected, labels, objective = _reference.rff_kpkm(
+    expected, labels, objective = printed.rff_kpkm(
         X, omega, start, -3.0, anneal_factor=factor, anneal_every=every, tol=1e-7
     )
     phi = oracles.rff(X, omega)

@@ -10,7 +10,7 @@ import threadpoolctl
 import rffpk
 from rffpk import _config, _core
 from rffpk.__main__ import main
-from rffpk._stats import make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass
 
 
 def test_report_of_the_configuration(capsys):

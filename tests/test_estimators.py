@@ -25,8 +25,8 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk._seeding import nested_samples
-from rffpk._stats import make_rows
+from rffpk._annealing.seeding import nested_samples
+from rffpk._data.passes import make_rows
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 

@@ -27,9 +27,9 @@ from rffpk import (
     _reference,
     kernels,
 )
-from rffpk._dual import Products, features_of
-from rffpk._linalg import ritz_values
-from rffpk._schedule import Schedule
+from rffpk._annealing.dual import Products, features_of
+from rffpk._annealing.schedule import Schedule
+from rffpk._data.decompositions import ritz_values
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]
 EVERY = [*ONE_KERNEL, MultiKernelPowerKMeans]

@@ -13,9 +13,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
 from rffpk import MKKM, PowerKMeans, center_kernel, normalize_kernel
-from rffpk._linalg import orthonormal, procrustes
-from rffpk._operators import DenseOperator, operators, polar
-from rffpk._partitions import Alternation
+from rffpk._data.decompositions import orthonormal, procrustes
+from rffpk._fusion.famkkm_solver import Alternation
+from rffpk._fusion.operators import DenseOperator, operators, polar
 from rffpk.famkkm import FAMKKM
 from rffpk.kernels import FittedKernel, Specification
 from rffpk.nystroem import NystroemKernelKMeans

@@ -7,7 +7,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
-from rffpk import _tiles, center_kernel, kernels, normalize_kernel
+from rffpk import center_kernel, kernels, normalize_kernel
+from rffpk._data import tiles
 from rffpk.kernels import FittedKernel, Specification, du2015, specification, specifications
 
 NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
@@ -33,7 +34,7 @@ def rows():
 @pytest.fixture(params=[None, 100], ids=["one block", "many blocks"])
 def blocks(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr(_tiles, "ROW_NUMBERS", request.param)
+        monkeypatch.setattr(tiles, "ROW_NUMBERS", request.param)
 
 
 def fit(X, metric, **options):

@@ -12,8 +12,9 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rffpk import MKKM, AverageMKKM, _tiles, center_kernel, normalize_kernel
-from rffpk._linalg import leading_eigenvectors
+from rffpk import MKKM, AverageMKKM, center_kernel, normalize_kernel
+from rffpk._data import tiles
+from rffpk._data.decompositions import leading_eigenvectors
 from rffpk.simplemkkm import SimpleMKKM
 
 FUSIONS = [
@@ -190,7 +191,7 @@ def test_precomputed_kernels_are_the_same_problem(views, fusion):
 
 
 def test_the_same_bits_for_any_number_of_threads(views, fusion, monkeypatch):
-    monkeypatch.setattr(_tiles, "ROW_NUMBERS", 5000)
+    monkeypatch.setattr(tiles, "ROW_NUMBERS", 5000)
     for landmarks in (None, 50):
         fits = [
             clone(fusion).set_params(n_jobs=jobs, n_landmarks=landmarks).fit(views[0])
@@ -276,7 +277,7 @@ def test_learned_on_landmarks_all_rows_are_embedded(views, fusion, monkeypatch):
     assert_allclose(whole.embedding_, total @ alone.embedding_ / (70 * lambdas), atol=1e-9)
     assert_array_equal(whole.predict(xs), whole.labels_)
     assert adjusted_rand_score(views[1], whole.labels_) > 0.9
-    monkeypatch.setattr(_tiles, "ROW_NUMBERS", 700)
+    monkeypatch.setattr(tiles, "ROW_NUMBERS", 700)
     assert_allclose(whole.transform(xs), whole.embedding_, atol=1e-12)
 
 

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import oracles
+import printed
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -12,8 +13,9 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk import RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
-from rffpk._anneal import Run, typical_critical_exponent
-from rffpk._stats import make_rows, one_pass
+from rffpk._annealing.primal import Run, typical_critical_exponent
+from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.rules import power_weights
 
 PLAIN = {"sample": None, "random_state": 0}
 
@@ -96,7 +98,7 @@ def test_the_end_is_a_fixed_point_of_the_printed_algorithm(views, m):
     u = model.typicality(xs)
     state = (u, theta, alpha)
     for _ in range(3):
-        *state, objective = _reference.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
+        *state, objective = printed.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
         constant = model.lambda_ * np.log(len(xs))  # which eq. (20) does not have
         assert_allclose(objective + constant, model.objective_, rtol=1e-10)
     assert_allclose(np.hstack(state[1]), model.cluster_centers_, atol=1e-9)
@@ -117,7 +119,7 @@ def test_the_printed_algorithm_ends_in_a_fixed_point_of_ours(views):
     state = (np.ones((600, 4)), split(model, model.cluster_centers_), np.full(3, 1 / 3))
     values = []
     for _ in range(400):
-        *state, objective = _reference.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
+        *state, objective = printed.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
         values.append(objective)
     assert (np.diff(values[1:]) <= 1e-10 * abs(values[0])).all()
     again = clone(model).set_params(init=np.hstack(state[1]), max_iter=300, tol=1e-10).fit(xs)
@@ -372,7 +374,7 @@ def test_costs_and_memberships_at_unequal_view_weights(views):
     eta = model.kernel_weights_ @ model.eta_
     u = 1 / (1 + d / eta)
     seen = u**2 * d + (1 - u) ** 2 * eta
-    assert_allclose(model.predict_proba(xs), _reference.power_weights(seen, model.s_)[2], rtol=1e-6)
+    assert_allclose(model.predict_proba(xs), power_weights(seen, model.s_)[2], rtol=1e-6)
 
 
 def test_starts_are_judged_with_the_view_weights(views):

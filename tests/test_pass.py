@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, _core, _reference
-from rffpk._checks import check_rows
-from rffpk._stats import is_hard, make_rows, one_pass, power_constant, total_variance
+from rffpk._data.passes import is_hard, make_rows, one_pass, power_constant, total_variance
+from rffpk._data.validation import check_rows
 
 OUTPUTS = ("labels", "memberships", "distances", "nearest", "features")
 

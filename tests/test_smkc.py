@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
-from rffpk import _anchored
+from rffpk._fusion import smkc_solver
 from rffpk.smkc import SMKC
 
 EPS = np.finfo(np.float64).eps
@@ -38,9 +38,9 @@ def views():
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles, chunks and blocks of columns, the last ones partial."""
-    monkeypatch.setattr(_anchored, "_TILE_NUMBERS", 100 * 180)
-    monkeypatch.setattr(_anchored, "_CHUNK_NUMBERS", 30 * 180)
-    monkeypatch.setattr(_anchored, "_COLUMNS", 50)
+    monkeypatch.setattr(smkc_solver, "_TILE_NUMBERS", 100 * 180)
+    monkeypatch.setattr(smkc_solver, "_CHUNK_NUMBERS", 30 * 180)
+    monkeypatch.setattr(smkc_solver, "_COLUMNS", 50)
 
 
 def rank_part(A, k):
@@ -206,9 +206,9 @@ def test_bits_do_not_depend_on_threads(views, small_tiles):
 def test_tiles_do_not_matter(views, monkeypatch):
     model = Plain(4, n_anchors=60, random_state=0)
     whole = clone(model).fit(views[0])
-    monkeypatch.setattr(_anchored, "_TILE_NUMBERS", 9 * 180)
-    monkeypatch.setattr(_anchored, "_CHUNK_NUMBERS", 1)  # a row each
-    monkeypatch.setattr(_anchored, "_COLUMNS", 7)
+    monkeypatch.setattr(smkc_solver, "_TILE_NUMBERS", 9 * 180)
+    monkeypatch.setattr(smkc_solver, "_CHUNK_NUMBERS", 1)  # a row each
+    monkeypatch.setattr(smkc_solver, "_COLUMNS", 7)
     rows = clone(model).fit(views[0])
     assert_allclose(rows.embedding_, whole.embedding_, atol=1e-10)
 
@@ -354,8 +354,10 @@ def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
         mapped.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
     model = Plain(4, kernels=kernels, n_anchors=60, random_state=0)
     seen = []
-    made = _anchored.AnchorKernels.gram
-    monkeypatch.setattr(_anchored.AnchorKernels, "gram", lambda B: (seen.extend(B.xs), made(B))[1])
+    made = smkc_solver.AnchorKernels.gram
+    monkeypatch.setattr(
+        smkc_solver.AnchorKernels, "gram", lambda B: (seen.extend(B.xs), made(B))[1]
+    )
     found = clone(model).fit(mapped)
     assert all(np.shares_memory(a, b) for a, b in zip(seen, mapped, strict=True))
     assert_array_equal(found.embedding_, clone(model).fit(arrays).embedding_)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from rffpk import RFFKernelPowerKMeans, _config, _store
-from rffpk._stats import make_rows, one_pass
+from rffpk import RFFKernelPowerKMeans, _config
+from rffpk._data import store
+from rffpk._data.passes import make_rows, one_pass
 
 
 def rows_of(n, shapes, dtype=np.float64, weight=None):
@@ -21,7 +22,7 @@ def test_a_pass_over_stored_rows_returns_the_same_sums(shapes, weighted, backend
     weight = np.random.default_rng(1).uniform(0, 2, 700) if weighted else None
     rows = rows_of(700, shapes, weight=weight)
     theta = rows.features()[:4]
-    kept = _store.stored(rows)
+    kept = store.stored(rows)
     assert all(omega is None for omega in kept.omegas)
     expected, _ = one_pass(rows, theta, -2.0, backend=backend)
     found, _ = one_pass(kept, theta, -2.0, backend=backend)
@@ -48,23 +49,23 @@ def test_a_fit_with_stored_features_is_the_same_to_rounding(dtype):
 )
 def test_auto_stores_where_the_projection_dominates(d, D, k, worth):
     rows = rows_of(50, [(d, D)])
-    assert _store.cached(rows, k, "auto", None)[1] is worth
+    assert store.cached(rows, k, "auto", None)[1] is worth
 
 
 def test_the_memory_limit_holds():
     rows = rows_of(50, [(784, 108)])
     needed = 50 * 216 * 8
-    assert _store.cached(rows, 10, "auto", needed)[1] is True
-    assert _store.cached(rows, 10, "auto", needed - 1)[1] is False
+    assert store.cached(rows, 10, "auto", needed)[1] is True
+    assert store.cached(rows, 10, "auto", needed - 1)[1] is False
     with pytest.raises(MemoryError, match=f"takes {needed} bytes.*memory_limit={needed - 1}"):
-        _store.cached(rows, 10, True, needed - 1)
+        store.cached(rows, 10, True, needed - 1)
     with pytest.raises(MemoryError, match="cache=True"):
         RFFKernelPowerKMeans(2, cache=True, memory_limit=10).fit(np.eye(5))
 
 
 def test_a_sample_keeps_to_the_limit_too(monkeypatch):
     made = []
-    monkeypatch.setattr(_store, "stored", lambda rows: made.append(rows.n) or rows)
+    monkeypatch.setattr(store, "stored", lambda rows: made.append(rows.n) or rows)
     X = np.random.default_rng(0).standard_normal((500, 4))
     for cache, limit, expected in ((False, None, []), ("auto", 10, []), ("auto", None, [100])):
         made.clear()
@@ -74,7 +75,7 @@ def test_a_sample_keeps_to_the_limit_too(monkeypatch):
 
 
 def test_what_does_not_fit_is_refused_before_any_work(monkeypatch):
-    monkeypatch.setattr(_store, "stored", None)
+    monkeypatch.setattr(store, "stored", None)
     X = np.random.default_rng(0).standard_normal((500, 4))
     model = RFFKernelPowerKMeans(3, sample=100, cache=True, memory_limit=10)
     with pytest.raises(MemoryError, match="cache=True"):

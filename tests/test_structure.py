@@ -14,21 +14,30 @@ PACKAGE = Path(rffpk.__file__).parent
 
 # A module imports from lines above its own only.
 LAYERS = [
-    {"_core", "_reference", "_linalg", "_tiles"},
-    {"_config", "_checks"},
-    {"_stats"},
-    {"feature_maps", "_seeding", "_schedule", "_store"},
-    {"_anneal", "_annealed", "kernels"},
-    {"_portfolio", "_dual", "_operators"},
-    {"_estimator", "_dual_estimator"},
+    {"_data.arrays", "_core"},
+    {"_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
+    {"_reference"},
+    {"_config"},
+    {"_data.passes"},
+    {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
+    {"_annealing.primal", "_annealing.parameters", "kernels"},
+    {"_annealing.search", "_annealing.dual", "_fusion.operators"},
+    {"_annealing.centroid_clusterer", "_annealing.kernel_clusterer"},
     {"power", "exact"},
-    {"multiview", "_embedding", "_anchored", "_partitions"},
+    {"multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"mkkm", "simplemkkm", "smkc", "famkkm", "nystroem"},
     {"metrics"},
     {"__init__"},
     {"__main__"},
 ]
 RANK = {module: rank for rank, modules in enumerate(LAYERS) for module in modules}
+PATHS = sorted(PACKAGE.glob("**/*.py"))
+
+
+def module_of(path):
+    """The name of a module below the package; that of a folder for its __init__."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
 
 
 def imported_modules(path):
@@ -40,21 +49,30 @@ def imported_modules(path):
         else:
             continue
         for name in names:
-            parts = name.split(".")
-            if parts[0] == "rffpk":
-                yield parts[1] if len(parts) > 1 and parts[1] in RANK else "__init__"
+            if name.split(".")[0] == "rffpk":
+                parts = name.split(".")[1:]
+                known = (".".join(parts[:n]) for n in (2, 1))
+                yield next((module for module in known if module in RANK), "__init__")
 
 
 def test_imports_point_one_way():
-    paths = sorted(PACKAGE.glob("*.py"))
-    assert {path.stem for path in paths} == set(RANK) - {"_core"}
-    for path in paths:
-        for module in imported_modules(path):
-            assert RANK[module] < RANK[path.stem], f"{path.stem} imports {module}"
+    modules = {path: module_of(path) for path in PATHS}
+    rooms = {module for module in modules.values() if (PACKAGE / module).is_dir()}
+    assert set(modules.values()) - rooms == set(RANK) - {"_core"}
+    for room in rooms - {"_core"}:
+        assert not [*imported_modules(PACKAGE / room / "__init__.py")]
+    for path, module in modules.items():
+        for imported in imported_modules(path):
+            if module != "_core":
+                assert RANK[imported] < RANK[module], f"{module} imports {imported}"
+
+
+def test_rooms_are_one_folder_deep():
+    assert {len(path.relative_to(PACKAGE).parts) for path in PATHS} == {1, 2}
 
 
 def test_only_public_names_of_other_packages_are_imported():
-    for path in PACKAGE.glob("*.py"):
+    for path in PATHS:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and not node.module.startswith("rffpk"):
                 names = [*node.module.split("."), *(alias.name for alias in node.names)]
@@ -72,8 +90,9 @@ def test_every_public_name_has_a_docstring():
         assert getattr(rffpk, name).__doc__, name
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PATHS, ids=module_of)
 def test_examples_in_docstrings_run(path):
-    name = "rffpk" if path.stem == "__init__" else f"rffpk.{path.stem}"
+    module = module_of(path)
+    name = "rffpk" if module == "__init__" else f"rffpk.{module}"
     failures, _ = doctest.testmod(importlib.import_module(name))
     assert not failures

@@ -10,13 +10,10 @@ above 1 % of ||phi||^2. Closer to a centroid a distance keeps an absolute precis
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Structure = tuple[NDArray[np.int8], float]
+from rffpk._data.arrays import Array, Structure
+from rffpk._data.rules import hard_weights, power_weights, typicality
 
 POWER, HARD, TYPICALITY = 0, 1, 2
 
@@ -39,35 +36,6 @@ def features(x: Array, omega: Array | None) -> Array:
 def squared_distances(phi: Array, theta: Array) -> Array:
     """``||phi_i - theta_j||^2`` for all i and j, without cancellation. O(n k F)."""
     return np.stack([((phi - center) ** 2).sum(axis=1) for center in theta], axis=1)
-
-
-def power_weights(d: Array, s: float) -> tuple[Array, Array, Array]:
-    """Weights v, means M' and memberships u of the power mean, free of overflow.
-
-    With r_j = d_min/d_j: v_j = r_j^(1-s) / (sum_l r_l^(-s))^(1-1/s),
-    M' = d_min (sum_l r_l^(-s))^(1/s) and u_j = r_j^(-s) / sum_l r_l^(-s).
-    The weights of RFF-KPKM's eq. (4) are k^(-1/s) v, its M_s is k^(-1/s) M'.
-    """
-    least = d.min(axis=1, keepdims=True)
-    r = np.divide(least, d, out=np.ones_like(d), where=d != least)
-    powers = r**-s
-    total = powers.sum(axis=1, keepdims=True)
-    v = r * powers * total ** (1 / s - 1)
-    return v, (least * total ** (1 / s))[:, 0], powers / total
-
-
-def hard_weights(d: Array) -> tuple[Array, Array, Array]:
-    """The limit s -> -infinity: all weight on the nearest centroid, the first of equals."""
-    v = np.zeros_like(d)
-    v[np.arange(len(d)), d.argmin(axis=1)] = 1
-    return v, d.min(axis=1), v
-
-
-def typicality(d: Array, eta: Array, m: float) -> Array:
-    """u = 1/(1 + (d/eta)^(1/(m-1))), which minimises u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
-    inside = d < eta
-    e = (np.minimum(d, eta) / np.maximum(d, eta)) ** (1 / (m - 1))  # no power of a large number
-    return np.asarray(np.where(inside, 1, e) / (1 + e))
 
 
 def fused_pass(
@@ -234,90 +202,3 @@ def skinny_product(coefficients: Array, matrix: Array, out: Array, n_threads: in
     """out = coefficients @ matrix[:, :n] for coefficients (m, depth), a matrix (depth, >= n) and
     out (m, n)."""
     out[:] = coefficients.astype(np.float64) @ matrix[:, : out.shape[1]]
-
-
-def rff_kpkm(
-    x: Array,
-    omega: Array | None,
-    theta: Array,
-    s0: float,
-    *,
-    anneal_factor: float = 1.04,
-    anneal_every: int = 3,
-    tol: float = 1e-6,
-    max_iter: int = 500,
-) -> tuple[Array, Array, list[float]]:
-    """Algorithm 1 of the RFF-KPKM paper as printed.
-
-    The weights are eq. (4) without its constant 1/k, which the normalisation of line 4 removes;
-    distances must be positive. Ends when the objective (eq. 5) changes by at most `tol` of
-    itself from one iteration to the next.
-
-    Returns
-    -------
-    theta : array (k, F)
-        Centroids, not shifted.
-    labels : array (n,)
-        The nearest of them.
-    objective : list of float
-        sum_i M_s at the centroids that each iteration started from.
-    """
-    phi = features(x, omega)
-    s, objective = s0, []
-    for t in range(max_iter):
-        d = squared_distances(phi, theta)
-        objective.append(float(((d**s).mean(axis=1) ** (1 / s)).sum()))
-        w = (d**s).sum(axis=1, keepdims=True) ** (1 / s - 1) * d ** (s - 1)
-        theta = (w / w.sum(axis=0)).T @ phi
-        if t and abs(objective[-2] - objective[-1]) <= tol * objective[-1]:
-            break
-        if (t + 1) % anneal_every == 0:
-            s *= anneal_factor
-    return theta, squared_distances(phi, theta).argmin(axis=1), objective
-
-
-def ip_rff_mkpkm_step(
-    phis: list[Array],
-    u: Array,
-    theta: list[Array],
-    alpha: Array,
-    eta: Array,
-    lam: float,
-    s: float,
-    m: float,
-) -> tuple[Array, list[Array], Array, float]:
-    """One iteration of Algorithm 2 of the RFF-KPKM paper in its printed order, at a fixed s.
-
-    The weights w come from the typicalities `u` of the iteration before.
-
-    Parameters
-    ----------
-    phis : list of L arrays (n, F_l)
-        Feature vectors.
-    u : array (n, k)
-    theta : list of L arrays (k, F_l)
-    alpha : array (L,)
-    eta : array (k, L)
-    lam, s, m : float
-
-    Returns
-    -------
-    u, theta, alpha : the same, after the iteration
-    objective : float
-        Eq. (20) before it.
-    """
-    k = u.shape[1]
-    d = np.stack([squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)
-    seen = (u**m)[..., None] * d + ((1 - u) ** m)[..., None] * eta
-    mixed = seen @ alpha
-    means = ((mixed**s).mean(axis=1)) ** (1 / s)
-    objective = float(means.sum() + lam * (alpha * np.log(alpha)).sum())
-    w = mixed ** (s - 1) / k / ((mixed**s).mean(axis=1, keepdims=True)) ** (1 - 1 / s)
-    u = typicality(d @ alpha, eta @ alpha, m)
-    g = w * u**m
-    theta = [(g / g.sum(axis=0)).T @ phi for phi in phis]
-    d = np.stack([squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)
-    seen = (u**m)[..., None] * d + ((1 - u) ** m)[..., None] * eta
-    costs = np.einsum("ij,ijl->l", w, seen)
-    alpha = np.exp((costs.min() - costs) / lam)
-    return u, theta, alpha / alpha.sum(), objective

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rffpk import _checks, _dual
-from rffpk._annealed import Annealed, given_starts
-from rffpk._checks import is_word
-from rffpk._dual_estimator import DualClusterer
-from rffpk._schedule import Result, Schedule, Start
+from rffpk._annealing import dual
+from rffpk._annealing.kernel_clusterer import DualClusterer
+from rffpk._annealing.parameters import Annealed, given_starts
+from rffpk._annealing.schedule import Result, Schedule, Start
+from rffpk._data import validation
+from rffpk._data.validation import is_word
 from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
 
 
@@ -388,7 +389,7 @@ class MultiKernelPowerKMeans(Annealed, DualClusterer):
         super()._check_parameters()
         self._check_annealing()
         check_kernels(self.kernels)
-        _checks.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
+        validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _asked_kernels(self) -> Any:
         return self.kernels
@@ -400,6 +401,6 @@ class MultiKernelPowerKMeans(Annealed, DualClusterer):
     def _starts(self, critical: float) -> list[Start]:
         return self._annealed_starts(critical, _AUTO_STARTS)
 
-    def _publish(self, run: _dual.DualRun, end: Result, s: float) -> None:
+    def _publish(self, run: dual.DualRun, end: Result, s: float) -> None:
         super()._publish(run, end, s)
         self.kernel_weights_ = run.alpha

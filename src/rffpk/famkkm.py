@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rffpk import _checks, _config
-from rffpk._embedding import KernelFusion, inverse_shares
-from rffpk._linalg import leading_eigenvectors, over_eigenvalues
-from rffpk._operators import Operator, check_definite, operators
-from rffpk._partitions import Alternation
-from rffpk._tiles import row_tiles, run_all
+from rffpk import _config
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues
+from rffpk._data.tiles import row_tiles, run_all
+from rffpk._fusion.famkkm_solver import Alternation
+from rffpk._fusion.operators import Operator, check_definite, operators
+from rffpk._fusion.skeleton import KernelFusion, inverse_shares
 from rffpk.feature_maps import check_n_frequencies, n_frequencies
 from rffpk.kernels import BANKS, matched
-
-Array = NDArray[Any]
 
 FUSIONS = ("both", "partition", "kernel")
 APPROXIMATIONS = ("rff", "nystroem")
@@ -179,18 +178,20 @@ class FAMKKM(KernelFusion):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name in ("lambda1", "lambda2", "tol"):
-            _checks.check_real(getattr(self, name), name, 0)
-        _checks.check_choice(self.fusion, "fusion", FUSIONS)
+            validation.check_real(getattr(self, name), name, 0)
+        validation.check_choice(self.fusion, "fusion", FUSIONS)
         if self.approximation is not None:
-            _checks.check_choice(self.approximation, "approximation", APPROXIMATIONS, also="None")
+            validation.check_choice(
+                self.approximation, "approximation", APPROXIMATIONS, also="None"
+            )
             if isinstance(self.kernels, str) and self.kernels in BANKS:
                 raise ValueError(
                     f"kernels == {self.kernels!r} needs approximation=None: it is scaled by the "
                     "extremes over all pairs of rows."
                 )
         check_n_frequencies(self.n_frequencies)
-        _checks.check_int(self.n_anchors, "n_anchors", 1)
-        _checks.check_int(self.max_iter, "max_iter", 1)
+        validation.check_int(self.n_anchors, "n_anchors", 1)
+        validation.check_int(self.max_iter, "max_iter", 1)
 
     # ---- fitting
 

@@ -6,17 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk import _checks, _config
-from rffpk._reference import Structure
-from rffpk._stats import Rows, make_rows, total_variance
-
-Array = NDArray[Any]
+from rffpk import _config
+from rffpk._data import validation
+from rffpk._data.arrays import Array, Structure
+from rffpk._data.passes import Rows, make_rows, total_variance
 
 KERNELS = ("rbf", "laplacian", "cauchy")
 GAMMAS = ("mean", "median", "scale")
@@ -39,9 +37,9 @@ def default_n_frequencies(n_clusters: int) -> int:
 def check_n_frequencies(value: Any) -> None:
     """ "auto", "paper" or an integer, in the estimators."""
     if isinstance(value, str):
-        _checks.check_choice(value, "n_frequencies", ("auto", "paper"), also="an int >= 1")
+        validation.check_choice(value, "n_frequencies", ("auto", "paper"), also="an int >= 1")
     else:
-        _checks.check_int(value, "n_frequencies", 1)
+        validation.check_int(value, "n_frequencies", 1)
 
 
 def n_frequencies(value: str | int, n_clusters: int) -> int:
@@ -53,12 +51,12 @@ def n_frequencies(value: str | int, n_clusters: int) -> int:
 
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     """The parameters that every user of random features shares."""
-    _checks.check_choice(kernel, "kernel", KERNELS)
+    validation.check_choice(kernel, "kernel", KERNELS)
     if isinstance(gamma, str):
-        _checks.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
+        validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
     else:
-        _checks.check_real(gamma, "gamma", 0, include="neither", also=f"one of {list(GAMMAS)}")
-    _checks.check_choice(sampling, "sampling", SAMPLINGS)
+        validation.check_real(gamma, "gamma", 0, include="neither", also=f"one of {list(GAMMAS)}")
+    validation.check_choice(sampling, "sampling", SAMPLINGS)
     if sampling in ("orthogonal", "structured") and kernel != "rbf":
         raise ValueError(
             f"sampling == {sampling!r} needs kernel == 'rbf', not {kernel!r}: only its "
@@ -164,12 +162,12 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         -------
         self : object
         """
-        _checks.check_int(self.n_frequencies, "n_frequencies", 1)
+        validation.check_int(self.n_frequencies, "n_frequencies", 1)
         check_kernel(self.kernel, self.gamma, self.sampling)
-        _checks.check_n_jobs(self.n_jobs)
-        with _checks.unchanged_on_error(self):
-            X = _checks.check_rows(self, X, reset=True)
-            weight = _checks.check_sample_weight(sample_weight, len(X))
+        validation.check_n_jobs(self.n_jobs)
+        with validation.unchanged_on_error(self):
+            X = validation.check_rows(self, X, reset=True)
+            weight = validation.check_sample_weight(sample_weight, len(X))
             return self._draw(X, weight)
 
     def _draw(self, X: Array, weight: Array | None) -> RandomFourierFeatures:
@@ -202,9 +200,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             float32 for float32 input, else float64; rows of length one.
         """
         check_is_fitted(self)
-        X = _checks.check_rows(self, X, reset=False)
+        X = validation.check_rows(self, X, reset=False)
         features = self._rows(X).features()
-        _checks.check_overflow(float(features.sum()), X.dtype)
+        validation.check_overflow(float(features.sum()), X.dtype)
         return features
 
     def _rows(self, X: Array) -> Rows:

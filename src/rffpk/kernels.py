@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils.validation import check_array
 
-from rffpk import _checks
-from rffpk._tiles import row_tiles, run_all, tiles
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.tiles import row_tiles, run_all, tiles
 from rffpk.feature_maps import GAMMAS, resolve_gamma
-
-Array = NDArray[Any]
 
 BANKS = ("du2015",)
 PRECOMPUTED = "precomputed"
@@ -136,16 +134,16 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
     """A kernel of scikit-learn's pairwise kernels, a callable, or one of `more` words."""
     if not callable(metric):
         known = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more)
-        _checks.check_choice(metric, name, known, also="a callable")
+        validation.check_choice(metric, name, known, also="a callable")
         if unknown := set(params) - set(_PARAMETERS):
             raise ValueError(
                 f"{name} has parameters {sorted(unknown)}, must be among {list(_PARAMETERS)}."
             )
     gamma = params.get("gamma")
     if isinstance(gamma, str):
-        _checks.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")
+        validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")
     elif gamma is not None:
-        _checks.check_real(gamma, "gamma", 0, include="neither")
+        validation.check_real(gamma, "gamma", 0, include="neither")
 
 
 def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
@@ -158,8 +156,8 @@ def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
 
 def check_one_kernel(estimator: Any, *more: str) -> None:
     """The parameters of `one_kernel`; `more` words name kernels too."""
-    _checks.check_real(estimator.degree, "degree", 0)
-    _checks.check_real(estimator.coef0, "coef0")
+    validation.check_real(estimator.degree, "degree", 0)
+    validation.check_real(estimator.coef0, "coef0")
     own = estimator.kernel_params
     if not isinstance(own, (dict, type(None))):
         raise TypeError(f"kernel_params == {own!r}, must be a dict or None.")
@@ -225,7 +223,7 @@ def matched(
 def check_kernels(kernels: Any) -> None:
     """The parameter of `matched`."""
     if isinstance(kernels, str):
-        _checks.check_choice(kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
+        validation.check_choice(kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
     else:
         specifications(kernels, 1)
 

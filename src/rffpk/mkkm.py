@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rffpk import _checks
-from rffpk._embedding import SpectralFusion, combined, inverse_shares, spectral_costs
-from rffpk._linalg import leading_eigenvectors
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._fusion.skeleton import SpectralFusion, combined, inverse_shares, spectral_costs
 from rffpk.kernels import FittedKernel
-
-Array = NDArray[Any]
 
 
 class AverageMKKM(SpectralFusion):
@@ -211,8 +209,8 @@ class MKKM(SpectralFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _checks.check_int(self.max_iter, "max_iter", 1)
-        _checks.check_real(self.tol, "tol", 0)
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         Ks = [kernel.matrix() for kernel in kernels]

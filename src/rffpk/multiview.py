@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax, xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk import _checks
-from rffpk._reference import typicality
-from rffpk._stats import Rows, Sums, power_constant, view_variances
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows, Sums, power_constant, view_variances
+from rffpk._data.rules import typicality
 from rffpk.feature_maps import RandomFourierFeatures, check_kernel
 from rffpk.power import OnRandomFeatures
-
-Array = NDArray[Any]
 
 # Multiples of the "mean" gamma for a single array: bandwidths of half, once and twice its own.
 _BANK = (4.0, 1.0, 0.25)
@@ -191,16 +190,16 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         super()._check_parameters()
         if not isinstance(self.possibilistic, (bool, np.bool_)):
             raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
-        _checks.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
+        validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
         if isinstance(self.eta, str):
-            _checks.check_choice(self.eta, "eta", ("mean", "median"), also="a number > 0")
+            validation.check_choice(self.eta, "eta", ("mean", "median"), also="a number > 0")
         else:
-            _checks.check_real(self.eta, "eta", *_RANGE)
-        _checks.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
+            validation.check_real(self.eta, "eta", *_RANGE)
+        validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         for kernel, gamma in self._specifications(1):
             check_kernel(kernel, gamma, self.sampling)
         if self.noise_threshold is not None:
-            _checks.check_real(self.noise_threshold, "noise_threshold", 0, 1, include="right")
+            validation.check_real(self.noise_threshold, "noise_threshold", 0, 1, include="right")
             if not self.possibilistic:
                 raise ValueError("noise_threshold needs possibilistic=True.")
 
@@ -221,7 +220,7 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         return [tuple(pair) for pair in pairs]
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
-        xs = _checks.check_views(self, X, reset=reset)
+        xs = validation.check_views(self, X, reset=reset)
         if not self._n_views:
             return xs * (len(_BANK) if self.kernels is None else len(self.kernels))
         if reset and self.kernels is not None and len(self.kernels) != len(xs):

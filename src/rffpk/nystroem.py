@@ -17,13 +17,13 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk import _checks, _config
-from rffpk._operators import FeatureOperator, Nystroem, nystroem_features
-from rffpk._tiles import row_tiles, run_all
+from rffpk import _config
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.tiles import row_tiles, run_all
+from rffpk._fusion.operators import FeatureOperator, Nystroem, nystroem_features
 from rffpk.kernels import Specification, check_one_kernel, one_kernel
 from rffpk.power import PowerKMeans
-
-Array = NDArray[Any]
 
 
 class NystroemKernelKMeans(
@@ -122,14 +122,14 @@ class NystroemKernelKMeans(
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        _checks.check_int(self.n_clusters, "n_clusters", 1)
+        validation.check_int(self.n_clusters, "n_clusters", 1)
         check_one_kernel(self)
-        _checks.check_int(self.n_anchors, "n_anchors", 1)
+        validation.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
-            _checks.check_int(self.n_components, "n_components", 1, self.n_anchors)
-        if not _checks.is_word(self.n_init, "auto"):
-            _checks.check_int(self.n_init, "n_init", 1)
-        _checks.check_n_jobs(self.n_jobs)
+            validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
+        if not validation.is_word(self.n_init, "auto"):
+            validation.check_int(self.n_init, "n_init", 1)
+        validation.check_n_jobs(self.n_jobs)
 
     def fit(self, X: Any, y: Any = None) -> NystroemKernelKMeans:
         """Make the features and cluster them.
@@ -147,9 +147,9 @@ class NystroemKernelKMeans(
         spec = Specification(*one_kernel(self))
         random = check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
-        with _checks.unchanged_on_error(self), _config.one_blas_thread():
-            X = _checks.check_rows(self, X, reset=True)
-            k = _checks.check_n_clusters(self.n_clusters, len(X), None)
+        with validation.unchanged_on_error(self), _config.one_blas_thread():
+            X = validation.check_rows(self, X, reset=True)
+            k = validation.check_n_clusters(self.n_clusters, len(X), None)
             m = min(self.n_anchors, len(X))
             self.anchors_ = np.sort(random.choice(len(X), m, replace=False))
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
@@ -194,7 +194,7 @@ class NystroemKernelKMeans(
             In the dtype of X.
         """
         check_is_fitted(self)
-        X = _checks.check_rows(self, X, reset=False)
+        X = validation.check_rows(self, X, reset=False)
         with _config.one_blas_thread():
             return self._embedded(X)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
-from rffpk import _checks
-from rffpk._annealed import Annealed
-from rffpk._checks import is_word
-from rffpk._estimator import PowerMeanClusterer
-from rffpk._schedule import Schedule, Start
-from rffpk._stats import Rows, power_constant
-from rffpk._store import (
+from rffpk._annealing.centroid_clusterer import PowerMeanClusterer
+from rffpk._annealing.parameters import Annealed
+from rffpk._annealing.schedule import Schedule, Start
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows, power_constant
+from rffpk._data.store import (
     ALL_PASSES,
     LAST_PASSES,
     cached,
@@ -20,14 +18,13 @@ from rffpk._store import (
     check_memory,
     stored_sample,
 )
+from rffpk._data.validation import is_word
 from rffpk.feature_maps import (
     RandomFourierFeatures,
     check_kernel,
     check_n_frequencies,
     n_frequencies,
 )
-
-Array = NDArray[Any]
 
 # docs/annealing.md: on 29 sets three starts and these swaps end within 0.1 % of the best of twenty
 # k-means++ runs, and below it on most.
@@ -198,9 +195,9 @@ class PowerKMeans(Annealed, PowerMeanClusterer):
         super()._check_parameters()
         self._check_annealing()
         if self.sample is not None and not is_word(self.sample, "auto"):
-            _checks.check_int(self.sample, "sample", 1)
+            validation.check_int(self.sample, "sample", 1)
         if not is_word(self.swaps, "auto"):
-            _checks.check_int(self.swaps, "swaps", 0)
+            validation.check_int(self.swaps, "swaps", 0)
             if self.swaps and not (is_word(self.s_final, "hard") and self.stop == "annealed"):
                 raise ValueError(
                     f"swaps == {self.swaps} needs s_final='hard' and stop='annealed': swaps lower "
@@ -305,7 +302,7 @@ class FuzzyCMeans(PowerMeanClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _checks.check_real(self.m, "m", 1, MAX_M, include="right")
+        validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _schedule(self, critical: float) -> Schedule:
         s = -1 / (self.m - 1)

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr, svd
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from rffpk import _checks
-from rffpk._embedding import SpectralFusion
-from rffpk._linalg import leading_eigenvectors
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._fusion.skeleton import SpectralFusion
 from rffpk.kernels import FittedKernel
-
-Array = NDArray[Any]
 
 # The minimum over the subspace is found to this part of the tolerance.
 _INNER = 0.01
@@ -132,8 +130,8 @@ class SimpleMKKM(SpectralFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _checks.check_int(self.max_iter, "max_iter", 1)
-        _checks.check_real(self.tol, "tol", 0, include="neither")
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0, include="neither")
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         n = kernels[0].n

@@ -14,14 +14,14 @@ from scipy.linalg import qr, solve_triangular
 from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
-from rffpk import _checks, _config
-from rffpk._anchored import AnchorKernels, Product, Step, steps
-from rffpk._embedding import KernelFusion
-from rffpk._linalg import fixed_signs
+from rffpk import _config
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import fixed_signs
+from rffpk._fusion.skeleton import KernelFusion
+from rffpk._fusion.smkc_solver import AnchorKernels, Product, Step, steps
 from rffpk.feature_maps import resolve_gamma
 from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, matched
-
-Array = NDArray[Any]
 
 ANCHORS = ("uniform", "k-means++")
 
@@ -173,12 +173,12 @@ class SMKC(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not _checks.is_word(self.n_anchors, "auto"):
-            _checks.check_int(self.n_anchors, "n_anchors", self.n_clusters)
+        if not validation.is_word(self.n_anchors, "auto"):
+            validation.check_int(self.n_anchors, "n_anchors", self.n_clusters)
         if isinstance(self.anchors, str):
-            _checks.check_choice(self.anchors, "anchors", ANCHORS, also="an array of rows")
-        _checks.check_int(self.max_iter, "max_iter", 1)
-        _checks.check_real(self.tol, "tol", 0)
+            validation.check_choice(self.anchors, "anchors", ANCHORS, also="an array of rows")
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0)
 
     # ---- fitting ----------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class SMKC(KernelFusion):
 
     def _choose_anchors(self, xs: list[Array], k: int, random: Any) -> NDArray[np.intp] | None:
         n = len(xs[0])
-        if _checks.is_word(self.kernels, PRECOMPUTED):
+        if validation.is_word(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
             return None
         if not isinstance(self.anchors, str):

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rffpk._linalg import orthonormal, over_eigenvalues, procrustes
-from rffpk._operators import Operator, polar
-
-Array = NDArray[Any]
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import orthonormal, over_eigenvalues, procrustes
+from rffpk._fusion.operators import Operator, polar
 
 _RANK = 1e-9  # of the largest singular value: what is less is not determined
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk import _checks, _config, _core
-from rffpk._reference import Structure, typicality
-
-Array = NDArray[Any]
+from rffpk import _config, _core
+from rffpk._data import validation
+from rffpk._data.arrays import Array, Structure
+from rffpk._data.rules import typicality
 
 # The power mean multiplies relative errors of the distances by |s|. Where that product passes
 # 2^-7 with errors of one eps, the hard rule takes over: s < -65 536 in float32.
@@ -163,7 +163,7 @@ def total_variance(rows: Rows) -> float:
 def view_variances(rows: Rows) -> NDArray[np.float64]:
     """Weighted mean squared distances of the features from their mean, view by view, (L,)."""
     sums = _sums_about(rows)
-    _checks.check_overflow(sums.floor, rows.dtype)
+    validation.check_overflow(sums.floor, rows.dtype)
     return np.asarray(sums.view_costs()[0] / sums.G[0])
 
 

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import svds
 
-from rffpk._reference import typicality
-from rffpk._schedule import Course, Seen, Step, T, settling
-from rffpk._stats import Rows, Sums, one_pass
+from rffpk._annealing.schedule import Course, Seen, Step, T, settling
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows, Sums, one_pass
+from rffpk._data.rules import typicality
 
-Array = NDArray[Any]
 Record = dict[str, Any]
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row count as one.

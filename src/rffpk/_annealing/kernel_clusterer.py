@@ -20,21 +20,22 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk import _checks, _config, _dual
-from rffpk._checks import is_word
-from rffpk._linalg import leading_eigenvectors, ritz_values
-from rffpk._reference import hard_weights, power_weights
-from rffpk._schedule import Result, Start, course
-from rffpk._store import check_cache, check_fits
-from rffpk._tiles import row_tiles, run_all
+from rffpk import _config
+from rffpk._annealing import dual
+from rffpk._annealing.schedule import Result, Start, course
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import leading_eigenvectors, ritz_values
+from rffpk._data.rules import hard_weights, power_weights
+from rffpk._data.store import check_cache, check_fits
+from rffpk._data.tiles import row_tiles, run_all
+from rffpk._data.validation import is_word
 from rffpk.kernels import (
     PRECOMPUTED,
     FittedKernel,
     matched,
     positive_definite,
 )
-
-Array = NDArray[Any]
 
 INITS = ("k-means++", "random", "k-means", "spectral")
 
@@ -62,15 +63,15 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     # ---- what subclasses decide -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        _checks.check_int(self.n_clusters, "n_clusters", 1)
+        validation.check_int(self.n_clusters, "n_clusters", 1)
         if isinstance(self.init, str):
-            _checks.check_choice(self.init, "init", INITS, also="an array")
+            validation.check_choice(self.init, "init", INITS, also="an array")
         if not is_word(self.n_init, "auto"):
-            _checks.check_int(self.n_init, "n_init", 1)
-        _checks.check_int(self.max_iter, "max_iter", 1)
-        _checks.check_real(self.tol, "tol", 0)
+            validation.check_int(self.n_init, "n_init", 1)
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0)
         check_cache(self.cache, self.memory_limit)
-        _checks.check_n_jobs(self.n_jobs)
+        validation.check_n_jobs(self.n_jobs)
 
     def _asked_kernels(self) -> Any:
         """What `matched` takes as kernels."""
@@ -118,47 +119,47 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
-        with _checks.unchanged_on_error(self), _config.one_blas_thread():
-            xs = _checks.check_views(self, X, reset=True)
+        with validation.unchanged_on_error(self), _config.one_blas_thread():
+            xs = validation.check_views(self, X, reset=True)
             if self._n_views and not self._several:
                 raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
-            weight = _checks.check_sample_weight(sample_weight, len(xs[0]))
-            k = _checks.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            weight = validation.check_sample_weight(sample_weight, len(xs[0]))
+            k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
             given = None if isinstance(self.init, str) else self._given_weights(len(xs[0]))
             products = self._products(xs, weight, random)
             self._fit_products(products, weight, k, given, random)
         return self
 
-    def _products(self, xs: list[Array], weight: Array | None, random: Any) -> _dual.Products:
+    def _products(self, xs: list[Array], weight: Array | None, random: Any) -> dual.Products:
         xs, specs = matched(xs, self._asked_kernels(), not self._n_views)
         n_threads = _config.n_threads(self.n_jobs)
         self._kernels = [
             FittedKernel(x, spec, weight=weight, random=random, n_threads=n_threads)
             for x, spec in zip(xs, specs)
         ]
-        needed = _dual.Products.stored_bytes(self._kernels)
+        needed = dual.Products.stored_bytes(self._kernels)
         self.cache_ = check_fits(needed, "the kernel matrices", self.cache, self.memory_limit)
-        products = _dual.Products(self._kernels, n_threads, self.cache_)
+        products = dual.Products(self._kernels, n_threads, self.cache_)
         if not all(positive_definite(spec) for spec in specs):
             _warn_if_indefinite(products)
         return products
 
     def _fit_products(
-        self, products: _dual.Products, weight: Array | None, k: int, given: Array | None,
+        self, products: dual.Products, weight: Array | None, k: int, given: Array | None,
         random: Any,
     ) -> None:  # fmt: skip
         total = float(products.n if weight is None else weight.sum())
         lam, n_threads = self._lambda(total), _config.n_threads(self.n_jobs)
         directions = 2 * k if self._soft else 0
-        dual = _dual.make_dual(products, weight, lam, directions, random, n_threads)
+        shared = dual.make_dual(products, weight, lam, directions, random, n_threads)
         self.history_: list[dict[str, Any]] = []
-        critical = _dual.critical(dual, random) if self._soft else 0.0
+        critical = dual.critical(shared, random) if self._soft else 0.0
         starts = self._starts(critical)
         runs = []
         for number in range(len(starts)):
-            W = self._initial(dual, k, random) if given is None else given
+            W = self._initial(shared, k, random) if given is None else given
             W = W.astype(products.dtype)
-            run = _dual.DualRun(dual, W, self.history_, random, number, self.verbose)
+            run = dual.DualRun(shared, W, self.history_, random, number, self.verbose)
             runs.append(run)
         costs: dict[int, float] = {}
         ends: dict[int, Result] = {}
@@ -173,14 +174,14 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             costs[number] = math.inf if end.dropped else runs[number].cost(s)
 
         courses = [course(start, best, products.dtype) for start in starts]
-        _dual.advance(runs, courses, ended)
+        dual.advance(runs, courses, ended)
         kept = min(costs, key=lambda number: (costs[number], number))
         for number, start in enumerate(starts):
             lost = "dropped" if ends[number].dropped else "lost"
             self.history_.append(
                 {
                     "stage": "start", "start": number, "kind": start.kind, "rows": products.n,
-                    "passes": runs[number].passes, "objective": dual.unit * costs[number],
+                    "passes": runs[number].passes, "objective": shared.unit * costs[number],
                     "outcome": "kept" if number == kept else lost,
                 }
             )  # fmt: skip
@@ -189,14 +190,14 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             s = max((end.s for end in ends.values()), key=lambda s: (math.isfinite(s), -s))
         self._publish(runs[kept], ends[kept], s)
 
-    def _initial(self, dual: _dual.Dual, k: int, random: Any) -> Array:
+    def _initial(self, shared: dual.Dual, k: int, random: Any) -> Array:
         """Centroids that a start begins at, (k, n)."""
-        n = dual.products.n
+        n = shared.products.n
         if is_word(self.init, "spectral"):
-            return _spectral(dual, k, random)
+            return _spectral(shared, k, random)
         W = np.zeros((k, n))
         init = "random" if is_word(self.init, "random") else "k-means++"
-        W[np.arange(k), _dual.seed_rows(dual, k, init, random)] = 1
+        W[np.arange(k), dual.seed_rows(shared, k, init, random)] = 1
         return W
 
     def _given_weights(self, n: int) -> Array:
@@ -217,7 +218,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             )
         return W / W.sum(axis=1, keepdims=True)
 
-    def _publish(self, run: _dual.DualRun, end: Result, s: float) -> None:
+    def _publish(self, run: dual.DualRun, end: Result, s: float) -> None:
         """Set the fitted attributes; warn of what did not go well."""
         dual, k = run.dual, len(run.W)
         dtype = dual.products.dtype
@@ -245,17 +246,17 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 stacklevel=5,
             )
 
-    def _inertia(self, run: _dual.DualRun) -> float:
+    def _inertia(self, run: dual.DualRun) -> float:
         """sum p ||phi - mean of its cluster||^2 of the labels."""
-        dual, k = run.dual, len(run.W)
-        p = np.ones(dual.products.n) if dual.weight is None else dual.weight
+        shared, k = run.dual, len(run.W)
+        p = np.ones(shared.products.n) if shared.weight is None else shared.weight
         members = (np.arange(k)[:, None] == self.labels_) * p
         G = members.sum(axis=1)
         W = members / np.where(G > 0, G, 1)[:, None]
-        Y = dual.products.multiply(W)
-        squares = _dual.squared_norms(W, Y)
-        costs = dual.products.diagonals @ p - squares @ G
-        return dual.unit * float(max(run.alpha @ costs, 0.0))
+        Y = shared.products.multiply(W)
+        squares = dual.squared_norms(W, Y)
+        costs = shared.products.diagonals @ p - squares @ G
+        return shared.unit * float(max(run.alpha @ costs, 0.0))
 
     # ---- using ------------------------------------------------------------------------------
 
@@ -263,7 +264,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Squared distances (n, k) of new rows to the centroids, without k(x, x) where only their
         order counts, and the dtype of X."""
         check_is_fitted(self)
-        xs = _checks.check_views(self, X, reset=False)
+        xs = validation.check_views(self, X, reset=False)
         if not self._n_views:
             xs = xs * len(self._kernels)
         if own_needed and any(kernel.precomputed for kernel in self._kernels):
@@ -360,7 +361,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             <= 0; the higher the better.
         """
         least = self._visit(X, "score")[0].min(axis=1)
-        weight = _checks.check_sample_weight(sample_weight, len(least))
+        weight = validation.check_sample_weight(sample_weight, len(least))
         return -float(least.sum() if weight is None else weight @ least)
 
     def __sklearn_tags__(self) -> Any:
@@ -370,7 +371,7 @@ class DualClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return tags
 
 
-def _uncentred_squares(run: _dual.DualRun) -> NDArray[np.float64]:
+def _uncentred_squares(run: dual.DualRun) -> NDArray[np.float64]:
     """(W K_l W')_jj of the kernels as they are, (L, k)."""
     products = run.dual.products
     sums = run.W.sum(axis=1, dtype=np.float64)
@@ -378,7 +379,7 @@ def _uncentred_squares(run: _dual.DualRun) -> NDArray[np.float64]:
     return np.asarray(run.squares + 2 * about * sums - products.means[:, None] * sums**2)
 
 
-def _spectral(dual: _dual.Dual, k: int, random: Any) -> Array:
+def _spectral(dual: dual.Dual, k: int, random: Any) -> Array:
     """Means of the clusters that k-means finds among the rows of the k leading eigenvectors of the
     kernel, centred at its mean and weighted."""
     n = dual.products.n
@@ -401,7 +402,7 @@ def _spectral(dual: _dual.Dual, k: int, random: Any) -> Array:
     return np.asarray(W / W.sum(axis=1, keepdims=True))
 
 
-def _warn_if_indefinite(products: _dual.Products) -> None:
+def _warn_if_indefinite(products: dual.Products) -> None:
     for number, kernel in enumerate(products.kernels):
 
         def multiply(v: Array, number: int = number) -> Array:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, qr, svd
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-Array = NDArray[Any]
+from rffpk._data.arrays import Array
 
 # Up to this order a full decomposition is as quick as a partial one.
 DENSE = 300

@@ -19,17 +19,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk import _anneal, _checks, _config
-from rffpk._anneal import Run, sample_critical_exponent
-from rffpk._annealed import given_starts
-from rffpk._checks import is_word
-from rffpk._portfolio import search
-from rffpk._schedule import Result, Schedule, Start
-from rffpk._seeding import nested_samples, seed_centers, seed_rows
-from rffpk._stats import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
+from rffpk import _config
+from rffpk._annealing import primal
+from rffpk._annealing.parameters import given_starts
+from rffpk._annealing.primal import Run, sample_critical_exponent
+from rffpk._annealing.schedule import Result, Schedule, Start
+from rffpk._annealing.search import search
+from rffpk._annealing.seeding import nested_samples, seed_centers, seed_rows
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
+from rffpk._data.validation import is_word
 from rffpk.feature_maps import RandomFourierFeatures
-
-Array = NDArray[Any]
 
 INITS = ("k-means++", "random", "k-means")
 
@@ -55,18 +56,18 @@ class PowerMeanClusterer(
     # ---- what subclasses decide -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        _checks.check_int(self.n_clusters, "n_clusters", 1)
+        validation.check_int(self.n_clusters, "n_clusters", 1)
         if isinstance(self.init, str):
-            _checks.check_choice(self.init, "init", INITS, also="an array or a callable")
+            validation.check_choice(self.init, "init", INITS, also="an array or a callable")
         if not (self._auto_starts and is_word(self.n_init, "auto")):
-            _checks.check_int(self.n_init, "n_init", 1)
-        _checks.check_int(self.max_iter, "max_iter", 1)
-        _checks.check_real(self.tol, "tol", 0)
-        _checks.check_n_jobs(self.n_jobs)
+            validation.check_int(self.n_init, "n_init", 1)
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0)
+        validation.check_n_jobs(self.n_jobs)
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         """The views of X, of one dtype, checked: X itself where there is one."""
-        return [_checks.check_rows(self, X, reset=reset)]
+        return [validation.check_rows(self, X, reset=reset)]
 
     def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> None:
         """Fit what turns rows into features; nothing where the features are the rows."""
@@ -164,10 +165,10 @@ class PowerMeanClusterer(
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
-        with _checks.unchanged_on_error(self), _config.one_blas_thread():
+        with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = self._check_views(X, reset=True)
-            weight = _checks.check_sample_weight(sample_weight, len(xs[0]))
-            k = _checks.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            weight = validation.check_sample_weight(sample_weight, len(xs[0]))
+            k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
             self._fit_rows(xs, weight, k, random)
         return self
 
@@ -279,8 +280,8 @@ class PowerMeanClusterer(
                 stacklevel=4,
             )
         cost = end.hard_sums.floor / rows.total_weight
-        close_by = _anneal.coincidence(cost, run.variance, rows.dtype)
-        distinct = _anneal.count_distinct(rows.scaled(theta), close_by)
+        close_by = primal.coincidence(cost, run.variance, rows.dtype)
+        distinct = primal.count_distinct(rows.scaled(theta), close_by)
         if distinct < self.n_clusters:
             warnings.warn(
                 f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
@@ -302,14 +303,14 @@ class PowerMeanClusterer(
         """One pass over new rows at the fitted centroids, plain distances unless `typical`."""
         check_is_fitted(self)
         xs = self._check_views(X, reset=False)
-        weight = _checks.check_sample_weight(sample_weight, len(xs[0]))
+        weight = validation.check_sample_weight(sample_weight, len(xs[0]))
         shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
         rows = self._with_state(self._rows(xs, weight, shifts))
         rows = rows if typical else replace(rows, eta=None)
         theta = self.cluster_centers_.astype(np.float64) - rows.shift
         sums, outputs = one_pass(rows, theta, s, want=want)
         farthest = outputs["distances"].max() if "distances" in want else 0.0
-        _checks.check_overflow(sums.floor + float(farthest), rows.dtype)
+        validation.check_overflow(sums.floor + float(farthest), rows.dtype)
         return rows, theta, sums, outputs
 
     def predict(self, X: Any) -> NDArray[np.int32]:

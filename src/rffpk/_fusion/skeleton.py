@@ -16,13 +16,13 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk import _checks, _config
-from rffpk._linalg import over_eigenvalues
-from rffpk._tiles import row_tiles, run_all
+from rffpk import _config
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import over_eigenvalues
+from rffpk._data.tiles import row_tiles, run_all
 from rffpk.kernels import PRECOMPUTED, FittedKernel, check_kernels, matched
 from rffpk.power import PowerKMeans
-
-Array = NDArray[Any]
 
 
 class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -60,16 +60,16 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     # ---- what subclasses decide -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        _checks.check_int(self.n_clusters, "n_clusters", 1)
-        if not _checks.is_word(self.n_init, "auto"):
-            _checks.check_int(self.n_init, "n_init", 1)
+        validation.check_int(self.n_clusters, "n_clusters", 1)
+        if not validation.is_word(self.n_init, "auto"):
+            validation.check_int(self.n_init, "n_init", 1)
         for name in ("center", "normalize", "normalize_rows"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
         check_kernels(self.kernels)
         if self.n_landmarks is not None:
-            _checks.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
-        _checks.check_n_jobs(self.n_jobs)
+            validation.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
+        validation.check_n_jobs(self.n_jobs)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         """Set `embedding_` (n, k), `kernel_weights_`, `objective_`, `n_iter_`, what `_embed` needs;
@@ -104,9 +104,9 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
-        with _checks.unchanged_on_error(self), _config.one_blas_thread():
-            xs = _checks.check_views(self, X, reset=True)
-            k = _checks.check_n_clusters(self.n_clusters, len(xs[0]), None)
+        with validation.unchanged_on_error(self), _config.one_blas_thread():
+            xs = validation.check_views(self, X, reset=True)
+            k = validation.check_n_clusters(self.n_clusters, len(xs[0]), None)
             self.history_: list[dict[str, Any]] = []
             self._fuse(xs, k, random)
             self._label(k, random)
@@ -128,7 +128,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return np.sort(random.choice(n, self.n_landmarks, replace=False))
 
     def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
-        precomputed = _checks.is_word(self.kernels, PRECOMPUTED)
+        precomputed = validation.is_word(self.kernels, PRECOMPUTED)
         if self.landmarks_ is not None and not precomputed:
             xs = [x[self.landmarks_] for x in xs]
         xs, specs = matched(xs, self.kernels, not self._n_views)
@@ -172,7 +172,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             In the space of `embedding_`.
         """
         check_is_fitted(self)
-        xs = _checks.check_views(self, X, reset=False)
+        xs = validation.check_views(self, X, reset=False)
         with _config.one_blas_thread():
             return self._embedded(xs)
 
@@ -210,7 +210,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = _checks.is_word(self.kernels, PRECOMPUTED)
+        tags.input_tags.pairwise = validation.is_word(self.kernels, PRECOMPUTED)
         return tags
 
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rffpk._anneal import Record, Run
-from rffpk._schedule import Result, Schedule, Start, Step, course
-from rffpk._stats import one_pass
-
-Array = NDArray[Any]
+from rffpk._annealing.primal import Record, Run
+from rffpk._annealing.schedule import Result, Schedule, Start, Step, course
+from rffpk._data.arrays import Array
+from rffpk._data.passes import one_pass
 
 # After a swap passes go on until the centroids rest, so many at most, and while the cost may still
 # fall below that of before: by no more than _SWAP_HOPE times what the last pass gained.

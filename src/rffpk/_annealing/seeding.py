@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.random import sample_without_replacement
 
-from rffpk._stats import Rows
-
-Array = NDArray[Any]
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows
 
 # Seeding looks at a sample with stored features: 16 MB of them in float64, or this many rows for
 # every centroid where that is more. Twenty rows a cluster find each cluster of even sizes with

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from rffpk._stats import is_hard
+from rffpk._data.passes import is_hard
 
 # Annealing is over when the power mean is this close to the minimum: 1 - sum M' / sum d_min.
 # Merged centroids give log(k)/|s|, so they cannot end it early.

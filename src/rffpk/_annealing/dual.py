@@ -20,13 +20,18 @@ from scipy.linalg import eigh
 from scipy.special import softmax, xlogy
 
 from rffpk import _config, _core
-from rffpk._anneal import Record, coincidence, count_distinct, critical_exponent, log
-from rffpk._schedule import Course, Result, Seen, Step
-from rffpk._stats import is_hard, power_constant
-from rffpk._tiles import run_all, tiles
+from rffpk._annealing.primal import (
+    Record,
+    coincidence,
+    count_distinct,
+    critical_exponent,
+    log,
+)
+from rffpk._annealing.schedule import Course, Result, Seen, Step
+from rffpk._data.arrays import Array
+from rffpk._data.passes import is_hard, power_constant
+from rffpk._data.tiles import run_all, tiles
 from rffpk.kernels import FittedKernel
-
-Array = NDArray[Any]
 
 # Kernels are centred at the mean of so many rows, so that what is left is about distances and
 # float32 holds it. Any point near the data does.

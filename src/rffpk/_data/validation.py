@@ -14,8 +14,7 @@ from scipy import sparse
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_array, validate_data
 
-Array = NDArray[Any]
-
+from rffpk._data.arrays import Array
 
 MAX_WEIGHT = 1e100  # leaves room for squared distances beside it
 MIN_RATIO = 1e-30  # what float32 resolves beside the largest weight

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rffpk import _checks
-from rffpk._checks import is_word
-from rffpk._schedule import Schedule, Start, portfolio
+from rffpk._annealing.schedule import Schedule, Start, portfolio
+from rffpk._data import validation
+from rffpk._data.validation import is_word
 
 MAX_S = -0.2  # the largest exponent whose weights float32 holds up to k = 10^4
 
@@ -29,17 +29,17 @@ class Annealed:
 
     def _check_annealing(self) -> None:
         if not is_word(self.s0, "auto"):
-            _checks.check_real(self.s0, "s0", high=MAX_S, also="'auto'")
+            validation.check_real(self.s0, "s0", high=MAX_S, also="'auto'")
         if not is_word(self.anneal_factor, "auto"):
-            _checks.check_real(
+            validation.check_real(
                 self.anneal_factor, "anneal_factor", 1, include="neither", also="'auto'"
             )
         if not is_word(self.anneal_every, "auto"):
-            _checks.check_int(self.anneal_every, "anneal_every", 1)
+            validation.check_int(self.anneal_every, "anneal_every", 1)
         if not is_word(self.s_final, "hard"):
             top = MAX_S if is_word(self.s0, "auto") else float(self.s0)
-            _checks.check_real(self.s_final, "s_final", high=top, also="'hard'")
-        _checks.check_choice(self.stop, "stop", ("annealed", "objective"))
+            validation.check_real(self.s_final, "s_final", high=top, also="'hard'")
+        validation.check_choice(self.stop, "stop", ("annealed", "objective"))
 
     def _schedule(self, critical: float) -> Schedule:
         s_final = -math.inf if is_word(self.s_final, "hard") else float(self.s_final)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rffpk import _checks, _config
-from rffpk._stats import Rows
+from rffpk import _config
+from rffpk._data import validation
+from rffpk._data.passes import Rows
 
 # Costs in multiply-adds times two at the rate of a large product. On Zen 4 and Zen 5, in both
 # precisions, they were within a third of these; the decision is a matter of factors, not of those.
@@ -64,9 +65,9 @@ def _features(rows: Rows, i: int) -> np.ndarray:
 def check_cache(cache: Any, memory_limit: Any) -> None:
     """The parameters of `cached`."""
     if not isinstance(cache, bool):
-        _checks.check_choice(cache, "cache", ("auto",), also="True or False")
+        validation.check_choice(cache, "cache", ("auto",), also="True or False")
     if memory_limit is not None:
-        _checks.check_int(memory_limit, "memory_limit", 0)
+        validation.check_int(memory_limit, "memory_limit", 0)
 
 
 def memory_allows(rows: Rows, memory_limit: int | None) -> bool:

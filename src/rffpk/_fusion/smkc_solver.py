@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.utils import gen_batches
 
-from rffpk._linalg import leading_eigenvectors
-from rffpk._tiles import row_tiles, run_all
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.tiles import row_tiles, run_all
 from rffpk.kernels import FittedKernel
-
-Array = NDArray[Any]
 
 _TILE_NUMBERS = 1 << 23  # of a tile of B: 64 MB, so that the sums are not moved too often
 _CHUNK_NUMBERS = 1 << 18  # of the part of it that one call fills: near a core's cache

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
-from rffpk._linalg import leading_eigenvectors, procrustes, ritz_values
-from rffpk._tiles import row_tiles, run_all
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import leading_eigenvectors, procrustes, ritz_values
+from rffpk._data.tiles import row_tiles, run_all
 from rffpk.feature_maps import RandomFourierFeatures, resolve_gamma
 from rffpk.kernels import (
     PRECOMPUTED,
@@ -22,7 +22,6 @@ from rffpk.kernels import (
     positive_definite,
 )
 
-Array = NDArray[Any]
 Features = Callable[[Array], Array]
 
 _POLAR_ROWS = 8192  # a tile of so many rows and ten columns stays in a core's cache

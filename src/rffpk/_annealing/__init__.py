@@ -1,0 +1,1 @@
+"""How power means are annealed: objectives, schedules, starts, swaps, steps."""

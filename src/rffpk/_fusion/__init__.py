@@ -1,0 +1,1 @@
+"""How kernels are fused: the common skeleton, kernels as operators, two solvers."""
