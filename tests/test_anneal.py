@@ -15,7 +15,8 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._annealing.primal import count_distinct, critical_exponent
+from rffpk._annealing.centroids import count_distinct
+from rffpk._annealing.critical import critical_exponent
 from rffpk._data.passes import make_rows, one_pass, total_variance
 
 
@@ -161,7 +162,7 @@ def test_the_critical_exponent_is_where_a_small_perturbation_stops_growing(shape
     for s in (critical + 0.1, critical - 0.5):
         if s <= -0.2:
             sums, _ = one_pass(rows, theta, s)
-            moved = sums.centers(theta, np.float64)
+            moved = sums.centroids(theta, np.float64)
             growth = np.linalg.norm(moved - moved.mean(axis=0)) / np.linalg.norm(theta)
             assert_allclose(growth, 2 * (1 - s) * largest, rtol=1e-4)
             assert (growth > 1) == (s < critical)

@@ -27,7 +27,8 @@ from rffpk import (
     _reference,
     kernels,
 )
-from rffpk._annealing.dual import Products, features_of
+from rffpk._annealing.critical import features_of
+from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.schedule import Schedule
 from rffpk._data.decompositions import ritz_values
 

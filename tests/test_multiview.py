@@ -13,7 +13,10 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk import RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
-from rffpk._annealing.primal import Run, typical_critical_exponent
+from rffpk._annealing.critical import typical_critical_exponent
+from rffpk._annealing.history import History
+from rffpk._annealing.objective import WeightedViews
+from rffpk._annealing.primal import FeatureRun
 from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.rules import power_weights
 
@@ -238,7 +241,7 @@ def test_the_critical_exponent_with_typicality_is_where_a_perturbation_stops_gro
         theta = 1e-7 * random.standard_normal((3, 6))
         for _ in range(400):
             theta *= 1e-7 / np.linalg.norm(theta - theta.mean(axis=0))
-            moved = one_pass(rows, theta, s)[0].centers(theta, np.float64)
+            moved = one_pass(rows, theta, s)[0].centroids(theta, np.float64)
             growth = np.linalg.norm(moved - moved.mean(axis=0)) / 1e-7
             theta = moved - moved.mean(axis=0)
         assert (growth > 1) == grows
@@ -477,13 +480,10 @@ def test_a_fitted_model_keeps_its_fuzzifier_and_forgets_old_columns(views):
 
 @pytest.mark.parametrize("copies", [1, 4, 12])
 def test_the_disturbance_does_not_depend_on_the_number_of_views(views, copies):
-    model = RFFMultiKernelPowerKMeans(4, possibilistic=False, **PLAIN)
     xs = [views[0][0]] * copies
     rows = make_rows(xs, [np.eye(5)] * copies, None, 1)
-    run = Run(
-        rows, np.zeros((4, 10 * copies)), 2.0, [], np.random.RandomState(0),
-        model._reweigh, model._penalty,
-    )  # fmt: skip
+    theta, random = np.zeros((4, 10 * copies)), np.random.RandomState(0)
+    run = FeatureRun(rows, theta, 2.0, WeightedViews(1.0), History([]), random)
     run._disturb(0.02)
     moved = (rows.scaled(run.theta) ** 2).sum(axis=1).mean()
     assert_allclose(np.sqrt(moved / 2.0), 0.02, rtol=0.4)

@@ -26,7 +26,7 @@ def test_a_pass_over_stored_rows_returns_the_same_sums(shapes, weighted, backend
     assert all(omega is None for omega in kept.omegas)
     expected, _ = one_pass(rows, theta, -2.0, backend=backend)
     found, _ = one_pass(kept, theta, -2.0, backend=backend)
-    for name in ("N", "G", "Q", "soft", "floor"):
+    for name in ("N", "G", "Q", "soft", "hard"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
 
 
@@ -49,16 +49,16 @@ def test_a_fit_with_stored_features_is_the_same_to_rounding(dtype):
 )
 def test_auto_stores_where_the_projection_dominates(d, D, k, worth):
     rows = rows_of(50, [(d, D)])
-    assert store.cached(rows, k, "auto", None)[1] is worth
+    assert store.Storage("auto", None).all_rows(rows, k)[1] is worth
 
 
 def test_the_memory_limit_holds():
     rows = rows_of(50, [(784, 108)])
     needed = 50 * 216 * 8
-    assert store.cached(rows, 10, "auto", needed)[1] is True
-    assert store.cached(rows, 10, "auto", needed - 1)[1] is False
+    assert store.Storage("auto", needed).all_rows(rows, 10)[1] is True
+    assert store.Storage("auto", needed - 1).all_rows(rows, 10)[1] is False
     with pytest.raises(MemoryError, match=f"takes {needed} bytes.*memory_limit={needed - 1}"):
-        store.cached(rows, 10, True, needed - 1)
+        store.Storage(True, needed - 1).all_rows(rows, 10)
     with pytest.raises(MemoryError, match="cache=True"):
         RFFKernelPowerKMeans(2, cache=True, memory_limit=10).fit(np.eye(5))
 

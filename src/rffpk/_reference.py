@@ -1,6 +1,6 @@
-"""The NumPy twin of the compiled pass, and the papers' algorithms in their printed order.
+"""The NumPy twin of the compiled pass, which verifies it.
 
-NumPy only. The twin computes in float64 whatever the type of its input, takes distances as sums
+The twin computes in float64 whatever the type of its input, takes distances as sums
 of squared differences, and so has none of the core's shortcuts. The compiled pass agrees with it to
 `TOLERANCE[dtype] * (1 + |s|)`, where |s| + 1/(m-1) takes the place of |s| with typicality, relative
 to the largest entry of each result and to what it was made from, on rows whose nearest distance is
@@ -9,6 +9,8 @@ above 1 % of ||phi||^2. Closer to a centroid a distance keeps an absolute precis
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -95,39 +97,39 @@ def fused_pass(
     Returns
     -------
     N : array (k, F)
-        sum_i p_i g_ij phi_i, with the shifted features and g = v u^m (u = 1 but for TYPICALITY).
+        sum_i p_i g_ij phi_i, with the shifted features and g = v u^m (u = 1 without TYPICALITY).
     G : array (k,)
         sum_i p_i g_ij.
     Q : array (k, L)
         sum_i p_i g_ij ||phi_il||^2.
     E : array (k,)
         sum_i p_i v_ij (1 - u_ij)^m, zero without typicality.
-    soft, floor : float
+    soft, hard : float
         sum_i p_i M'_i and sum_i p_i min_j d_ij.
     """
     if rule not in (POWER, HARD, TYPICALITY):
         raise NotImplementedError(f"the reference does not implement rule {rule}")
     if (eta is None) != (rule != TYPICALITY):
         raise ValueError("eta must be an array where rule is TYPICALITY, None elsewhere")
-    hard = rule == HARD or np.isinf(s)
+    weigh = hard_weights if rule == HARD or np.isinf(s) else partial(power_weights, s=s)
     n, k = len(xs[0]), len(theta)
     widths = [len(shift) for shift in shifts]
     edges = np.cumsum([0, *widths])
     scales = np.sqrt(np.repeat(alpha, widths))
     N, G, Q, E = np.zeros(theta.shape), np.zeros(k), np.zeros((k, len(xs))), np.zeros(k)
-    soft = floor = 0.0
+    soft = hard = 0.0
     for begin in range(0, n, _BLOCK_ROWS):
         here = slice(begin, begin + _BLOCK_ROWS)
         phi = np.hstack(
             [_reference_features(x[here], om) - c for x, om, c in zip(xs, omegas, shifts)]
         )
         d = squared_distances(phi * scales, theta * scales)
-        um, wm, seen = np.ones_like(d), np.zeros_like(d), d
+        um, wm, effective = np.ones_like(d), np.zeros_like(d), d
         if eta is not None:
             u = typicality(d, eta, m)
             um, wm = u**m, (1 - u) ** m
-            seen = um * d + wm * eta
-        v, means, shares = hard_weights(seen) if hard else power_weights(seen, s)
+            effective = um * d + wm * eta
+        v, means, shares = weigh(effective)
         p = np.ones(len(d)) if weight is None else weight[here].astype(np.float64)
         g = p[:, None] * v * um
         E += (p[:, None] * v * wm).sum(axis=0)
@@ -136,12 +138,12 @@ def fused_pass(
         G += g.sum(axis=0)
         Q += g.T @ norms
         soft += float(p @ means)
-        floor += float(p @ seen.min(axis=1))
-        results = (seen.argmin(axis=1), shares, d, seen.min(axis=1), phi)
+        hard += float(p @ effective.min(axis=1))
+        results = (effective.argmin(axis=1), shares, d, effective.min(axis=1), phi)
         for out, value in zip((labels, memberships, distances, nearest, features), results):
             if out is not None:
                 out[here] = value
-    return N, G, Q, E, soft, floor
+    return N, G, Q, E, soft, hard
 
 
 _reference_features = features  # the argument of the same name hides it inside the pass
@@ -182,7 +184,7 @@ def weigh_products(
     -------
     weights : array (k, n)
         p_i v_ij.
-    soft, floor : float
+    soft, hard : float
         sum_i p_i M'_i and sum_i p_i min_j d_ij.
     """
     if rule not in (POWER, HARD):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rffpk._annealing import dual
-from rffpk._annealing.kernel_clusterer import DualClusterer
-from rffpk._annealing.parameters import Annealed, given_starts
+from rffpk._annealing.dual import KernelRun
+from rffpk._annealing.kernel_clusterer import KernelClusterer
+from rffpk._annealing.objective import WeightedViews
+from rffpk._annealing.parameters import annealed_starts, check_annealing, given_starts
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
-from rffpk._data.validation import is_word
+from rffpk._data.validation import is_option
 from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
 
 
-class KernelKMeans(DualClusterer):
+class KernelKMeans(KernelClusterer):
     """Kernel k-means, by Lloyd's iterations in the space of an exact kernel.
 
     Minimises sum_i min_j ||phi(x_i) - theta_j||^2, with distances from the kernel alone.
@@ -148,7 +149,7 @@ class KernelKMeans(DualClusterer):
         check_one_kernel(self, PRECOMPUTED)
 
     def _asked_kernels(self) -> Any:
-        return PRECOMPUTED if is_word(self.kernel, PRECOMPUTED) else [one_kernel(self)]
+        return PRECOMPUTED if is_option(self.kernel, PRECOMPUTED) else [one_kernel(self)]
 
     def _starts(self, critical: float) -> list[Start]:
         schedule = Schedule(-math.inf, -math.inf, self.max_iter, self.tol)
@@ -159,7 +160,7 @@ class KernelKMeans(DualClusterer):
 _AUTO_STARTS = 8
 
 
-class KernelPowerKMeans(Annealed, KernelKMeans):
+class KernelPowerKMeans(KernelKMeans):
     """Kernel power k-means with an exact kernel (KPK).
 
     Power k-means in the space of a kernel [1]_: minimises sum_i M_s(d_i1, ..., d_ik) with
@@ -275,13 +276,13 @@ class KernelPowerKMeans(Annealed, KernelKMeans):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_annealing()
+        check_annealing(self)
 
     def _starts(self, critical: float) -> list[Start]:
-        return self._annealed_starts(critical, _AUTO_STARTS)
+        return annealed_starts(self, critical, _AUTO_STARTS)
 
 
-class MultiKernelPowerKMeans(Annealed, DualClusterer):
+class MultiKernelPowerKMeans(KernelClusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
 
     Minimises sum_i M_s(d_i1, ..., d_ik) + lambda sum_l alpha_l log(L alpha_l) with
@@ -387,20 +388,21 @@ class MultiKernelPowerKMeans(Annealed, DualClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_annealing()
+        check_annealing(self)
         check_kernels(self.kernels)
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _asked_kernels(self) -> Any:
         return self.kernels
 
-    def _lambda(self, total_weight: float) -> float:
-        self.lambda_ = self.weight_entropy * total_weight
-        return self.lambda_
+    def _make_objective(self) -> WeightedViews:
+        return WeightedViews(self.weight_entropy)
 
     def _starts(self, critical: float) -> list[Start]:
-        return self._annealed_starts(critical, _AUTO_STARTS)
+        return annealed_starts(self, critical, _AUTO_STARTS)
 
-    def _publish(self, run: dual.DualRun, end: Result, s: float) -> None:
-        super()._publish(run, end, s)
+    def _publish(self, run: KernelRun, end: Result) -> None:
+        super()._publish(run, end)
         self.kernel_weights_ = run.alpha
+        space = run.space
+        self.lambda_ = self.weight_entropy * space.total_weight * space.history.unit

@@ -218,6 +218,21 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return tags
 
 
+def fit_map(
+    estimator: Any, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
+) -> RandomFourierFeatures:
+    """The map of a view, by the `n_frequencies`, `sampling` and `n_jobs` of an estimator."""
+    mapped = RandomFourierFeatures(
+        n_frequencies(estimator.n_frequencies, estimator.n_clusters),
+        kernel=kernel,
+        gamma=gamma,
+        sampling=estimator.sampling,
+        random_state=random.randint(2**31 - 1),
+        n_jobs=estimator.n_jobs,
+    )
+    return mapped.fit(x, sample_weight=weight)
+
+
 def resolve_gamma(
     X: Array, kernel: str, gamma: str | float, weight: Array | None, random: Any, n_threads: int
 ) -> float:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax, xlogy
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._annealing.objective import WeightedViews
+from rffpk._annealing.parameters import Plan
+from rffpk._annealing.primal import FeatureRun
+from rffpk._annealing.schedule import Result
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, Sums, power_constant, view_variances
+from rffpk._data.passes import Rows, view_variances
 from rffpk._data.rules import typicality
-from rffpk.feature_maps import RandomFourierFeatures, check_kernel
-from rffpk.power import OnRandomFeatures
+from rffpk._data.store import check_cache
+from rffpk.feature_maps import (
+    check_kernel,
+    check_n_frequencies,
+    fit_map,
+)
+from rffpk.power import PowerKMeans
 
 # Multiples of the "mean" gamma for a single array: bandwidths of half, once and twice its own.
 _BANK = (4.0, 1.0, 0.25)
@@ -26,7 +33,7 @@ MAX_TYPICALITY_M = 6.0
 _RANGE = (1e-30, 1e30)  # of what squared distances are compared with, in float32 too
 
 
-class RFFMultiKernelPowerKMeans(OnRandomFeatures):
+class RFFMultiKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
     Minimises sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l) over centroids,
@@ -183,6 +190,7 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
 
     _n_views: int  # in fit; 0: one array
     _widths: list[int]
+    _objective: WeightedViews
 
     # ---- parameters and views ---------------------------------------------------------------
 
@@ -190,6 +198,8 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         super()._check_parameters()
         if not isinstance(self.possibilistic, (bool, np.bool_)):
             raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
+        check_n_frequencies(self.n_frequencies)
+        check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
         if isinstance(self.eta, str):
             validation.check_choice(self.eta, "eta", ("mean", "median"), also="a number > 0")
@@ -227,52 +237,31 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
             raise ValueError(f"kernels has {len(self.kernels)} entries for {len(xs)} views.")
         return xs
 
-    # ---- the rows and their state -----------------------------------------------------------
+    # ---- fitting ----------------------------------------------------------------------------
 
-    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> None:
+    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
         specifications = self._specifications(len(xs))
         if self.kernels is None and not self._n_views:
-            mean = self._fit_map(xs[0], "rbf", "mean", weight, random).gamma_
+            mean = fit_map(self, xs[0], "rbf", "mean", weight, random).gamma_
             specifications = [("rbf", factor * mean) for factor in _BANK]
-        self.feature_maps_ = [
-            self._fit_map(x, kernel, gamma, weight, random)
+        return [
+            fit_map(self, x, kernel, gamma, weight, random)
             for x, (kernel, gamma) in zip(xs, specifications)
         ]
 
-    def _maps(self) -> list[RandomFourierFeatures | None]:
-        return list(self.feature_maps_)
+    def _make_objective(self, rows: Rows) -> WeightedViews:
+        entropy = self.weight_entropy
+        if not self.possibilistic:
+            return WeightedViews(entropy)
+        eta = reference_distances(rows, self.eta)
+        return WeightedViews(entropy, eta, float(self.m), self.noise_threshold)
 
-    def _begin(self, rows: Rows) -> Rows:
+    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        super()._publish(rows, run, end, plan)
+        self.feature_maps_ = self._feature_maps
+        self.kernel_weights_ = self._alpha
         self.lambda_ = self.weight_entropy * rows.total_weight
-        self._m = float(self.m)
-        self.eta_ = reference_distances(rows, self.eta) if self.possibilistic else None
-        return self._typical(rows)
-
-    def _typical(self, rows: Rows) -> Rows:
-        if self.eta_ is None:
-            return rows
-        return replace(rows, eta=self.eta_, m=self._m)
-
-    def _keep_state(self, rows: Rows) -> None:
-        self.kernel_weights_ = rows.alpha
-
-    def _with_state(self, rows: Rows) -> Rows:
-        return self._typical(replace(rows, alpha=self.kernel_weights_))
-
-    def _reweigh(self, rows: Rows, sums: Sums, s: float) -> Rows:
-        """alpha_l ~ exp(-cost_l / lambda), from the costs at the new centroids (step 5)."""
-        costs = sums.view_costs().sum(axis=0)
-        if rows.eta is not None:
-            costs = costs + sums.E.sum() * rows.eta
-        scale = 1.0 if math.isinf(s) else power_constant(len(sums.G), s)
-        return replace(rows, alpha=softmax(scale * (costs.min() - costs) / self._lambda(rows)))
-
-    def _lambda(self, rows: Rows) -> float:
-        return self.weight_entropy * rows.total_weight
-
-    def _penalty(self, rows: Rows) -> float:
-        """lambda sum alpha log(L alpha), >= 0: tolerances are relative to the objective."""
-        return self._lambda(rows) * float(xlogy(rows.alpha, len(rows.alpha) * rows.alpha).sum())
+        self.eta_ = self._objective.eta
 
     # ---- using ------------------------------------------------------------------------------
 
@@ -302,29 +291,7 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
             raise ValueError("typicality needs possibilistic=True.")
         distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
         eta = float(self.kernel_weights_ @ self.eta_)
-        return typicality(distances, np.array(eta, dtype=distances.dtype), self._m)
-
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with its nearest centroid, or -1 (see `noise_threshold`).
-
-        Parameters
-        ----------
-        X : list of array-likes of shape (n_samples, n_features_l), or array-like
-            As in `fit`.
-
-        Returns
-        -------
-        labels : ndarray of int32, shape (n_samples,)
-        """
-        outputs = self._visit(X, -math.inf, ("labels", "nearest"))[-1]
-        return self._without_noise(outputs["labels"], outputs["nearest"])
-
-    def _without_noise(self, labels: Array, nearest: Array) -> Array:
-        if self.noise_threshold is None or self.eta_ is None:
-            return labels
-        eta = np.array(float(self.kernel_weights_ @ self.eta_))
-        noise = typicality(nearest, eta, self._m) < self.noise_threshold
-        return np.where(noise, np.int32(-1), labels)
+        return typicality(distances, np.array(eta, dtype=distances.dtype), self._objective.m)
 
 
 # Rows that the median of distances is taken from: some 1 % of precision.

@@ -127,7 +127,7 @@ class NystroemKernelKMeans(
         validation.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
-        if not validation.is_word(self.n_init, "auto"):
+        if not validation.is_option(self.n_init, "auto"):
             validation.check_int(self.n_init, "n_init", 1)
         validation.check_n_jobs(self.n_jobs)
 

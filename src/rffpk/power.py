@@ -4,39 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from rffpk._annealing.centroid_clusterer import PowerMeanClusterer
-from rffpk._annealing.parameters import Annealed
-from rffpk._annealing.schedule import Schedule, Start
+from rffpk._annealing.centroid_clusterer import CentroidClusterer
+from rffpk._annealing.parameters import (
+    Plan,
+    annealed_starts,
+    check_annealing,
+    given_starts,
+    is_automatic,
+)
+from rffpk._annealing.primal import FeatureRun
+from rffpk._annealing.schedule import Result, Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, power_constant
-from rffpk._data.store import (
-    ALL_PASSES,
-    LAST_PASSES,
-    cached,
-    check_cache,
-    check_memory,
-    stored_sample,
-)
-from rffpk._data.validation import is_word
+from rffpk._data.store import check_cache
+from rffpk._data.validation import is_option
 from rffpk.feature_maps import (
-    RandomFourierFeatures,
     check_kernel,
     check_n_frequencies,
-    n_frequencies,
+    fit_map,
 )
 
 # docs/annealing.md: on 29 sets three starts and these swaps end within 0.1 % of the best of twenty
 # k-means++ runs, and below it on most.
 _AUTO_STARTS, _AUTO_SWAPS = 3, 20
 
-# Starts run on this many rows, or on this many for each cluster where that is more.
-_SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 200
-
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 
-class PowerKMeans(Annealed, PowerMeanClusterer):
+class PowerKMeans(CentroidClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2), the power mean M_s with
@@ -189,40 +185,33 @@ class PowerKMeans(Annealed, PowerMeanClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    _auto_starts = True
+    _automatic_starts = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_annealing()
-        if self.sample is not None and not is_word(self.sample, "auto"):
+        check_annealing(self)
+        if self.sample is not None and not is_option(self.sample, "auto"):
             validation.check_int(self.sample, "sample", 1)
-        if not is_word(self.swaps, "auto"):
+        if not is_option(self.swaps, "auto"):
             validation.check_int(self.swaps, "swaps", 0)
-            if self.swaps and not (is_word(self.s_final, "hard") and self.stop == "annealed"):
+            if self.swaps and not (is_option(self.s_final, "hard") and self.stop == "annealed"):
                 raise ValueError(
                     f"swaps == {self.swaps} needs s_final='hard' and stop='annealed': swaps lower "
                     "the objective of k-means."
                 )
 
-    def _sample_size(self, n: int) -> int:
-        if self.sample is None:
-            return n
-        if not is_word(self.sample, "auto"):
-            return min(n, max(int(self.sample), self.n_clusters))
-        return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self.n_clusters))
+    def _plan(self, critical: float) -> Plan:
+        return Plan(annealed_starts(self, critical, _AUTO_STARTS), self._n_swaps())
 
-    def _starts(self, schedule: Schedule, critical: float) -> list[Start]:
-        return self._annealed_starts(critical, _AUTO_STARTS)
-
-    def _swaps(self) -> int:
+    def _n_swaps(self) -> int:
         if self.n_clusters == 1:
             return 0
-        if is_word(self.swaps, "auto"):
-            return _AUTO_SWAPS if self._is_default() and is_word(self.s_final, "hard") else 0
+        if is_option(self.swaps, "auto"):
+            return _AUTO_SWAPS if is_automatic(self) and is_option(self.s_final, "hard") else 0
         return int(self.swaps)
 
 
-class FuzzyCMeans(PowerMeanClusterer):
+class FuzzyCMeans(CentroidClusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
@@ -304,61 +293,25 @@ class FuzzyCMeans(PowerMeanClusterer):
         super()._check_parameters()
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
-    def _schedule(self, critical: float) -> Schedule:
+    def _plan(self, critical: float) -> Plan:
         s = -1 / (self.m - 1)
-        return Schedule(s0=s, s_final=s, every=1, max_iter=self.max_iter, tol=self.tol)
-
-    def _on_merger(self, critical: float) -> str:
-        if critical >= 0 or self.m <= 1 - 1 / critical:
-            return ""
-        return (
-            f" Above m_c = 1 - 1/s_c = {1 - 1 / critical:.4g} the state in which all of them are "
-            "one is stable; a smaller m keeps them apart."
-        )
-
-    def _objective_unit(self, s: float) -> float:
-        return 1 / power_constant(self.n_clusters, s)
+        schedule = Schedule(s0=s, s_final=s, every=1, max_iter=self.max_iter, tol=self.tol)
+        unit = 1 / power_constant(self.n_clusters, s)
+        starts = given_starts(schedule, self.init, self.n_init)
+        return Plan(starts, unit=unit, merger_advice=_fuzzifier_advice(self.m, critical))
 
 
-class OnRandomFeatures(PowerKMeans):
-    """What the estimators on random Fourier features share: their maps, and whether to store."""
-
-    n_frequencies: str | int
-    sampling: str
-    cache: str | bool
-    memory_limit: int | None
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_n_frequencies(self.n_frequencies)
-        check_cache(self.cache, self.memory_limit)
-
-    def _fit_map(
-        self, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
-    ) -> RandomFourierFeatures:
-        mapped = RandomFourierFeatures(
-            n_frequencies(self.n_frequencies, self.n_clusters),
-            kernel=kernel,
-            gamma=gamma,
-            sampling=self.sampling,
-            random_state=random.randint(2**31 - 1),
-            n_jobs=self.n_jobs,
-        )
-        return mapped.fit(x, sample_weight=weight)
-
-    def _check_memory(self, rows: Rows) -> None:
-        check_memory(rows, self.cache, self.memory_limit)
-
-    def _working_rows(self, rows: Rows, annealed: bool) -> Rows:
-        passes = ALL_PASSES if annealed else LAST_PASSES
-        rows, self.cache_ = cached(rows, self.n_clusters, self.cache, self.memory_limit, passes)
-        return rows
-
-    def _working_sample(self, sample: Rows) -> Rows:
-        return stored_sample(sample, self.cache, self.memory_limit)
+def _fuzzifier_advice(m: float, critical: float) -> str:
+    """What to do where all centroids of fuzzy c-means merge."""
+    if critical >= 0 or m <= 1 - 1 / critical:
+        return ""
+    return (
+        f" Above m_c = 1 - 1/s_c = {1 - 1 / critical:.4g} the state in which all of them are "
+        "one is stable; a smaller m keeps them apart."
+    )
 
 
-class RFFKernelPowerKMeans(OnRandomFeatures):
+class RFFKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
 
     Power k-means in the feature space of a shift-invariant kernel [1]_: rows are mapped to
@@ -482,10 +435,13 @@ class RFFKernelPowerKMeans(OnRandomFeatures):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_n_frequencies(self.n_frequencies)
         check_kernel(self.kernel, self.gamma, self.sampling)
+        check_cache(self.cache, self.memory_limit)
 
-    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> None:
-        self.feature_map_ = self._fit_map(xs[0], self.kernel, self.gamma, weight, random)
+    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
+        return [fit_map(self, xs[0], self.kernel, self.gamma, weight, random)]
 
-    def _maps(self) -> list[RandomFourierFeatures | None]:
-        return [self.feature_map_]
+    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        self.feature_map_ = self._feature_maps[0]
+        super()._publish(rows, run, end, plan)

@@ -173,7 +173,7 @@ class SMKC(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not validation.is_word(self.n_anchors, "auto"):
+        if not validation.is_option(self.n_anchors, "auto"):
             validation.check_int(self.n_anchors, "n_anchors", self.n_clusters)
         if isinstance(self.anchors, str):
             validation.check_choice(self.anchors, "anchors", ANCHORS, also="an array of rows")
@@ -216,7 +216,7 @@ class SMKC(KernelFusion):
 
     def _choose_anchors(self, xs: list[Array], k: int, random: Any) -> NDArray[np.intp] | None:
         n = len(xs[0])
-        if validation.is_word(self.kernels, PRECOMPUTED):
+        if validation.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
             return None
         if not isinstance(self.anchors, str):

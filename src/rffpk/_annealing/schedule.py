@@ -1,8 +1,8 @@
-"""How a start goes: which exponent each step takes, and when it ends.
+"""Which exponent each step of a start takes, and when the start ends.
 
-Pure decisions. A course yields the steps to take and is sent what each was seen to do; whoever
-drives it owns the rows. So the passes over features and the products with exact kernels, many
-starts of which advance together, follow the same rules.
+A course is a generator of decisions: it yields the next step and is sent its result. Whoever
+drives it owns the rows, so that passes over features and products with exact kernels, which
+advance many starts together, follow the same rules.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from rffpk._data.passes import is_hard
 # Merged centroids give log(k)/|s|, so they cannot end it early.
 HARDNESS = 1e-3
 
-# The adaptive schedule. At each exponent passes go on until the centroids move by less than
-# _REST in one, _STAGE_PASSES at most; the factor between exponents grows while they rest at once
-# and shrinks while they keep moving, as they do near a split. Centroids that have become equal
-# never part by themselves: where some have, all are moved at random by _PARTING of the features'
-# standard deviation before the next stage; in slow starts by NOISE, before each.
-_REST, _STAGE_PASSES, NOISE, _PARTING = 3e-3, 10, 0.02, 1e-5
+# The adaptive schedule. The passes of a stage, at one exponent, end when the centroids move by
+# less than _STAGE_TOL in a pass, or after _STAGE_PASSES. The factor between exponents grows while
+# stages converge at once and shrinks while they do not, as happens where centroids separate.
+# Centroids that have become equal never separate by themselves: where some have, all are moved at
+# random by _SEPARATION of the features' standard deviation before the next stage; slow starts move
+# them by NOISE before each stage.
+_STAGE_TOL, _STAGE_PASSES, NOISE, _SEPARATION = 3e-3, 10, 0.02, 1e-5
 _LEAST_FACTOR, _FIRST_FACTOR, _MOST_FACTOR = 1.05, 1.2, 1.5
-_QUICK, _SLOW = 2, 5  # passes
+_QUICK, _SLOW = 2, 5  # passes of a stage
 
 # Where the power mean is this close to the minimum, sum d_min is within 0.5 % of where it ends (on
 # eight sets); a start that is 2 % above the best one then will not win.
@@ -41,9 +42,9 @@ class Schedule:
     max_iter: int
     tol: float
     factor: float | None = None  # s <- factor * s after a stage; None: adaptive
-    every: int | None = None  # passes of a stage; None: until the centroids rest
+    every: int | None = None  # passes of a stage; None: until it converges
     stop: str = "annealed"
-    noise: float = 0.0  # moves the centroids before each stage
+    noise: float = 0.0  # random displacement of the centroids before each stage
 
     @property
     def ends_hard(self) -> bool:
@@ -52,7 +53,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Start:
-    """One member of a portfolio."""
+    """One start of a search: how it is annealed, from what."""
 
     kind: str
     schedule: Schedule
@@ -65,19 +66,21 @@ class Step:
 
     stage: str
     s: float
-    noise: float = 0.0  # moves the centroids before
+    noise: float = 0.0  # random displacement of the centroids before it
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a step did. Costs are those before it; none is negative."""
+class StepResult:
+    """What a step did. Costs are those at the centroids before it; none is negative."""
 
     soft: float  # sum p M', and ...
-    floor: float  # ... sum p d_min: the first over the second tells how hard the weights are
-    objective: float  # sum M_s and what is minimised beside it
+    hard: float  # ... sum p d_min: the first over the second tells how hard the weights are
+    objective: float  # sum p M_s and what is minimised besides
     penalty: float  # the latter alone
-    shift: float  # of the centroids, relative
-    merged: bool  # whether centroids coincide
+    shift: float  # root mean square shift of the centroids, relative to the features' spread
+    distinct: int  # centroids that do not coincide
+    merged: bool  # whether some do
+    repairs: int  # centroids of empty clusters that were moved
 
 
 @dataclass
@@ -86,19 +89,29 @@ class Result:
 
     s: float  # the last soft exponent
     converged: bool
-    dropped: bool = False  # left before its end, as another start is better
+    dropped: bool = False  # ended early, as another start is better
 
 
 T = TypeVar("T")
-Course = Generator[Step, Seen, T]
+Course = Generator[Step, StepResult, T]
+
+
+def drive(step: Callable[[Step], StepResult], course: Course[T]) -> T:
+    """Take the steps of a course to its end."""
+    try:
+        following = next(course)
+        while True:
+            following = course.send(step(following))
+    except StopIteration as end:
+        return end.value
 
 
 def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
-    """`n_init` starts, quick ones first: plain k-means and annealing from lower down in turn, and
-    at last one annealed slowly from the critical exponent."""
-    floor = schedule.s_final
-    slow = replace(schedule, s0=max(floor, min(-0.5, critical)), noise=NOISE)
-    low = replace(schedule, s0=max(floor, min(-5.0, 2 * critical)), factor=1.1, every=2)
+    """`n_init` starts, quick ones first: plain k-means and annealing from a low exponent in turn,
+    and at last one annealed slowly from the critical exponent."""
+    lowest = schedule.s_final
+    slow = replace(schedule, s0=max(lowest, min(-0.5, critical)), noise=NOISE)
+    low = replace(schedule, s0=max(lowest, min(-5.0, 2 * critical)), factor=1.1, every=2)
     plain = replace(schedule, s0=-math.inf)
     others = [Start("low", low), Start("k-means++", plain)]
     return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
@@ -111,23 +124,23 @@ def course(start: Start, best: Callable[[], float], dtype: Any) -> Course[Result
         yield from settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.s0):
         return (yield from _annealing(schedule, best, dtype))
-    rests, left = yield from _settling("hard", -math.inf, schedule.tol, schedule.max_iter)
-    if math.isfinite(schedule.s_final) and rests:
-        rests = yield from settling("settle", schedule.s_final, schedule.tol, left)
-    return Result(schedule.s_final, rests)
+    converged, left = yield from _settling("hard", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isfinite(schedule.s_final) and converged:
+        converged = yield from settling("settle", schedule.s_final, schedule.tol, left)
+    return Result(schedule.s_final, converged)
 
 
 def settling(stage: str, s: float, tol: float, most: int) -> Course[bool]:
-    """Steps at one exponent until the centroids rest; whether they did within `most`."""
+    """Steps at one exponent until they converge; whether they did within `most`."""
     return (yield from _settling(stage, s, tol, most))[0]
 
 
 def _settling(stage: str, s: float, tol: float, left: int) -> Course[tuple[bool, int]]:
     """The same, and how many steps are left."""
     while left > 0:
-        seen = yield Step(stage, s)
+        result = yield Step(stage, s)
         left -= 1
-        if seen.shift <= tol:
+        if result.shift <= tol:
             return True, left
     return False, 0
 
@@ -148,12 +161,12 @@ def _lowering(
     s, left, objective, noise = schedule.s0, schedule.max_iter, math.inf, schedule.noise
     factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
     while left > 0:
-        seen, steps, settled = yield from _stage(schedule, s, left, objective, noise)
-        left, objective = left - steps, seen.objective
-        noise = max(schedule.noise, _PARTING if seen.merged else 0.0)
-        if settled or (schedule.stop == "annealed" and _is_over(seen, s, schedule)):
+        result, steps, settled = yield from _stage(schedule, s, left, objective, noise)
+        left, objective = left - steps, result.objective
+        noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
+        if settled or (schedule.stop == "annealed" and _is_over(result, s, schedule)):
             return Result(s, True), left
-        if _is_hopeless(seen, best(), schedule):
+        if _is_hopeless(result, best(), schedule):
             return Result(s, False, dropped=True), left
         if schedule.factor is None:
             factor = _next_factor(factor, steps)
@@ -166,33 +179,33 @@ def _lowering(
 
 def _stage(
     schedule: Schedule, s: float, left: int, previous: float, noise: float
-) -> Course[tuple[Seen, int, bool]]:
-    """Steps at one exponent: what the last was seen to do, how many there were, and whether the
-    objective settled where that is to end the run."""
+) -> Course[tuple[StepResult, int, bool]]:
+    """Steps at one exponent: the result of the last, how many there were, and whether the objective
+    converged where that is to end the start."""
     most = min(left, _STAGE_PASSES if schedule.every is None else schedule.every)
     for steps in range(1, most + 1):
-        seen = yield Step("anneal", s, noise if steps == 1 else 0.0)
+        result = yield Step("anneal", s, noise if steps == 1 else 0.0)
         if schedule.stop == "objective":
-            if abs(previous - seen.objective) <= schedule.tol * seen.objective:
-                return seen, steps, True
-        elif schedule.every is None and seen.shift <= _REST:
+            if abs(previous - result.objective) <= schedule.tol * result.objective:
+                return result, steps, True
+        elif schedule.every is None and result.shift <= _STAGE_TOL:
             break
-        previous = seen.objective
-    return seen, steps, False
+        previous = result.objective
+    return result, steps, False
 
 
-def _is_hopeless(seen: Seen, best: float, schedule: Schedule) -> bool:
-    nearly = seen.soft >= _NEARLY_HARD * seen.floor
-    return schedule.ends_hard and nearly and seen.floor + seen.penalty > _HOPELESS * best
+def _is_hopeless(result: StepResult, best: float, schedule: Schedule) -> bool:
+    nearly = result.soft >= _NEARLY_HARD * result.hard
+    return schedule.ends_hard and nearly and result.hard + result.penalty > _HOPELESS * best
 
 
-def _is_over(seen: Seen, s: float, schedule: Schedule) -> bool:
-    hard = math.isinf(schedule.s_final) and seen.soft >= (1 - HARDNESS) * seen.floor
+def _is_over(result: StepResult, s: float, schedule: Schedule) -> bool:
+    hard = math.isinf(schedule.s_final) and result.soft >= (1 - HARDNESS) * result.hard
     return hard or s <= schedule.s_final
 
 
 def _next_factor(factor: float, passes: int) -> float:
-    """Faster where the last stage came to rest at once, slower where it did not."""
+    """Larger where the last stage converged at once, smaller where it did not."""
     if passes <= _QUICK:
         return min(_MOST_FACTOR, factor**1.3)
     return max(_LEAST_FACTOR, factor**0.6) if passes >= _SLOW else factor

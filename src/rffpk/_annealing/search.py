@@ -1,128 +1,111 @@
-"""Several starts on a sample, swaps of centroids where the best one stands, then all rows.
+"""One search over starts, for features and for exact kernels.
 
 No single start is safe: annealing from the critical exponent is best on most data and poor on
-skewed ones, where k-means++ is good. So a few of each run on a sample, the best end is kept, and
-single centroids are tried elsewhere: annealing moves all of them a little, a swap one of them far.
+skewed ones, where k-means++ is good. So several are run, and the best end is kept.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
-
-from rffpk._annealing.primal import Record, Run
-from rffpk._annealing.schedule import Result, Schedule, Start, Step, course
-from rffpk._data.arrays import Array
-from rffpk._data.passes import one_pass
-
-# After a swap passes go on until the centroids rest, so many at most, and while the cost may still
-# fall below that of before: by no more than _SWAP_HOPE times what the last pass gained.
-_SWAP_REST, _SWAP_PASSES, _SWAP_HOPE = 1e-3, 8, 4.0
-_SWAP_CANDIDATES, _SWAP_ROWS, _SWAP_NUMBERS = 5, 20_000, 2**24
-_SWAP_TRIALS = 10  # a centroid, and the failures that end them
-_SWAP_GAIN = 1e-5  # the least relative gain that counts
+from rffpk._annealing.history import History
+from rffpk._annealing.schedule import Result, Start, Step, StepResult, course
 
 
-def search(
-    starts: list[Start], seed: Callable[[], Array], new_run: Callable[[Array, int], Run], swaps: int
-) -> tuple[Run, Result]:
-    """The best run of all starts and its end, improved until `swaps` swaps in a row have failed
-    if that is not 0.
+class Run(Protocol):
+    """One start on its way."""
 
-    `seed` draws initial centroids, `new_run` makes a run of them.
-    """
-    runs: list[Run] = []
-    ends: list[Result] = []
-    costs: list[float] = []
-    for number, start in enumerate(starts):
-        run = new_run(seed(), number)
-        end = run.follow(course(start, lambda: min(costs, default=math.inf), run.rows.dtype))
-        runs.append(run)
-        ends.append(end)
-        costs.append(math.inf if end.dropped else _cost(run, start.schedule))
-    kept = int(np.argmin(costs))
-    run, end, schedule = runs[kept], ends[kept], starts[kept].schedule
-    for record in map(_outcome, starts, runs, ends, costs):
-        run.history.append(record | ({"outcome": "kept"} if record["start"] == kept else {}))
-    if swaps:
-        _swap(run, costs[kept], swaps)
-        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
-    if math.isinf(end.s):  # k-means has no soft exponent: that of the start that was annealed
-        end.s = ends[-1].s
-    return run, end
+    number: int
+    passes: int
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def cost(self, s: float) -> float:
+        """The objective where the centroids are."""
 
 
-def _outcome(start: Start, run: Run, end: Result, cost: float) -> Record:
-    return {
-        "stage": "start",
-        "start": run.start,
-        "kind": start.kind,
-        "rows": run.rows.n,
-        "passes": run.passes,
-        "objective": run.objective_unit * cost,
-        "outcome": "dropped" if end.dropped else "lost",
-    }
+R = TypeVar("R", bound=Run)
 
 
-def _cost(run: Run, schedule: Schedule) -> float:
-    """The objective at the end of a run, at one exponent for all: the final one, or the hard
-    limit where each start ends at its own."""
-    s = schedule.s_final if schedule.stop == "annealed" else -math.inf
-    return one_pass(run.rows, run.theta, s)[0].objective(s) + run.penalty(run.rows)
+class Space(Protocol[R]):
+    """Where starts run: rows, or kernels, and what all starts share."""
+
+    lockstep: bool  # whether starts advance together, or one after the other
+    history: History
+
+    @property
+    def dtype(self) -> Any: ...
+
+    def begin(self, numbers: list[int]) -> list[R]:
+        """Runs of starts with these numbers, at their initial centroids."""
+
+    def advance(self, runs: list[R], steps: list[Step]) -> list[StepResult]:
+        """One step of each run."""
 
 
-def _swap(run: Run, best: float, patience: int) -> None:
-    """Try centroids elsewhere until `patience` trials in a row have not lowered the cost `best`,
-    or no row costs anything."""
-    failed = 0
-    for _ in range(patience + _SWAP_TRIALS * len(run.theta)):
-        before = run.theta, run.rows
-        if failed == patience or not _move_one(run):
-            break
-        cost = _trial(run, best)
-        if cost < (1 - _SWAP_GAIN) * best:
-            best, failed = cost, 0
-        else:
-            (run.theta, run.rows), failed = before, failed + 1
+class Search(Generic[R]):
+    """The ends of starts as they come in."""
+
+    def __init__(self, space: Space[R], starts: list[Start]) -> None:
+        self.space, self.starts = space, starts
+        self.runs: list[R] = []
+        self.ends: dict[int, Result] = {}
+        self.costs: dict[int, float] = {}
+
+    def best_cost(self) -> float:
+        """The least cost at which a start has ended."""
+        return min(self.costs.values(), default=math.inf)
+
+    def run(self) -> tuple[R, Result]:
+        """Take all starts to their ends; the best run, the first of equals, and its end."""
+        numbers = list(range(len(self.starts)))
+        for group in [numbers] if self.space.lockstep else [[number] for number in numbers]:
+            self.runs += self.space.begin(group)
+            self._follow(group)
+        kept = min(numbers, key=lambda number: (self.costs[number], number))
+        for number, start in enumerate(self.starts):
+            run, end, cost = self.runs[number], self.ends[number], self.costs[number]
+            self.space.history.add_end(
+                start, number, run.n_rows, run.passes, cost, end, number == kept
+            )
+        end = self.ends[kept]
+        if math.isinf(end.s):  # k-means has no soft exponent; the last start was annealed slowly
+            end.s = self.ends[numbers[-1]].s
+        return self.runs[kept], end
+
+    def _follow(self, group: list[int]) -> None:
+        """Steps of all starts of a group, together, until each has ended."""
+        courses = {n: course(self.starts[n], self.best_cost, self.space.dtype) for n in group}
+        steps: dict[int, Step] = {}
+
+        def send(number: int, result: StepResult | None) -> None:
+            try:
+                steps[number] = courses[number].send(result)  # type: ignore[arg-type]
+            except StopIteration as end:
+                steps.pop(number, None)
+                self._end(number, end.value)
+
+        for number in group:
+            send(number, None)
+        while steps:
+            active = list(steps)
+            results = self.space.advance([self.runs[n] for n in active], [*steps.values()])
+            for number, result in zip(active, results):
+                send(number, result)
+
+    def _end(self, number: int, end: Result) -> None:
+        """Starts are compared by the objective at one exponent: the final one, or the hard limit
+        where each start ends at an exponent of its own."""
+        schedule = self.starts[number].schedule
+        s = schedule.s_final if schedule.stop == "annealed" else -math.inf
+        self.ends[number] = end
+        self.costs[number] = math.inf if end.dropped else self.runs[number].cost(s)
 
 
-def _trial(run: Run, best: float) -> float:
-    """A few passes, fewer where they will not reach `best`; returns the cost."""
-    cost = math.inf
-    for _ in range(_SWAP_PASSES):
-        seen = run.step(Step("swap", -math.inf))
-        gain, cost = cost - seen.objective, seen.objective
-        if seen.shift <= _SWAP_REST or cost - best > _SWAP_HOPE * gain:
-            break
-    return one_pass(run.rows, run.theta, -math.inf)[0].floor + run.penalty(run.rows)
-
-
-def _move_one(run: Run) -> bool:
-    """Move the centroid that is missed least to one of a few costly rows, drawn as k-means++ does,
-    that gains most; False if no row costs anything. O(k) memory for each row that is looked at."""
-    rows, k = run.rows, len(run.theta)
-    most = max(2 * k, min(_SWAP_ROWS, _SWAP_NUMBERS // k))
-    if rows.n > most:
-        rows = rows.take(np.sort(run.random.randint(rows.n, size=most)))
-    _, outputs = one_pass(rows, run.theta, -math.inf, want=("distances", "labels"))
-    distances, labels = rows.seen(outputs["distances"]), outputs["labels"]
-    each = np.arange(rows.n)
-    least = distances[each, labels].astype(np.float64)
-    weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
-    share = weight * least
-    if not share.any():
-        return False
-    places = run.random.choice(rows.n, _SWAP_CANDIDATES, p=share / share.sum())
-    candidates = rows.take(places).features()
-    to_candidates = one_pass(rows, candidates, -math.inf, want=("distances",))[1]["distances"]
-    to_candidates = rows.seen(to_candidates)
-    chosen = int((weight @ np.minimum(least[:, None], to_candidates)).argmin())
-    new = to_candidates[:, chosen]
-    distances[each, labels] = np.inf
-    missed = weight * (np.minimum(distances.min(axis=1), new) - np.minimum(least, new))
-    theta = np.array(run.theta, dtype=np.float64)
-    theta[int(np.bincount(labels, missed, minlength=k).argmin())] = candidates[chosen]
-    run.theta = theta
-    return True
+def search(space: Space[R], starts: list[Start]) -> tuple[R, Result, float]:
+    """The best of all starts: its run, its end, and its cost."""
+    found = Search(space, starts)
+    run, end = found.run()
+    return run, end, found.costs[run.number]

@@ -1,4 +1,4 @@
-"""Samples of rows, and initial centroids among them in the space of the shifted features."""
+"""Random samples of rows, and initial centroids among the rows of one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sklearn.utils.random import sample_without_replacement
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
 
-# Seeding looks at a sample with stored features: 16 MB of them in float64, or this many rows for
-# every centroid where that is more. Twenty rows a cluster find each cluster of even sizes with
-# probability 1 - 2e-9, and annealing needs no more than a fair start.
+# Initial centroids are chosen among a sample of rows, whose features are stored: 16 MB of them in
+# float64, or so many rows for every centroid where that is more. Twenty rows a cluster hold rows of
+# each cluster of equal sizes with probability 1 - 2e-9, and annealing needs no more.
 _SEED_NUMBERS = 2**21
 _SEED_ROWS = 20_000
 _ROWS_A_CENTROID = 20
 
 
-def seed_rows(rows: Rows, k: int, random: Any) -> Rows:
-    """The random rows that seeding looks at: all of them where there are few."""
+def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
+    """The random rows that initial centroids are chosen among: all rows where there are few."""
     most = max(_ROWS_A_CENTROID * k, min(_SEED_ROWS, _SEED_NUMBERS // len(rows.shift)))
     index = np.arange(rows.n) if rows.weight is None else np.flatnonzero(rows.weight)
     if len(index) == rows.n <= most:
@@ -67,7 +67,7 @@ def _counted(rows: Rows, drawn: Array, share: Array, k: int) -> Rows:
     return replace(rows.take(index), weight=counts.astype(rows.dtype), weight_unit=1.0)
 
 
-def seed_centers(features: Array, weight: Array | None, k: int, init: str, random: Any) -> Array:
+def seed_centroids(features: Array, weight: Array | None, k: int, init: str, random: Any) -> Array:
     """k of the rows of `features`, at random or by k-means++."""
     if init == "random":
         p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)

@@ -18,8 +18,8 @@ from rffpk._data.rules import typicality
 # 2^-7 with errors of one eps, the hard rule takes over: s < -65 536 in float32.
 _MAX_AMPLIFICATION = 2.0**-7
 
-# A centroid whose weight is a fraction below this of the total has vanished.
-_VANISHED = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
+# A cluster whose weight is a fraction below this of the total is empty.
+_EMPTY = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
 
 def is_hard(s: float, dtype: Any) -> bool:
@@ -28,8 +28,19 @@ def is_hard(s: float, dtype: Any) -> bool:
 
 
 def power_constant(k: int, s: float) -> float:
-    """k^(-1/s), the constant between M_s and M' (and between the weights w and v)."""
+    """k^(-1/s), the constant between M_s and M' (and between the weights w and v); 1 for -inf."""
     return math.exp(-math.log(k) / s)
+
+
+def power_objective(soft: float, hard: float, k: int, s: float) -> float:
+    """sum_i p_i M_s, the objective of RFF-KPKM's eq. (5), from sum_i p_i M' and, for s = -inf,
+    sum_i p_i min_j d_ij."""
+    return hard if math.isinf(s) else power_constant(k, s) * soft
+
+
+def empty_clusters(G: Array, dtype: Any) -> Array:
+    """Clusters, a mask (k,), that have no weight left."""
+    return ~(G > _EMPTY[np.dtype(dtype)] * G.sum())
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,7 @@ class Rows:
             return theta
         return theta * np.sqrt(np.repeat(self.alpha, [len(shift) for shift in self.shifts]))
 
-    def seen(self, distances: Array) -> Array:
+    def effective_distances(self, distances: Array) -> Array:
         """What the objective makes of squared distances: u^m d + (1-u)^m eta with typicality."""
         if self.eta is None:
             return distances
@@ -163,7 +174,7 @@ def total_variance(rows: Rows) -> float:
 def view_variances(rows: Rows) -> NDArray[np.float64]:
     """Weighted mean squared distances of the features from their mean, view by view, (L,)."""
     sums = _sums_about(rows)
-    validation.check_overflow(sums.floor, rows.dtype)
+    validation.check_overflow(sums.hard, rows.dtype)
     return np.asarray(sums.view_costs()[0] / sums.G[0])
 
 
@@ -195,40 +206,22 @@ class Sums:
     G: Array  # (k,)
     Q: Array  # (k, L)
     E: Array  # (k,)
-    soft: float
-    floor: float
+    soft: float  # sum_i p_i M'_i
+    hard: float  # sum_i p_i min_j d_ij: the hard objective
     widths: tuple[int, ...]  # F_l
 
-    def merge(self, other: Sums) -> Sums:
-        """Sums over the rows of both."""
-        return Sums(
-            self.N + other.N,
-            self.G + other.G,
-            self.Q + other.Q,
-            self.E + other.E,
-            self.soft + other.soft,
-            self.floor + other.floor,
-            self.widths,
-        )
-
     def objective(self, s: float) -> float:
-        """sum_i p_i M_s, the objective of RFF-KPKM's eq. (5); the floor where s is -inf."""
-        if math.isinf(s):
-            return self.floor
-        return power_constant(len(self.G), s) * self.soft
+        """sum_i p_i M_s at the centroids of the pass."""
+        return power_objective(self.soft, self.hard, len(self.G), s)
 
     def mean(self) -> Array:
         """The mean of all rows, (F,); for a pass with one centroid."""
         return self.N[0] / self.G[0]
 
-    def vanished(self, dtype: Any) -> Array:
-        """Centroids, a mask (k,), that have no weight left."""
-        return ~(self.G > _VANISHED[np.dtype(dtype)] * self.G.sum())
-
-    def centers(self, previous: Array, dtype: Any) -> Array:
-        """theta = N / G; a vanished centroid stays where it was."""
-        gone = self.vanished(dtype)
-        return np.where(gone[:, None], previous, self.N / np.where(gone, 1, self.G)[:, None])
+    def centroids(self, previous: Array, dtype: Any) -> Array:
+        """theta = N / G; the centroid of an empty cluster stays where it was."""
+        empty = empty_clusters(self.G, dtype)
+        return np.where(empty[:, None], previous, self.N / np.where(empty, 1, self.G)[:, None])
 
     def view_costs(self) -> Array:
         """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L): Q - ||N||^2 / G."""
@@ -282,11 +275,11 @@ def one_pass(
     if rows.eta is not None:
         eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, k))
         rule, typical = _core.TYPICALITY, {"eta": eta, "m": rows.m}
-    N, G, Q, E, soft, floor = _config.backend(backend).fused_pass(
+    N, G, Q, E, soft, hard = _config.backend(backend).fused_pass(
         rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
         rule, s, rows.n_threads, structures=rows.structures, **typical, **outputs,
     )  # fmt: skip
     unit = rows.weight_unit
     widths = tuple(len(shift) for shift in rows.shifts)
-    sums = Sums(N * unit, G * unit, Q * unit, E * unit, soft * unit, floor * unit, widths)
+    sums = Sums(N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit, widths)
     return sums, outputs

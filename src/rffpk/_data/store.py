@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,16 +63,11 @@ def _features(rows: Rows, i: int) -> np.ndarray:
 
 
 def check_cache(cache: Any, memory_limit: Any) -> None:
-    """The parameters of `cached`."""
+    """The parameters of `Storage`."""
     if not isinstance(cache, bool):
         validation.check_choice(cache, "cache", ("auto",), also="True or False")
     if memory_limit is not None:
         validation.check_int(memory_limit, "memory_limit", 0)
-
-
-def memory_allows(rows: Rows, memory_limit: int | None) -> bool:
-    """Whether the features of the rows may be stored."""
-    return stored_bytes(rows) <= _limit(memory_limit)
 
 
 def _limit(memory_limit: int | None) -> int:
@@ -91,33 +86,36 @@ def check_fits(needed: int, what: str, cache: str | bool, memory_limit: int | No
     return fits and cache is not False
 
 
-def check_memory(rows: Rows, cache: str | bool, memory_limit: int | None) -> None:
-    """Raise a MemoryError if the features are to be stored and may not be."""
-    check_fits(stored_bytes(rows), "the features of all rows", cache, memory_limit)
+@dataclass(frozen=True)
+class Storage:
+    """Whether features are stored: the parameters `cache` and `memory_limit`."""
 
+    cache: str | bool
+    memory_limit: int | None
 
-def cached(
-    rows: Rows, k: int, cache: str | bool, memory_limit: int | None, passes: int = ALL_PASSES
-) -> tuple[Rows, bool]:
-    """The rows as so many passes should visit them, and whether their features are stored.
+    def check(self, rows: Rows) -> bool:
+        """Whether the features of the rows may be stored; raises a MemoryError if they are to be
+        and may not."""
+        needed = stored_bytes(rows)
+        return check_fits(needed, "the features of all rows", self.cache, self.memory_limit)
 
-    Raises
-    ------
-    MemoryError
-        If `cache` is True and the features take more than the limit.
-    """
-    check_memory(rows, cache, memory_limit)
-    if cache is False or all(omega is None for omega in rows.omegas):
-        return rows, False
-    if cache == "auto":
-        fused, visit = pass_costs(rows, k)
-        making = fused + 4 * _READ * len(rows.shift)
-        worth = 2 * (passes * visit + making) <= passes * fused
-        if not (worth and memory_allows(rows, memory_limit)):
+    def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> tuple[Rows, bool]:
+        """All rows as so many passes should visit them, and whether their features are stored."""
+        if not _has_maps(rows) or not self.check(rows):
             return rows, False
-    return stored(rows), True
+        if self.cache == "auto":
+            fused, visit = pass_costs(rows, k)
+            making = fused + 4 * _READ * len(rows.shift)
+            if 2 * (passes * visit + making) > passes * fused:
+                return rows, False
+        return stored(rows), True
+
+    def sample(self, rows: Rows) -> Rows:
+        """A sample that hundreds of passes visit, with stored features where those are allowed."""
+        fits = stored_bytes(rows) <= _limit(self.memory_limit)
+        return stored(rows) if _has_maps(rows) and self.cache is not False and fits else rows
 
 
-def stored_sample(rows: Rows, cache: str | bool, memory_limit: int | None) -> Rows:
-    """A sample that hundreds of passes visit, with stored features where those are allowed."""
-    return stored(rows) if cache is not False and memory_allows(rows, memory_limit) else rows
+def _has_maps(rows: Rows) -> bool:
+    """Whether any features differ from the columns of the rows."""
+    return any(omega is not None for omega in rows.omegas)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,7 +34,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         raise
 
 
-def is_word(value: Any, word: str) -> bool:
+def is_option(value: Any, word: str) -> bool:
     """Whether a parameter is this string; arrays are compared with nothing."""
     return isinstance(value, str) and value == word
 
@@ -70,9 +71,26 @@ def check_real(
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """None, or an integer but 0 between -MAX_JOBS and MAX_JOBS."""
+    """None, or an integer except 0 between -MAX_JOBS and MAX_JOBS."""
     if n_jobs is not None and check_int(n_jobs, "n_jobs", -MAX_JOBS, MAX_JOBS) == 0:
         raise ValueError("n_jobs == 0, must be None, positive or negative.")
+
+
+def check_search_parameters(
+    estimator: Any, inits: tuple[str, ...] | None = None, also: str = "", auto: bool = True
+) -> None:
+    """What all clusterers have: n_clusters, n_init and n_jobs; `init` and the end of a start, where
+    `inits` names the strings that are taken. `auto`: whether `n_init` may be "auto"."""
+    check_int(estimator.n_clusters, "n_clusters", 1)
+    if not (auto and is_option(estimator.n_init, "auto")):
+        check_int(estimator.n_init, "n_init", 1)
+    check_n_jobs(estimator.n_jobs)
+    if inits is None:
+        return
+    if isinstance(estimator.init, str):
+        check_choice(estimator.init, "init", inits, also=also)
+    check_int(estimator.max_iter, "max_iter", 1)
+    check_real(estimator.tol, "tol", 0)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
@@ -195,6 +213,11 @@ def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
             "a positive sample_weight."
         )
     return k
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """A warning at the line that called into the package, through scikit-learn's wrappers too."""
+    warnings.warn(message, category, stacklevel=5)
 
 
 def check_overflow(distance: float, dtype: Any) -> None:

@@ -61,7 +61,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _check_parameters(self) -> None:
         validation.check_int(self.n_clusters, "n_clusters", 1)
-        if not validation.is_word(self.n_init, "auto"):
+        if not validation.is_option(self.n_init, "auto"):
             validation.check_int(self.n_init, "n_init", 1)
         for name in ("center", "normalize", "normalize_rows"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
@@ -128,7 +128,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return np.sort(random.choice(n, self.n_landmarks, replace=False))
 
     def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
-        precomputed = validation.is_word(self.kernels, PRECOMPUTED)
+        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
         if self.landmarks_ is not None and not precomputed:
             xs = [x[self.landmarks_] for x in xs]
         xs, specs = matched(xs, self.kernels, not self._n_views)
@@ -210,7 +210,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = validation.is_word(self.kernels, PRECOMPUTED)
+        tags.input_tags.pairwise = validation.is_option(self.kernels, PRECOMPUTED)
         return tags
 
 

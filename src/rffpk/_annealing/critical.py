@@ -1,0 +1,109 @@
+"""The critical exponent s_c, above which the state of all centroids in one point is stable.
+
+docs/math.md derives the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import eigh, eigvalsh
+from scipy.sparse.linalg import svds
+
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows
+from rffpk._data.rules import typicality
+
+# Rows that it is taken from. The features of rows that only a kernel tells cost O(m^3) for m rows,
+# so that those are fewer.
+_FEATURE_ROWS, KERNEL_ROWS = 1000, 500
+
+_DENSE = 200  # up to this order a full decomposition is as quick as a partial one
+
+
+def critical_exponent(features: Array, weight: Array | None) -> float:
+    """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
+
+    lambda_max is the largest eigenvalue of sum p zz'/sum p over the rows' directions z from their
+    mean (docs/math.md). O(m F) times some tens of steps for m rows, by Lanczos' method where
+    both m and F are above 200.
+    """
+    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+    z = features - (p @ features) / p.sum()
+    z, p = _directions(z, p)
+    if not len(z):
+        return -math.inf
+    return 1 - 1 / (2 * _largest_squared_singular_value(z * np.sqrt(p / p.sum())[:, None]))
+
+
+def _directions(z: Array, p: Array) -> tuple[Array, Array]:
+    """z / ||z|| and p, without the rows where z is zero to rounding."""
+    norms = np.linalg.norm(z, axis=1)
+    apart = norms > 1e-6 * max(norms.max(), np.finfo(float).tiny)
+    return z[apart] / norms[apart, None], p[apart]
+
+
+def typical_critical_exponent(features: Array, weight: Array | None, eta: float, m: float) -> float:
+    """The same with typicality, for one reference distance `eta` of all centroids.
+
+    The centroids merge where sum q z = 0, q ~ p u^m; with R = sum q u zz' and
+    P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1 R), and
+    every s < 0 is unstable (0.5 is returned) where lambda_max(P) >= 1/2. O(m F min(m, F)).
+    """
+    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+    center = (p @ features) / p.sum()
+    for _ in range(100):
+        u = typicality(((features - center) ** 2).sum(axis=1), np.array(eta), m)
+        q = p * u**m
+        if not q.any():  # every row is noise
+            return -math.inf
+        center, before = (q @ features) / q.sum(), center
+        if ((center - before) ** 2).sum() <= 1e-16 * eta:
+            break
+    z, kept = _directions(features - center, np.arange(len(features)))
+    if not len(z):
+        return -math.inf
+    u, q = u[kept], q[kept] / q.sum()
+    if len(z) < z.shape[1]:  # coordinates in the space of the rows
+        z = np.transpose(np.linalg.qr(z.T)[1])
+    R = (z.T * (q * u)) @ z
+    P = m / (m - 1) * (z.T * (q * (1 - u))) @ z
+    top = len(P) - 1
+    if eigvalsh(P, subset_by_index=[top, top])[0] >= 0.5:
+        return 0.5
+    growth = float(eigvalsh(R, 0.5 * np.eye(len(P)) - P, subset_by_index=[top, top])[0])
+    return 1 - 1 / growth if growth > 0 else -math.inf
+
+
+def _largest_squared_singular_value(z: Array) -> float:
+    if min(z.shape) > _DENSE:
+        start = np.random.default_rng(0).standard_normal(min(z.shape))  # the same in every run
+        return float(svds(z, k=1, return_singular_vectors=False, v0=start)[0]) ** 2
+    gram = z @ z.T if len(z) < z.shape[1] else z.T @ z
+    top = len(gram) - 1
+    return float(eigvalsh(gram, subset_by_index=[top, top])[0])
+
+
+def of_rows(rows: Rows, features: Array) -> float:
+    """The critical exponent of some rows, from their shifted features; 0 if they are equal."""
+    some = slice(None, None, max(1, len(features) // _FEATURE_ROWS))
+    z = rows.scaled(features[some].astype(np.float64))
+    weight = None if rows.weight is None else rows.weight[some]
+    if rows.eta is None:
+        found = critical_exponent(z, weight)
+    else:
+        found = typical_critical_exponent(z, weight, float(rows.eta @ rows.alpha), rows.m)
+    return found if math.isfinite(found) else 0.0
+
+
+def of_gram(gram: Array, weight: Array | None) -> float:
+    """The critical exponent of rows with these inner products; 0 if the rows are equal. O(m^3)."""
+    found = critical_exponent(features_of(gram), weight)
+    return found if math.isfinite(found) else 0.0
+
+
+def features_of(gram: Array) -> Array:
+    """Vectors with these inner products, one a row."""
+    values, vectors = eigh((gram + gram.T) / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

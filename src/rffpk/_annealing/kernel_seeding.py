@@ -1,0 +1,99 @@
+"""Initial centroids in the space of exact kernels, as weights of the rows."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import k_means
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
+
+from rffpk._annealing.dual import KernelSpace
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.validation import is_option
+
+
+def initial_weights(space: KernelSpace, k: int, init: str) -> Array:
+    """Centroids that a start begins at, (k, n)."""
+    if is_option(init, "spectral"):
+        return _spectral(space, k)
+    W = np.zeros((k, space.products.n))
+    W[np.arange(k), _seeds(space, k, init)] = 1
+    return W
+
+
+def given_weights(init: Any, k: int, n: int) -> Array:
+    """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
+    init = np.asarray(init)
+    if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
+        if not np.array_equal(np.unique(init), np.arange(k)):
+            raise ValueError(f"init has other labels than 0 to {k - 1}, each at least once.")
+        W = (np.arange(k)[:, None] == init).astype(np.float64)
+    elif init.shape == (k, n):
+        W = init.astype(np.float64)
+        if not np.isfinite(W).all() or (W.sum(axis=1) == 0).any():
+            raise ValueError("init must be finite, and its rows must not sum to zero.")
+    else:
+        raise ValueError(
+            f"init has shape {init.shape}, must be labels of shape ({n},), integers, or "
+            f"weights of the rows of shape ({k}, {n})."
+        )
+    return W / W.sum(axis=1, keepdims=True)
+
+
+def _seeds(space: KernelSpace, k: int, init: str) -> NDArray[np.intp]:
+    """k rows, at random or by greedy k-means++ in the space of the mean kernel. O(n k log k)
+    evaluations."""
+    products, n, random = space.products, space.products.n, space.random
+    weight = np.ones(n) if space.weight is None else space.weight
+    if init == "random":
+        return np.asarray(random.choice(n, k, replace=False, p=weight / weight.sum()))
+    diagonal = products.diagonals.mean(axis=0)
+
+    def distances(index: Array) -> Array:
+        y = products.rows(index).mean(axis=0, dtype=np.float64)
+        return np.maximum(diagonal + diagonal[index, None] - 2 * y, 0)
+
+    chosen = [int(random.choice(n, p=weight / weight.sum()))]
+    least = distances(np.array(chosen))[0]
+    trials = 2 + int(math.log(k))
+    while len(chosen) < k:
+        cost = weight * least
+        cost[chosen] = 0
+        if not cost.any():  # no more distinct rows
+            cost = weight.copy()
+            cost[chosen] = 0
+        candidates = random.choice(n, trials, p=cost / cost.sum())
+        new = np.minimum(distances(candidates), least)
+        best = int((new @ weight).argmin())
+        chosen.append(int(candidates[best]))
+        least = new[best]
+    return np.array(chosen)
+
+
+def _spectral(space: KernelSpace, k: int) -> Array:
+    """Means of the clusters that k-means finds among the rows of the k leading eigenvectors of the
+    kernel, centred at its mean and weighted."""
+    n = space.products.n
+    p = np.ones(n) if space.weight is None else space.weight
+    share, root = p / p.sum(), np.sqrt(p)
+
+    def multiply(v: Array) -> Array:
+        columns = root[:, None] * v.reshape(n, -1)
+        columns = columns - share[:, None] * columns.sum(axis=0)
+        found = space.products.multiply(columns.T).mean(axis=0, dtype=np.float64).T
+        return np.asarray(root[:, None] * (found - share @ found)).reshape(v.shape)
+
+    H = normalize(leading_eigenvectors(multiply, k, n)[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of few distinct rows
+        labels = k_means(H, k, sample_weight=p, n_init=10, random_state=space.random)[1]
+    W = (np.arange(k)[:, None] == labels) * p
+    empty = np.flatnonzero(~W.any(axis=1))
+    W[empty, np.flatnonzero(p)[: len(empty)]] = 1
+    return np.asarray(W / W.sum(axis=1, keepdims=True))

@@ -1,0 +1,86 @@
+"""What annealing minimises over the centroids, and what it learns besides them.
+
+Steps over features and steps with exact kernels use the same objective. It has no state of a run:
+the view weights alpha belong to the rows or to the run that they weight, and so does the total
+weight of the rows, sum_i p_i, of a sample or of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import softmax, xlogy
+
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows
+from rffpk._data.rules import typicality
+
+
+class PowerMean:
+    """sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
+
+    learns_weights = False  # whether `reweigh` changes the view weights
+
+    def begin(self, rows: Rows) -> Rows:
+        """The rows as annealing starts with them."""
+        return rows
+
+    def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
+        """New view weights (L,) from the costs of the views at the new centroids.
+
+        The cost of view l is sum_ij p_i w_ij d'_ij,l; `costs` holds it with v in place of w, and
+        w = `constant` v.
+        """
+        raise NotImplementedError
+
+    def penalty(self, alpha: Array, total_weight: float) -> float:
+        """What is minimised besides sum_i p_i M_s."""
+        return 0.0
+
+    def restore(self, rows: Rows, alpha: Array) -> Rows:
+        """New rows with what has been learned."""
+        return rows
+
+    def labels(self, labels: Array, nearest: Array, alpha: Array) -> Array:
+        """The labels to publish, from the nearest centroids and the squared distances to them."""
+        return labels
+
+
+@dataclass(frozen=True)
+class WeightedViews(PowerMean):
+    """sum_i p_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l), over alpha too.
+
+    d'_ij = u^m d_ij + (1 - u)^m sum_l alpha_l eta_l with the best typicality u where reference
+    distances eta are given, else d_ij: eq. (20) of IP-RFF-MKPKM plus the constant lambda log L,
+    so that it is >= 0 and tolerances are relative to it. Without eta it is that of MKPK.
+    """
+
+    weight_entropy: float  # lambda over sum_i p_i
+    eta: Array | None = None  # (L,)
+    m: float = 0.0  # fuzzifier of the typicality
+    noise_threshold: float | None = None  # typicality below which a row gets the label -1
+
+    learns_weights = True
+
+    def begin(self, rows: Rows) -> Rows:
+        return rows if self.eta is None else replace(rows, eta=self.eta, m=self.m)
+
+    def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
+        """alpha_l ~ exp(-constant cost_l / lambda), the minimum over the simplex."""
+        lam = self.weight_entropy * total_weight
+        return np.asarray(softmax(constant * (costs.min() - costs) / lam))
+
+    def penalty(self, alpha: Array, total_weight: float) -> float:
+        lam = self.weight_entropy * total_weight
+        return lam * float(xlogy(alpha, len(alpha) * alpha).sum())
+
+    def restore(self, rows: Rows, alpha: Array) -> Rows:
+        return replace(self.begin(rows), alpha=alpha)
+
+    def labels(self, labels: Array, nearest: Array, alpha: Array) -> Array:
+        if self.noise_threshold is None or self.eta is None:
+            return labels
+        eta = np.array(float(alpha @ self.eta))
+        noise = typicality(nearest, eta, self.m) < self.noise_threshold
+        return np.where(noise, np.int32(-1), labels)
