@@ -122,14 +122,11 @@ class NystroemKernelKMeans(
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        validation.check_int(self.n_clusters, "n_clusters", 1)
+        validation.check_search_parameters(self)
         check_one_kernel(self)
         validation.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
-        if not validation.is_option(self.n_init, "auto"):
-            validation.check_int(self.n_init, "n_init", 1)
-        validation.check_n_jobs(self.n_jobs)
 
     def fit(self, X: Any, y: Any = None) -> NystroemKernelKMeans:
         """Make the features and cluster them.

@@ -60,16 +60,13 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     # ---- what subclasses decide -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        validation.check_int(self.n_clusters, "n_clusters", 1)
-        if not validation.is_option(self.n_init, "auto"):
-            validation.check_int(self.n_init, "n_init", 1)
+        validation.check_search_parameters(self)
         for name in ("center", "normalize", "normalize_rows"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
         check_kernels(self.kernels)
         if self.n_landmarks is not None:
             validation.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
-        validation.check_n_jobs(self.n_jobs)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         """Set `embedding_` (n, k), `kernel_weights_`, `objective_`, `n_iter_`, what `_embed` needs;
