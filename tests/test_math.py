@@ -1,0 +1,91 @@
+"""Identities of docs/math.md that no other test certifies."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from rffpk import RandomFourierFeatures
+from rffpk._anneal import sample_critical_exponent
+from rffpk._stats import make_rows, one_pass, power_constant
+
+
+def two_views(n, weight):
+    random = np.random.default_rng(0)
+    xs = [random.standard_normal((n, d)) * np.linspace(0.3, 2, d) for d in (3, 5)]
+    omegas = [None, random.standard_normal((5, 4))]
+    return make_rows(xs, omegas, random.uniform(0.5, 2, n) if weight else None, 1)
+
+
+@pytest.mark.parametrize("m", [None, 1.4, 2.0, 3.0])
+@pytest.mark.parametrize("s", [-0.2, -1.0, -7.0, -np.inf])
+def test_the_sums_of_a_pass_are_a_majorant_of_the_objective(backend, s, m):
+    """Sections 2, 6 and 7: it touches the objective where the pass was, and is nowhere below."""
+    k, rows = 4, two_views(300, weight=True)
+    random = np.random.default_rng(1)
+    rows = replace(rows, alpha=np.array([0.3, 0.7]))
+    if m is not None:
+        rows = replace(rows, eta=np.array([2.0, 0.5]), m=m)
+    theta = rows.features()[:k]  # rows on centroids have distances of zero
+    theta[3] = theta[0]
+    sums, _ = one_pass(rows, theta, s)
+    scale = 1.0 if np.isinf(s) else power_constant(k, s)
+
+    def majorant(new, alpha):
+        squares = np.add.reduceat(new**2, [0, 3], axis=1)
+        mixed = np.add.reduceat(sums.N * new, [0, 3], axis=1)
+        costs = (sums.Q - 2 * mixed + sums.G[:, None] * squares).sum(axis=0)
+        if m is not None:
+            costs = costs + rows.eta * sums.E.sum()
+        return scale * alpha @ costs
+
+    assert_allclose(majorant(theta, rows.alpha), sums.objective(s), rtol=1e-10)
+    for size in (1e-3, 0.1, 1.0, 10.0):
+        for _ in range(10):
+            new = theta + size * random.standard_normal(theta.shape)
+            share = random.dirichlet(np.ones(2))
+            objective = one_pass(replace(rows, alpha=share), new, s)[0].objective(s)
+            assert objective <= majorant(new, share) * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
+def test_the_variance_of_the_estimated_kernel(kernel):
+    """Section 9: (1 + k(2t)) / 2 - k(t)^2 a frequency; for rbf that is (1 - k^2)^2 / 2."""
+    t, gamma = np.array([0.5, -0.2, 0.4]), 0.7
+
+    def exact(t):
+        if kernel == "cauchy":
+            return np.prod(1 / (1 + gamma * t**2))
+        return np.exp(-gamma * (t @ t if kernel == "rbf" else np.abs(t).sum()))
+
+    mapped = RandomFourierFeatures(
+        200_000, kernel=kernel, gamma=gamma, sampling="iid", random_state=0
+    )
+    values = np.cos(t @ mapped.fit(t[None]).frequencies_)
+    expected = (1 + exact(2 * t)) / 2 - exact(t) ** 2
+    assert_allclose(values.var(), expected, rtol=0.02)
+    if kernel == "rbf":
+        assert_allclose(expected, (1 - exact(t) ** 2) ** 2 / 2)
+
+
+def test_blocks_of_orthogonal_frequencies_have_a_variance_of_three_over_d_plus_two():
+    """Section 9: of that of independent ones, at small distances."""
+    d, gamma, t = 8, 0.5, np.full(8, 0.1 / np.sqrt(8))
+    mapped = RandomFourierFeatures(d * 5000, gamma=gamma, sampling="orthogonal", random_state=0)
+    blocks = np.cos(t @ mapped.fit(t[None]).frequencies_).reshape(5000, d).mean(axis=1)
+    independent = (1 - np.exp(-2 * gamma * t @ t)) ** 2 / (2 * d)
+    assert_allclose(blocks.var() / independent, 3 / (d + 2), rtol=0.1)
+
+
+def test_the_critical_exponent_of_views_is_where_a_small_perturbation_stops_growing():
+    """Section 8: the views side by side, scaled with the square roots of their weights."""
+    rows = replace(two_views(300, weight=True), alpha=np.array([0.2, 0.8]))
+    largest = 1 / (2 * (1 - sample_critical_exponent(rows, rows.features())))
+    delta, s = np.random.default_rng(2).standard_normal((3, len(rows.shift))), -2.0
+    for _ in range(300):
+        delta *= 1e-7 / np.linalg.norm(rows.scaled(delta - delta.mean(axis=0)))
+        moved = one_pass(rows, delta, s)[0].centers(delta, np.float64)
+        delta = moved - moved.mean(axis=0)
+        growth = np.linalg.norm(rows.scaled(delta)) / 1e-7
+    assert_allclose(growth, 2 * (1 - s) * largest, rtol=1e-5)
