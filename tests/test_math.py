@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from rffpk import RandomFourierFeatures
-from rffpk._anneal import sample_critical_exponent
-from rffpk._stats import make_rows, one_pass, power_constant
+from rffpk._annealing import critical
+from rffpk._data.passes import make_rows, one_pass, power_constant
 
 
 def two_views(n, weight):
@@ -81,11 +81,11 @@ def test_blocks_of_orthogonal_frequencies_have_a_variance_of_three_over_d_plus_t
 def test_the_critical_exponent_of_views_is_where_a_small_perturbation_stops_growing():
     """Section 8: the views side by side, scaled with the square roots of their weights."""
     rows = replace(two_views(300, weight=True), alpha=np.array([0.2, 0.8]))
-    largest = 1 / (2 * (1 - sample_critical_exponent(rows, rows.features())))
+    largest = 1 / (2 * (1 - critical.of_rows(rows, rows.features())))
     delta, s = np.random.default_rng(2).standard_normal((3, len(rows.shift))), -2.0
     for _ in range(300):
         delta *= 1e-7 / np.linalg.norm(rows.scaled(delta - delta.mean(axis=0)))
-        moved = one_pass(rows, delta, s)[0].centers(delta, np.float64)
+        moved = one_pass(rows, delta, s)[0].centroids(delta, np.float64)
         delta = moved - moved.mean(axis=0)
         growth = np.linalg.norm(rows.scaled(delta)) / 1e-7
     assert_allclose(growth, 2 * (1 - s) * largest, rtol=1e-5)
