@@ -4,7 +4,8 @@
 
 builds the core as it is and once with each of the values, runs the builds in turn on one problem in
 one process, and prints the median time of each over that of the core as it is. The constants of the
-skinny product are measured with that product, all others with the pass.
+skinny product are measured with that product, all others with the pass. With --threads 1 the times
+are those of the processor, which other work on the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -91,17 +92,18 @@ def skinny_problem(args: argparse.Namespace) -> Run:
     return run
 
 
-def measure(run: Run, cores: list[ModuleType], rounds: int) -> Array:
+def measure(run: Run, cores: list[ModuleType], args: argparse.Namespace) -> Array:
     """Seconds of each build (rounds, builds), after a first round that only warms up."""
-    times = np.empty((rounds, len(cores)))
+    clock = time.process_time if args.threads == 1 else time.perf_counter
+    times = np.empty((args.rounds, len(cores)))
     reference = run(cores[0])
     for core in cores[1:]:
         np.testing.assert_allclose(run(core), reference, atol=1e-4 * np.abs(reference).max())
-    for i in range(rounds):
+    for i in range(args.rounds):
         for j in np.roll(range(len(cores)), i):
-            begin = time.perf_counter()
+            begin = clock()
             run(cores[j])
-            times[i, j] = time.perf_counter() - begin
+            times[i, j] = clock() - begin
     return times
 
 
@@ -127,7 +129,7 @@ def main() -> None:
         for i, value in enumerate(args.values):
             cores.append(build(Path(folder) / f"value_{i}", f"{args.name}={value}"))
         problem = skinny_problem if args.name.startswith("SKINNY") else pass_problem
-        times = measure(problem(args), cores, args.rounds)
+        times = measure(problem(args), cores, args)
 
     print(f"{args.name}, {cores[0].isa()}, {args.threads} threads, {args.rounds} runs of each")
     print("       value  ratio of medians  quartiles of the ratios")

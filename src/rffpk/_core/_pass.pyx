@@ -241,7 +241,7 @@ cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_
 
     cdef size_t space = padded(kernels.workspace_bytes(problem))
     prepared_memory = np.empty(kernels.prepared_bytes(problem) + RFFPK_ALIGN, dtype=np.uint8)
-    # zeros, so that the stages of a profile compute with numbers whichever others it omits
+    # zeros where stages are omitted, so that the others do not compute with NaN
     allocate = np.empty if problem.stages == RFFPK_ALL_STAGES else np.zeros
     workspace_memory = allocate(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
     slot_memory = np.empty((wave, width))

@@ -63,8 +63,9 @@
 #define RFFPK_WAVE_BYTES_PER_THREAD (8 << 20)
 #endif
 
-/* ... and fewer threads where one slot for each would take more than this. It limits memory and is
- * not tuned for speed: with two threads it takes effect from k F = 67 million on. */
+/* ... and fewer threads where one slot for each would take more than this. It is a limit of memory:
+ * with two threads it takes effect from k F = 67 million on. What a lower one would cost:
+ *     python -m bench.speed.constants WAVE_BYTES 33554432 --clusters 20000 --rows 20000 */
 #ifndef RFFPK_WAVE_BYTES
 #define RFFPK_WAVE_BYTES (1 << 30)
 #endif
