@@ -7,6 +7,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_digits
 
+from rffpk import _core
+
 settings.register_profile(
     "default",
     deadline=None,
@@ -21,6 +23,24 @@ def backend(request, monkeypatch):
     """Both implementations of the pass, each chosen by name."""
     monkeypatch.setenv("RFFPK_BACKEND", request.param)
     return request.param
+
+
+@pytest.fixture(params=_core.isa_levels())
+def isa(request):
+    """Each instruction set that the core is compiled for and this processor runs."""
+    before = _core.use_isa(request.param)
+    yield request.param
+    _core.use_isa(before)
+
+
+@pytest.fixture(params=[*_core.isa_levels(), "numpy"])
+def implementation(request, monkeypatch):
+    """Each implementation of the pass: the core at every instruction set, and the NumPy twin."""
+    twin = request.param == "numpy"
+    monkeypatch.setenv("RFFPK_BACKEND", "numpy" if twin else "core")
+    before = _core.use_isa(_core.isa() if twin else request.param)
+    yield request.param
+    _core.use_isa(before)
 
 
 @pytest.fixture(params=[np.float32, np.float64], ids=["f32", "f64"])

@@ -59,7 +59,7 @@ def blobs():
 
 @pytest.mark.parametrize("rule, s", [(0, -3.0), (0, -1.0), (0, -0.2), (1, 0.0)])
 @given(st.integers(1, 1500), st.integers(1, 9), st.integers(0, 2**31), st.booleans())
-def test_weights_from_products_are_those_of_the_twin(dtype, rule, s, n, k, seed, weighted):
+def test_weights_from_products_are_those_of_the_twin(isa, dtype, rule, s, n, k, seed, weighted):
     random = np.random.default_rng(seed)
     phi, theta = random.standard_normal((n, 6)), random.standard_normal((k, 6))
     given_ = [
@@ -99,7 +99,7 @@ def test_typicality_has_no_weights_from_products(module):
     st.integers(1, 40), st.integers(1, 700), st.integers(1, 1300), st.integers(0, 2**31),
     st.integers(1, 3),
 )  # fmt: skip
-def test_skinny_products_are_those_of_the_twin(dtype, m, depth, n, seed, threads):
+def test_skinny_products_are_those_of_the_twin(isa, dtype, m, depth, n, seed, threads):
     random = np.random.default_rng(seed)
     W = random.standard_normal((m, depth)).astype(dtype)
     K = _core.empty_matrix(depth, n, dtype)
@@ -112,30 +112,6 @@ def test_skinny_products_are_those_of_the_twin(dtype, m, depth, n, seed, threads
     assert_array_equal(ours, one)
     size = np.abs(W.astype(float)) @ np.abs(K[:, :n])
     assert (np.abs(ours.astype(float) - twin) <= 4 * np.finfo(dtype).eps * size * depth**0.5).all()
-
-
-LEVEL = """
-import numpy as np
-from rffpk import _core, _reference
-random = np.random.default_rng(0)
-for dtype, tolerance in ((np.float32, 1e-4), (np.float64, 1e-12)):
-    W, K = random.standard_normal((7, 300)).astype(dtype), _core.empty_matrix(300, 777, dtype)
-    K[:, :777] = random.standard_normal((300, 777))
-    ours, twin = np.empty((2, 7, 777), dtype)
-    _core.skinny_product(W, K, ours, 2)
-    _reference.skinny_product(W, K, twin)
-    assert abs(ours - twin).max() < tolerance
-    given = twin, np.full(777, 90, dtype), np.full(7, 1000, dtype), None
-    for rule, s in ((_core.POWER, -2.5), (_core.POWER, -1.0), (_core.HARD, 0.0)):
-        found, expected = (m.weigh_products(*given, rule, s, 1)[0] for m in (_core, _reference))
-        assert abs(found - expected).max() < tolerance
-print(_core.ISA)
-"""
-
-
-@pytest.mark.parametrize("isa", _core.isa_levels())
-def test_every_instruction_set_has_them(python, isa):
-    assert python(LEVEL, RFFPK_ISA=isa).strip() == isa
 
 
 def test_skinny_products_refuse_what_they_cannot_read():

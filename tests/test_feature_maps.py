@@ -25,6 +25,9 @@ EXACT = {
 }
 
 
+DIMENSIONS = [1, 2, 3, 8, 17, 64, 100, 513]
+
+
 @pytest.fixture
 def X():
     return np.random.default_rng(0).standard_normal((60, 5)) * [1, 2, 0.5, 1, 3] + 10
@@ -41,7 +44,7 @@ def test_inner_products_approach_the_kernel(backend, X, kernel, gamma):
     assert np.abs(phi @ phi.T - EXACT[kernel](X, 1.2 * gamma)).max() > 5 / np.sqrt(40_000)
 
 
-def test_features_are_those_of_the_paper(backend, X, dtype):
+def test_features_are_those_of_the_paper(implementation, X, dtype):
     mapped = RandomFourierFeatures(17, random_state=0).fit(X.astype(dtype))
     phi = mapped.transform(X.astype(dtype))
     assert phi.dtype == dtype and mapped.frequencies_.dtype == dtype
@@ -50,7 +53,7 @@ def test_features_are_those_of_the_paper(backend, X, dtype):
     assert_allclose(np.linalg.norm(phi, axis=1), 1, rtol=1e-5)
 
 
-def test_heavy_tailed_frequencies_of_the_laplacian_stay_right(X):
+def test_heavy_tailed_frequencies_of_the_laplacian_stay_right(isa, X):
     """Cauchy frequencies reach 10^5 here; phases are then far beyond where float32 resolves
     them, but in float64 they must be right, and in both bounded."""
     mapped = RandomFourierFeatures(20_000, kernel="laplacian", gamma=1.0, random_state=0).fit(X)
@@ -108,19 +111,26 @@ def test_frequencies_have_the_spectral_density_of_the_kernel(X, sampling):
     assert_allclose((omega**4).mean(), 3, rtol=0.05)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 8, 17, 64, 100, 513])
+@pytest.mark.parametrize("d", DIMENSIONS)
 @pytest.mark.parametrize("D", [1, 7, 64, 130])
-def test_structured_projection_is_that_of_its_matrix(dtype, d, D):
+def test_structured_projection_is_that_of_its_matrix(isa, dtype, d, D):
     """The butterflies of the core against the frequencies written out, which the twin uses."""
+    X = np.random.default_rng(d).standard_normal((300, d)).astype(dtype)
+    mapped = RandomFourierFeatures(D, sampling="structured", random_state=D).fit(X)
+    dense = oracles.rff(X.astype(float), write_out(mapped.structure_, d, D))
+    assert_allclose(mapped.transform(X), dense, atol=2e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("D", [1, 7, 64, 130])
+def test_structured_frequencies_are_products_of_hadamard_matrices(dtype, d, D):
     X = np.random.default_rng(d).standard_normal((300, d)).astype(dtype)
     mapped = RandomFourierFeatures(D, sampling="structured", random_state=D).fit(X)
     signs, scale = mapped.structure_
     p = signs.shape[-1]
     assert p >= d and set(np.unique(signs)) <= {-1, 1}
-    dense = oracles.rff(X.astype(float), write_out(mapped.structure_, d, D))
-    assert_allclose(mapped.transform(X), dense, atol=2e-5 if dtype == np.float32 else 1e-12)
-    block = scipy_hadamard(p) * signs[0, 2] @ (scipy_hadamard(p) * signs[0, 1])
-    block = scale * block @ (scipy_hadamard(p) * signs[0, 0])
+    H = scipy_hadamard(p, dtype=float)
+    block = scale * (H * signs[0, 2]) @ (H * signs[0, 1]) @ (H * signs[0, 0])
     assert_allclose(mapped.frequencies_[:, :p].T, block[: min(p, D), :d], rtol=1e-5, atol=1e-6)
     assert_allclose(block @ block.T, 2 * mapped.gamma_ * p * np.eye(p), atol=1e-8)
 

@@ -80,7 +80,7 @@ shapes = st.tuples(
     st.booleans(),
     st.integers(0, 2**31),
 )
-def test_core_agrees_with_its_twin_on_random_shapes(dtype, shape, s, weighted, seed):
+def test_core_agrees_with_its_twin_on_random_shapes(isa, dtype, shape, s, weighted, seed):
     n, dims, k = shape
     assert_same_pass(*problem(n, dims, k, dtype, seed, weighted), s)
 
@@ -92,7 +92,7 @@ def test_core_agrees_with_its_twin_on_random_shapes(dtype, shape, s, weighted, s
     st.booleans(),
     st.integers(0, 2**31),
 )
-def test_core_agrees_with_its_twin_on_typicality(dtype, shape, s, m, weighted, seed):
+def test_core_agrees_with_its_twin_on_typicality(isa, dtype, shape, s, m, weighted, seed):
     n, dims, k = shape
     rows, theta = problem(n, dims, k, dtype, seed, weighted)
     eta = np.random.default_rng(seed).uniform(0.3, 3, (k, len(dims))) * total_variance_or_one(rows)
@@ -104,7 +104,7 @@ def total_variance_or_one(rows):
 
 
 @pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
-def test_typicality_is_that_of_the_paper(backend, m):
+def test_typicality_is_that_of_the_paper(implementation, m):
     """One pass against the printed formulas: u of step 2, d~ of step 4, w of step 1."""
     rng = np.random.default_rng(0)
     rows, theta = problem(300, [(3, 6), (4, 0)], 5, np.float64, weighted=True)
@@ -122,7 +122,24 @@ def test_typicality_is_that_of_the_paper(backend, m):
     assert_allclose(out["nearest"], typical.min(axis=1), rtol=1e-10)
 
 
-def test_endless_reference_distances_are_the_plain_rule(backend, dtype):
+@pytest.mark.parametrize("m, eta", [(1.01, 1e-4), (1.0001, 0.5), (6.0, 1e-30), (1.5, 1e30)])
+def test_extreme_typicalities_neither_overflow_nor_vanish(implementation, dtype, m, eta):
+    """The formulas in a form free of overflow, applied to the distances that the pass returns."""
+    rows, theta = problem(200, [(4, 9)], 5, dtype)
+    rows = replace(rows, eta=np.full((5, 1), eta), m=m)
+    sums, out = one_pass(rows, theta, -2.0, want=("distances", "nearest"))
+    d, steep = out["distances"].astype(float), 2 + 1 / (m - 1)
+    e = np.exp(-np.abs(np.log(d / eta)) / (m - 1))
+    small, large = e**m / (1 + e) ** m, 1 / (1 + e) ** m
+    um, wm = np.where(d < eta, (large, small), (small, large))
+    seen = np.minimum(d, eta) * (1 + e) ** (1 - m)
+    v = oracles.kpkm_weights(seen / seen.max(), -2.0) / power_constant(5, -2.0)
+    assert_close(out["nearest"], seen.min(axis=1), dtype, s=steep)
+    assert_close(sums.G, (v * um).sum(axis=0), dtype, 1.0, steep)
+    assert_close(sums.E, (v * wm).sum(axis=0), dtype, 1.0, steep)
+
+
+def test_endless_reference_distances_are_the_plain_rule(implementation, dtype):
     rows, theta = problem(500, [(4, 9)], 6, dtype)
     plain, _ = one_pass(rows, theta, -2.0)
     far, _ = one_pass(replace(rows, eta=np.full((6, 1), 1e30), m=2.0), theta, -2.0)
@@ -132,22 +149,22 @@ def test_endless_reference_distances_are_the_plain_rule(backend, dtype):
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 2500])
-def test_rows_around_the_edges_of_tiles_and_slots(n, dtype):
+def test_rows_around_the_edges_of_tiles_and_slots(n, isa, dtype):
     assert_same_pass(*problem(n, [(5, 7)], 4, dtype, seed=n, weighted=True, n_threads=2), -2.5)
 
 
 @pytest.mark.parametrize("dims", [[(300, 1)], [(1, 700)], [(900, 0)], [(40, 600), (600, 0)]])
-def test_wide_views_shrink_the_tile(dims, dtype):
+def test_wide_views_shrink_the_tile(dims, isa, dtype):
     assert_same_pass(*problem(700, dims, 9, dtype, n_threads=2, spread=0.1), -1.0)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 6, 7, 12, 13, 200])
-def test_any_number_of_centroids(k, dtype):
+def test_any_number_of_centroids(k, isa, dtype):
     assert_same_pass(*problem(300, [(6, 10)], k, dtype, spread=0.1), -3.0)
 
 
 @pytest.mark.parametrize("s", [-0.5, -1.0, -4.0])
-def test_one_pass_is_one_iteration_of_the_paper(backend, dtype, s):
+def test_one_pass_is_one_iteration_of_the_paper(implementation, dtype, s):
     rng = np.random.default_rng(1)
     X, omega = rng.standard_normal((400, 5)), rng.standard_normal((5, 12))
     p = rng.uniform(0.5, 2, 400)
@@ -162,7 +179,7 @@ def test_one_pass_is_one_iteration_of_the_paper(backend, dtype, s):
 
 
 @pytest.mark.parametrize("m", [1.2, 2.0, 3.0, 6.0])
-def test_weights_and_memberships_are_those_of_fuzzy_c_means(backend, m):
+def test_weights_and_memberships_are_those_of_fuzzy_c_means(implementation, m):
     rng = np.random.default_rng(2)
     X, V = rng.standard_normal((200, 3)), rng.standard_normal((4, 3))
     rows, s = make_rows([X], [None], None, 1), -1 / (m - 1)
@@ -174,7 +191,7 @@ def test_weights_and_memberships_are_those_of_fuzzy_c_means(backend, m):
     assert_allclose(sums.centroids(V, float) + rows.shift, oracles.fcm_step(X, V, m), rtol=1e-10)
 
 
-def test_hard_rule_is_a_step_of_lloyd(backend, dtype):
+def test_hard_rule_is_a_step_of_lloyd(implementation, dtype):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((3000, 4)).astype(dtype)
     rows = make_rows([X], [None], None, 2)
@@ -187,7 +204,7 @@ def test_hard_rule_is_a_step_of_lloyd(backend, dtype):
     assert_array_equal(sums.G, np.bincount(labels))
 
 
-def test_view_costs_without_a_second_pass(backend):
+def test_view_costs_without_a_second_pass(implementation):
     rows, theta = problem(500, [(4, 6), (3, 0), (2, 5)], 5, np.float64, weighted=True)
     sums, out = one_pass(rows, theta, -1.7, want=("distances",))
     d = out["distances"]
@@ -225,7 +242,7 @@ def test_sums_of_parts_add_up_to_the_sums_of_the_whole(backend):
 
 
 @pytest.mark.parametrize("s", [-0.2, -1.0, -3.0, -1000.0, -np.inf])
-def test_rows_on_centroids_have_finite_weights(backend, dtype, s):
+def test_rows_on_centroids_have_finite_weights(implementation, dtype, s):
     X = np.repeat(np.arange(12, dtype=dtype).reshape(4, 3) ** 2, 3, axis=0)
     rows = make_rows([X], [None], None, 1)
     theta = np.vstack([X[::3], X[:1]]) - rows.shift  # all distances zero somewhere, one twice
@@ -236,7 +253,7 @@ def test_rows_on_centroids_have_finite_weights(backend, dtype, s):
     assert sums.soft <= 1e-3 * total_variance(rows) * rows.n
 
 
-def test_a_large_bandwidth_in_float32_labels_as_in_float64(backend):
+def test_a_large_bandwidth_in_float32_labels_as_in_float64(implementation):
     """sigma = 1000, the RFF-KPKM paper's setting: squared distances near 1e-6."""
     rng = np.random.default_rng(4)
     X = rng.standard_normal((2000, 10))
@@ -258,7 +275,7 @@ def test_a_large_bandwidth_in_float32_labels_as_in_float64(backend):
 
 
 @pytest.mark.parametrize("k", [2, 10_000])
-def test_weights_do_not_overflow_at_the_largest_exponent(backend, k):
+def test_weights_do_not_overflow_at_the_largest_exponent(implementation, k):
     X = np.zeros((3, 2), dtype=np.float32)
     X[1] = 1e-15
     X[2] = 1e15
@@ -357,6 +374,45 @@ def test_the_core_refuses_buffers_that_are_not_what_it_needs():
         _core.fused_pass(*typical, eta=np.ones(1), m=1.0)
     with pytest.raises(TypeError, match="float32 or float64"):
         _core.fused_pass(*arguments[:3], X[:1].astype(int), *arguments[4:])
+
+
+def pass_with(theta):
+    X = np.zeros((3, 1), theta.dtype)
+    _core.fused_pass([X], [None], [X[0]], theta, np.ones(1), None, _core.HARD, 0.0, 1)
+
+
+def weights_with(products):
+    k = np.broadcast_to(products[0], len(products))
+    _core.weigh_products(products, k[:1], k, None, _core.HARD, 0.0, 1, weights=products)
+
+
+@pytest.mark.parametrize("call", [pass_with, weights_with])
+@pytest.mark.parametrize("most, dtype", [(2**24, np.float32), (2**31 - 1, np.float64)])
+def test_more_centroids_than_there_are_labels_are_refused(call, most, dtype):
+    centroids = np.broadcast_to(np.zeros((1, 1), dtype), (most + 1, 1))  # one number in memory
+    with pytest.raises(ValueError, match=f"n_clusters == {most + 1}, must be <= {most} for float"):
+        call(centroids)
+    with pytest.raises(ValueError, match="must be an aligned C-contiguous"):  # the next check
+        call(centroids[1:])
+
+
+def test_the_instruction_sets_are_different_code():
+    """The order of the sums follows the width of the vectors, so equal bits mean equal code."""
+    rows, theta = problem(1000, [(7, 20)], 5, np.float32)
+    before, found = _core.isa(), set()
+    for level in _core.isa_levels():
+        _core.use_isa(level)
+        assert _core.isa() == level
+        found.add(one_pass(rows, theta, -2.0, backend="core")[0].N.tobytes())
+    assert _core.use_isa(before) == level
+    assert len(found) == len(_core.isa_levels())
+
+
+def test_an_instruction_set_that_does_not_run_here_is_refused():
+    before = _core.isa()
+    with pytest.raises(ValueError, match="isa='x86-64-v9', must be one of"):
+        _core.use_isa("x86-64-v9")
+    assert _core.isa() == before
 
 
 def test_rules_have_the_same_numbers_in_both_backends():

@@ -1,4 +1,4 @@
-"""The tile without Python: a C program on this machine, and on an emulated 64-bit Arm."""
+"""The pass in C without Python: a program on this machine, and on an emulated 64-bit Arm."""
 
 import os
 import shlex
@@ -8,22 +8,29 @@ from pathlib import Path
 
 import pytest
 
+from rffpk import _core
+
 HERE = Path(__file__).parent
 CORE = HERE.parent / "src" / "rffpk" / "_core"
 
-# As in _core/meson.build. `vector` is for gcc and clang, at the least level of the processor.
+# As in _core/meson.build. `vector` is the narrowest level of the processor family.
 FLAGS = ["-std=gnu11", "-O2", "-fno-math-errno", "-ffp-contract=fast"]
 VARIANTS = {"plain": ["-DRFFPK_PLAIN"], "vector": []}
+LEVELS = ["x86-64-v3", "x86-64-v4"]
+VARIANTS |= {level.replace("-", "_"): [f"-march={level}"] for level in LEVELS}
 
 
-def native():
+def native(variant):
+    for level in LEVELS:
+        if f"-march={level}" in VARIANTS[variant] and level not in _core.isa_levels():
+            pytest.skip(f"this processor does not run {level}")
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if not shutil.which(compiler[0]):
         pytest.skip(f"no C compiler {compiler[0]!r}")
     return compiler, []
 
 
-def aarch64():
+def aarch64(variant):
     compiler = shutil.which("aarch64-linux-gnu-gcc")
     emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
     if not (compiler and emulator):
@@ -39,10 +46,12 @@ def output(command):
 
 @pytest.mark.skipif(not CORE.is_dir(), reason="the C sources are not beside the tests")
 @pytest.mark.parametrize("bits", [32, 64], ids=["f32", "f64"])
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("machine", [native, aarch64])
+@pytest.mark.parametrize(
+    "machine, variant",
+    [*((native, variant) for variant in VARIANTS), (aarch64, "plain"), (aarch64, "vector")],
+)
 def test_tile_agrees_with_the_formulas(machine, variant, bits, tmp_path):
-    compiler, emulator = machine()
+    compiler, emulator = machine(variant)
     program = tmp_path / "tile_test"
     flags = [*FLAGS, *VARIANTS[variant], f"-DRFFPK_ISA={variant}", f"-I{CORE}"]
     sources = [CORE / "tile.c", HERE / "tile_test.c"]

@@ -1,5 +1,6 @@
-/* The tile against direct formulas in double precision, without Python: any machine that compiles
- * C can run it. Compiled with tile.c and its flags: one program per instruction set and type. */
+/* The pass in C against direct formulas in double precision, without Python: any machine that
+ * compiles C can run it. Compiled with tile.c and its flags: one program per instruction set and
+ * type. */
 #include "contract.h"
 
 #include <float.h>
@@ -19,7 +20,7 @@ static const double eps = DBL_EPSILON, most_off = 2e-13;
 #define JOIN3(a, b, c) a##_##b##_f##c
 #define NAME(isa, bits) JOIN3(rffpk, isa, bits)
 extern const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS);
-static const rffpk_kernels *const tile = &NAME(RFFPK_ISA, RFFPK_BITS);
+static const rffpk_kernels *const core = &NAME(RFFPK_ISA, RFFPK_BITS);
 
 /* The second of two runs begins at row CUT and takes more than a tile. */
 enum { ROWS = 365, CUT = 61, MOST_d = 100, MOST_D = 200, MOST_F = 400, MOST_p = 128, MOST_k = 7 };
@@ -29,20 +30,29 @@ enum { ROWS = 365, CUT = 61, MOST_d = 100, MOST_D = 200, MOST_F = 400, MOST_p = 
 static const size_t shapes[][6] = {
     {1, 0, 0}, {3, 0, 0}, {50, 0, 0},  {1, 5, 0},     {3, 11, 0},           {50, 37, 0},
     {1, 3, 1}, {3, 6, 1}, {50, 37, 1}, {100, 200, 1}, {3, 0, 0, 50, 37, 0}, {50, 150, 1, 3, 11, 0}};
-static const double exponents[] = {-3, -1, -1.7, -INFINITY}, alpha[] = {0.3, 0.7};
+static const double alpha[] = {0.3, 0.7};
+static const struct {
+    enum rffpk_rule rule;
+    double s, m; /* m = 1: formulas of typicality with u = 1 */
+} rules[] = {{RFFPK_POWER, -3, 1},          {RFFPK_POWER, -1, 1},
+             {RFFPK_POWER, -1.7, 1},        {RFFPK_HARD, -INFINITY, 1},
+             {RFFPK_TYPICALITY, -3, 2},     {RFFPK_TYPICALITY, -1, 1.5},
+             {RFFPK_TYPICALITY, -1.7, 3.5}, {RFFPK_TYPICALITY, -INFINITY, 2}};
 
-/* The problem at hand ... */
+/* The current problem ... */
 static real x[2][ROWS * MOST_d], omega[2][MOST_d * MOST_D], shift[2][MOST_F];
 static real theta[MOST_k * MOST_F], weight[ROWS];
+static double eta[MOST_k];
 static int8_t signs[2][3 * (MOST_D + MOST_p)];
 static rffpk_view views[2];
 static rffpk_problem pr = {
-    .views = views, .alpha = alpha, .theta = theta, .stages = RFFPK_ALL_STAGES};
+    .views = views, .alpha = alpha, .theta = theta, .eta = eta, .stages = RFFPK_ALL_STAGES};
 static size_t edge[3]; /* columns edge[l] to edge[l + 1] of features and theta are view l's */
 
 /* ... and what is expected of it. */
-static double features[ROWS * MOST_F], distances[ROWS * MOST_k], memberships[ROWS * MOST_k];
-static double nearest[ROWS], moments[MOST_k * (MOST_F + 3)], excess[MOST_k], totals[2];
+static double features[ROWS * MOST_F], distances[ROWS * MOST_k], seen[ROWS * MOST_k]; /* d, d' */
+static double memberships[ROWS * MOST_k], nearest[ROWS], moments[MOST_k * (MOST_F + 3)],
+    excess[MOST_k], totals[2];
 static int checks, failures;
 
 /* The hard rule needs one nearest centroid: with this seed the next is 6e-5 farther or more. */
@@ -142,24 +152,50 @@ static double squared(size_t l, const double *phi, const real *centroid)
     return sum;
 }
 
-/* M' = (sum_j d_j^s)^(1/s) and v_j = dM' / dd_j; their limits where the rule is hard */
-static void expect_row(const double *phi, double p, double *d, double *u, double *least)
+static double distance(const double *phi, size_t j)
 {
-    const int hard = pr.rule == RFFPK_HARD;
+    double sum = 0;
+    for (size_t l = 0; l < pr.n_views; l++)
+        sum += alpha[l] * squared(l, phi, theta + j * pr.F);
+    return sum;
+}
+
+/* Reference distances below and above most of the distances. */
+static void choose_eta(void)
+{
+    for (size_t j = 0; j < MOST_k; j++)
+        eta[j] = (0.5 + 0.3 * (double)j) * distance(features, j);
+}
+
+/* u = 1/(1 + (d/eta)^(1/(m-1))); 1 without typicality */
+static double typicality(double d, size_t j)
+{
+    return pr.rule == RFFPK_TYPICALITY ? 1 / (1 + pow(d / eta[j], 1 / (pr.m - 1))) : 1;
+}
+
+/* M' = (sum_j d'_j^s)^(1/s) and v_j = dM' / dd'_j, or their limits where s = -inf, with
+ * d' = u^m d + (1-u)^m eta */
+static void expect_row(const double *phi, double p, double *d, double *dd, double *share,
+                       double *least)
+{
+    const int hard = isinf(pr.s);
     double sum = 0, *out = moments;
     *least = INFINITY;
     for (size_t j = 0; j < pr.k; j++) {
-        d[j] = 0;
-        for (size_t l = 0; l < pr.n_views; l++)
-            d[j] += alpha[l] * squared(l, phi, theta + j * pr.F);
-        sum += pow(d[j], pr.s);
-        *least = fmin(*least, d[j]);
+        d[j] = distance(phi, j);
+        const double u = typicality(d[j], j);
+        dd[j] = pow(u, pr.m) * d[j] + pow(1 - u, pr.m) * eta[j];
+        sum += pow(dd[j], pr.s);
+        *least = fmin(*least, dd[j]);
     }
     totals[0] += p * (hard ? *least : pow(sum, 1 / pr.s));
     totals[1] += p * *least;
     for (size_t j = 0; j < pr.k; j++) {
-        u[j] = hard ? d[j] == *least : pow(d[j], pr.s) / sum;
-        const double g = p * (hard ? u[j] : pow(d[j], pr.s - 1) * pow(sum, 1 / pr.s - 1));
+        const double u = typicality(d[j], j);
+        share[j] = hard ? dd[j] == *least : pow(dd[j], pr.s) / sum;
+        const double v = hard ? share[j] : pow(dd[j], pr.s - 1) * pow(sum, 1 / pr.s - 1);
+        const double g = p * v * pow(u, pr.m);
+        excess[j] += p * v * pow(1 - u, pr.m);
         for (size_t f = 0; f < pr.F; f++)
             *out++ += g * phi[f];
         for (size_t l = 0; l < pr.n_views; l++)
@@ -171,10 +207,11 @@ static void expect_row(const double *phi, double p, double *d, double *u, double
 static void expect(void)
 {
     memset(moments, 0, sizeof moments);
+    memset(excess, 0, sizeof excess);
     memset(totals, 0, sizeof totals);
     for (size_t row = 0; row < ROWS; row++)
         expect_row(features + row * pr.F, pr.weight ? weight[row] : 1, distances + row * pr.k,
-                   memberships + row * pr.k, nearest + row);
+                   seen + row * pr.k, memberships + row * pr.k, nearest + row);
 }
 
 /* Within `tolerance` of the largest number expected. */
@@ -191,9 +228,10 @@ static void compare(const char *name, const real *actual, const double *expected
     if (worst <= tolerance * largest)
         return;
     failures++;
-    printf("%s off by %.2g of %.2g: %zu views, first d = %zu, D = %zu%s; k = %zu, s = %g%s\n", name,
-           worst, largest, pr.n_views, views[0].d, views[0].D, views[0].p ? " structured" : "",
-           pr.k, pr.s, pr.weight ? ", weighted" : "");
+    printf(
+        "%s off by %.2g of %.2g: %zu views, first d = %zu, D = %zu%s; k = %zu, s = %g, m = %g%s\n",
+        name, worst, largest, pr.n_views, views[0].d, views[0].D, views[0].p ? " structured" : "",
+        pr.k, pr.s, pr.m, pr.weight ? ", weighted" : "");
 }
 
 /* Memory of the tile is NaN until it is written. */
@@ -212,14 +250,21 @@ static double *run(size_t begin, size_t end, const rffpk_rows *rows)
     const size_t n_moments = pr.k * (pr.F + pr.n_views + 1);
     double *out = room((n_moments + pr.k + 2) * sizeof *out);
     const rffpk_sums sums = {out, out + n_moments, out + n_moments + pr.k};
-    void *prepared = room(tile->prepared_bytes(&pr));
-    void *workspace = room(tile->workspace_bytes(&pr));
-    tile->prepare(&pr, prepared);
-    if (tile->run(&pr, prepared, begin, end, &sums, rows, workspace) != RFFPK_OK)
+    void *prepared = room(core->prepared_bytes(&pr));
+    void *workspace = room(core->workspace_bytes(&pr));
+    core->prepare(&pr, prepared);
+    if (core->run(&pr, prepared, begin, end, &sums, rows, workspace) != RFFPK_OK)
         exit(2);
     free(prepared);
     free(workspace);
     return out;
+}
+
+/* Of what depends on powers of the distances: they multiply relative errors by their exponents. */
+static double tolerance_of_weights(void)
+{
+    const double steep = isinf(pr.s) ? 0 : fabs(pr.s);
+    return most_off * (1 + steep + (pr.rule == RFFPK_TYPICALITY ? 1 / (pr.m - 1) : 0));
 }
 
 /* N, Q and G of a cluster differ in size: each is compared with its own. */
@@ -231,7 +276,7 @@ static void compare_sums(const real *sums, double tolerance)
         compare("Q", sums + pr.F, m + pr.F, pr.n_views, tolerance);
         compare("G", sums + width - 1, m + width - 1, 1, tolerance);
     }
-    compare("excess", sums, excess, pr.k, 0);
+    compare("excess", sums, excess, pr.k, tolerance);
     compare("totals", sums + pr.k, totals, 2, tolerance);
 }
 
@@ -243,7 +288,7 @@ static void check_runs(void)
         real features[ROWS * MOST_F], sums[MOST_k * (MOST_F + 4) + 2];
     } out;
     const rffpk_rows rows = {out.labels, out.memberships, out.distances, out.nearest, out.features};
-    const double tolerance = most_off * (1 + (pr.rule == RFFPK_HARD ? 0 : fabs(pr.s)));
+    const double tolerance = tolerance_of_weights();
     memset(&out, 0xff, sizeof out);
     double *first = run(0, CUT, &rows), *second = run(CUT, ROWS, &rows);
     for (size_t i = 0; i < pr.k * (pr.F + pr.n_views + 2) + 2; i++)
@@ -253,11 +298,11 @@ static void check_runs(void)
     compare_sums(out.sums, tolerance);
     compare("features", out.features, features, ROWS * pr.F, most_off);
     compare("distances", out.distances, distances, ROWS * pr.k, most_off);
-    compare("nearest", out.nearest, nearest, ROWS, most_off);
+    compare("nearest", out.nearest, nearest, ROWS, tolerance);
     compare("memberships", out.memberships, memberships, ROWS * pr.k, tolerance);
     for (size_t row = 0; row < ROWS; row++) { /* a label is the nearest, or a tie to rounding */
         const size_t label = (size_t)out.labels[row];
-        out.nearest[row] = (real)(label < pr.k ? distances[row * pr.k + label] : INFINITY);
+        out.nearest[row] = (real)(label < pr.k ? seen[row * pr.k + label] : INFINITY);
     }
     compare("distance of the label", out.nearest, nearest, ROWS, most_off);
 }
@@ -267,7 +312,7 @@ static void check_weights(void)
 {
     static real products[MOST_k * ROWS], diagonal[ROWS], squares[MOST_k], weights[MOST_k * ROWS];
     static double expected[MOST_k];
-    const double tolerance = 10 * most_off * (1 + (pr.rule == RFFPK_HARD ? 0 : fabs(pr.s)));
+    const double tolerance = 10 * tolerance_of_weights();
     const rffpk_gram gram = {products, diagonal, squares, weights, NULL};
     double found[2], second[2];
     memset(weights, 0xff, sizeof weights);
@@ -278,10 +323,14 @@ static void check_weights(void)
         for (size_t row = 0; row < ROWS; row++)
             products[j * ROWS + row] = (real)((1 + j - distances[row * pr.k + j]) / 2);
     }
-    void *workspace = room(tile->workspace_bytes(&pr));
-    tile->weigh(&pr, &gram, ROWS, 0, CUT, found, workspace);
-    tile->weigh(&pr, &gram, ROWS, CUT, ROWS, second, workspace);
+    void *workspace = room(core->workspace_bytes(&pr));
+    const int status = core->weigh(&pr, &gram, ROWS, 0, CUT, found, workspace) |
+                       core->weigh(&pr, &gram, ROWS, CUT, ROWS, second, workspace);
     free(workspace);
+    const real refused = status == RFFPK_UNKNOWN_RULE;
+    compare("refusal of typicality", &refused, (double[]){pr.rule == RFFPK_TYPICALITY}, 1, 0);
+    if (status != RFFPK_OK)
+        return;
     const real both[2] = {(real)(found[0] + second[0]), (real)(found[1] + second[1])};
     compare("totals of weights", both, totals, 2, tolerance);
     for (size_t j = 0; j < pr.k; j++) {
@@ -297,10 +346,12 @@ static void check_weights(void)
 static void check_problem(const size_t *s)
 {
     draw_problem(s);
+    choose_eta();
     for (pr.k = 1; pr.k <= MOST_k; pr.k += MOST_k - 1)
-        for (size_t i = 0; i < 2 * sizeof exponents / sizeof *exponents; i++) {
-            pr.s = exponents[i / 2];
-            pr.rule = isinf(pr.s) ? RFFPK_HARD : RFFPK_POWER;
+        for (size_t i = 0; i < 2 * sizeof rules / sizeof *rules; i++) {
+            pr.rule = rules[i / 2].rule;
+            pr.s = rules[i / 2].s;
+            pr.m = rules[i / 2].m;
             pr.weight = i % 2 ? weight : NULL;
             expect();
             check_runs();
@@ -321,7 +372,7 @@ static void check_skinny(void)
         real *coefficients = room(lines * depth * sizeof(real));
         real *packed = room(lines * depth * sizeof(real));
         double *expected = room(lines * n * sizeof(double));
-        void *workspace = room(tile->skinny_bytes(lines));
+        void *workspace = room(core->skinny_bytes(lines));
         for (size_t at = 0; at < depth * stride; at++)
             matrix[at] = at % stride < n ? draw(-1, 1) : 0;
         for (size_t at = 0; at < lines * depth; at++)
@@ -332,10 +383,10 @@ static void check_skinny(void)
                 expected[at] +=
                     (double)coefficients[at / n * depth + d] * matrix[d * stride + at % n];
         }
-        tile->skinny_pack(coefficients, lines, depth, packed);
+        core->skinny_pack(coefficients, lines, depth, packed);
         for (size_t begin = 0; begin < n; begin += RFFPK_SKINNY_STRIDE) {
             const size_t end = begin + RFFPK_SKINNY_STRIDE < n ? begin + RFFPK_SKINNY_STRIDE : n;
-            tile->skinny(packed, matrix, lines, depth, stride, begin, end, out, n, workspace);
+            core->skinny(packed, matrix, lines, depth, stride, begin, end, out, n, workspace);
         }
         compare("skinny product", out, expected, lines * n, 100 * eps);
         free(matrix);
@@ -359,7 +410,7 @@ static void check_sincos(void)
         expected[i] = sin(phase);
         expected[ANGLES + i] = cos(phase);
     }
-    tile->vecmath(0, quarters, out, ANGLES);
+    core->vecmath(0, quarters, out, ANGLES);
     compare("sincos", out, expected, 2 * ANGLES, 3 * eps);
 }
 

@@ -135,7 +135,7 @@ def show_config() -> dict[str, Any]:
     return {
         "version": __version__,
         "backend": next(key for key, value in _BACKENDS.items() if value is backend()),
-        "isa": _core.ISA,
+        "isa": _core.isa(),
         "isa_levels": _core.isa_levels(),
         "openmp": _core.openmp_version() or None,
         "threads": n_threads(None),

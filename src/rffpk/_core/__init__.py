@@ -1,8 +1,7 @@
-"""The compiled core: the tile (C), its variants by instruction set, and threads (Cython)."""
+"""The compiled core: the pass in C, compiled for each instruction set, and its threads in Cython."""
 
 from rffpk._core._pass import (
     HARD,
-    ISA,
     POWER,
     SKINNY_STRIDE,
     SLOT_ROWS,
@@ -10,17 +9,18 @@ from rffpk._core._pass import (
     TYPICALITY,
     empty_matrix,
     fused_pass,
+    isa,
     isa_levels,
     max_threads,
     openmp_version,
     skinny_product,
+    use_isa,
     vecmath,
     weigh_products,
 )
 
 __all__ = [
     "HARD",
-    "ISA",
     "POWER",
     "SKINNY_STRIDE",
     "SLOT_ROWS",
@@ -28,10 +28,12 @@ __all__ = [
     "TYPICALITY",
     "empty_matrix",
     "fused_pass",
+    "isa",
     "isa_levels",
     "max_threads",
     "openmp_version",
     "skinny_product",
+    "use_isa",
     "vecmath",
     "weigh_products",
 ]

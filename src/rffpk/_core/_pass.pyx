@@ -1,9 +1,10 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
-"""Threads, slots and buffers around the C tile.
+"""Threads, slots and buffers of the compiled pass; the computation itself is in C.
 
-Slots of a fixed number of rows are computed in any order and merged in theirs, a wave of slots
-at a time: memory grows with the threads and the bits of a result do not depend on them.
+Slots, blocks of a fixed number of rows, are computed in any order and merged in the order of their
+rows, a wave of slots at a time: memory grows with the number of threads, and the bits of a result
+do not depend on it.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, uintptr_t
@@ -13,102 +14,6 @@ import os
 
 import numpy as np
 
-
-cdef extern from "contract.h" nogil:
-    enum:
-        RFFPK_SLOT_ROWS
-        RFFPK_ALIGN
-        RFFPK_SKINNY_STRIDE
-    enum rffpk_status:
-        RFFPK_OK
-        RFFPK_UNKNOWN_RULE
-    enum rffpk_stage:
-        RFFPK_LOAD
-        RFFPK_PROJECT
-        RFFPK_SINCOS
-        RFFPK_DISTANCES
-        RFFPK_WEIGHTS
-        RFFPK_SUMS
-        RFFPK_ALL_STAGES
-    enum rffpk_rule:
-        RFFPK_POWER
-        RFFPK_HARD
-        RFFPK_TYPICALITY
-    ctypedef struct rffpk_view:
-        const void *x
-        const void *omega
-        const void *shift
-        size_t d
-        size_t D
-        const int8_t *signs
-        double scale
-        size_t p
-    ctypedef struct rffpk_problem:
-        const rffpk_view *views
-        const double *alpha
-        const void *theta
-        const void *weight
-        size_t n_views
-        size_t k
-        size_t F
-        rffpk_rule rule
-        double s
-        const double *eta
-        double m
-        unsigned stages
-    ctypedef struct rffpk_sums:
-        double *moments
-        double *excess
-        double *totals
-    ctypedef struct rffpk_rows:
-        int32_t *labels
-        void *memberships
-        void *distances
-        void *nearest
-        void *features
-    ctypedef struct rffpk_gram:
-        const void *products
-        const void *diagonal
-        const void *squares
-        void *weights
-        int32_t *labels
-    ctypedef size_t (*bytes_function)(const rffpk_problem *) noexcept nogil
-    ctypedef void (*prepare_function)(const rffpk_problem *, void *) noexcept nogil
-    ctypedef int (*run_function)(
-        const rffpk_problem *, const void *, size_t, size_t,
-        const rffpk_sums *, const rffpk_rows *, void *) noexcept nogil
-    ctypedef int (*weigh_function)(
-        const rffpk_problem *, const rffpk_gram *, size_t, size_t, size_t, double *,
-        void *) noexcept nogil
-    ctypedef size_t (*skinny_bytes_function)(size_t) noexcept nogil
-    ctypedef void (*skinny_pack_function)(const void *, size_t, size_t, void *) noexcept nogil
-    ctypedef void (*skinny_function)(
-        const void *, const void *, size_t, size_t, size_t, size_t, size_t, void *, size_t,
-        void *) noexcept nogil
-    ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
-    ctypedef struct rffpk_kernels:
-        bytes_function prepared_bytes
-        bytes_function workspace_bytes
-        prepare_function prepare
-        run_function run
-        weigh_function weigh
-        skinny_bytes_function skinny_bytes
-        skinny_pack_function skinny_pack
-        skinny_function skinny
-        vecmath_function vecmath
-
-cdef extern from "dispatch.h" nogil:
-    ctypedef struct rffpk_variant:
-        const char *name
-        const rffpk_kernels *f32
-        const rffpk_kernels *f64
-    size_t rffpk_n_variants()
-    const rffpk_variant *rffpk_variant_at(size_t)
-    int rffpk_variant_runs(size_t)
-    int rffpk_openmp_version()
-    int rffpk_openmp_max_threads()
-    int rffpk_thread_number()
-    void rffpk_merge(double *, const double *, size_t, size_t, size_t, size_t)
 
 POWER, HARD, TYPICALITY = RFFPK_POWER, RFFPK_HARD, RFFPK_TYPICALITY
 SLOT_ROWS = RFFPK_SLOT_ROWS
@@ -121,15 +26,7 @@ STAGES = {
     "sums": RFFPK_SUMS,
 }
 
-# Slots of a wave: enough a thread that a slow one does not hold up the others, few enough that
-# their sums stay small beside the rows; with very many centroids fewer threads run at once.
-cdef enum:
-    SLOTS_A_THREAD = 8
-    WAVE_BYTES_A_THREAD = 8 << 20
-    WAVE_BYTES = 1 << 30
-    # Sums of a wave that one thread merges in less time than it takes to wake the others, or to
-    # wait for them where other work keeps the processors busy.
-    QUICK_MERGE = 1 << 16
+cdef const rffpk_variant *variant = NULL  # the one in use
 
 
 def isa_levels():
@@ -137,12 +34,32 @@ def isa_levels():
     return [
         rffpk_variant_at(i).name.decode()
         for i in range(rffpk_n_variants())
-        if rffpk_variant_runs(i)
+        if rffpk_variant_at(i).runs()
     ]
 
 
-def _chosen_level():
-    """The widest level, or the one that RFFPK_ISA names as a cap."""
+def isa():
+    """Name of the variant in use."""
+    return variant.name.decode()
+
+
+def use_isa(str name):
+    """Use another of `isa_levels()` from now on; returns the name of the variant used before.
+
+    For tests: calls that are running in other threads may use either.
+    """
+    global variant
+    before = variant.name.decode() if variant != NULL else None
+    if name not in isa_levels():
+        raise ValueError(f"isa={name!r}, must be one of {isa_levels()}")
+    for i in range(rffpk_n_variants()):
+        if rffpk_variant_at(i).name.decode() == name:
+            variant = rffpk_variant_at(i)
+    return before
+
+
+def _level_of_environment():
+    """The widest level, or the widest up to the one that RFFPK_ISA names."""
     levels = isa_levels()
     cap = os.environ.get("RFFPK_ISA")
     if not cap:
@@ -155,21 +72,7 @@ def _chosen_level():
     return [level for level in levels if level in allowed][-1]
 
 
-ISA = _chosen_level()
-
-cdef const rffpk_kernels *kernels_f32
-cdef const rffpk_kernels *kernels_f64
-
-
-def _select():
-    global kernels_f32, kernels_f64
-    for i in range(rffpk_n_variants()):
-        if rffpk_variant_at(i).name.decode() == ISA:
-            kernels_f32 = rffpk_variant_at(i).f32
-            kernels_f64 = rffpk_variant_at(i).f64
-
-
-_select()
+use_isa(_level_of_environment())
 
 
 def openmp_version():
@@ -178,20 +81,29 @@ def openmp_version():
 
 
 def max_threads():
-    """Threads that OpenMP would use now: OMP_NUM_THREADS, affinity and threadpoolctl."""
+    """Threads that OpenMP would use now, by OMP_NUM_THREADS, affinity and threadpoolctl."""
     return rffpk_openmp_max_threads()
 
 
 cdef const rffpk_kernels *kernels_for(dtype) except NULL:
     if dtype == np.float32:
-        return kernels_f32
+        return variant.f32
     if dtype == np.float64:
-        return kernels_f64
+        return variant.f64
     raise TypeError(f"dtype must be float32 or float64, not {dtype}")
 
 
+cdef int check_centroids(size_t k, dtype) except -1:
+    cdef size_t most = RFFPK_MOST_CENTROIDS_F64
+    if dtype == np.float32:
+        most = RFFPK_MOST_CENTROIDS_F32
+    if k > most:
+        raise ValueError(f"n_clusters == {k}, must be <= {most} for {np.dtype(dtype)}")
+    return 0
+
+
 cdef const void *data(array, str name, dtype, tuple shape) except? NULL:
-    """The address of an array that is what its name promises; the last line of defence."""
+    """The address of an array, after a check that C can read it as what its name says."""
     flags = array.flags
     if array.dtype != dtype or array.shape != shape or not (flags.c_contiguous and flags.aligned):
         raise ValueError(
@@ -202,7 +114,7 @@ cdef const void *data(array, str name, dtype, tuple shape) except? NULL:
 
 
 cdef void *filled(array, str name, dtype, tuple shape) except? NULL:
-    """The same for an array to fill, or NULL for None."""
+    """The same for an array that C fills; NULL for None."""
     if array is None:
         return NULL
     if not array.flags.writeable:
@@ -222,77 +134,98 @@ cdef size_t padded(size_t n_bytes) noexcept:
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, eta=None, double m=0, labels=None, memberships=None,
                distances=None, nearest=None, features=None, unsigned stages=RFFPK_ALL_STAGES):
-    """One pass over the rows; the compiled twin of `rffpk._reference.fused_pass`, which see.
+    """One pass over the rows. Parameters and results are those of the NumPy twin,
+    `rffpk._reference.fused_pass`, and one more parameter.
 
-    `stages` leaves parts of the work out, for a profile: a mask of STAGES.
+    Parameters
+    ----------
+    stages : int
+        The sum of those STAGES that run; a benchmark omits some to measure the others.
+
+    Returns
+    -------
+    N, G, Q, E : float64 arrays (k, F), (k,), (k, L), (k,)
+    soft, hard : float
+        The sums over the rows of the power means and of the least distances.
     """
     cdef rffpk_problem problem
     cdef rffpk_rows out
     cdef size_t n = xs[0].shape[0], n_views = len(xs), k = theta.shape[0], F = theta.shape[1], i
     cdef const rffpk_kernels *kernels = kernels_for(theta.dtype)
+    dtype = theta.dtype
+    check_centroids(k, dtype)
+    wanted = (labels, memberships, distances, nearest, features)
+    if stages != RFFPK_ALL_STAGES and any(array is not None for array in wanted):
+        raise ValueError("stages must be all of them where results of rows are wanted")
     cdef rffpk_view *views = <rffpk_view *>malloc(n_views * sizeof(rffpk_view))
     if views == NULL:
         raise MemoryError
     try:
-        dtype = theta.dtype
         for i in range(n_views):
-            d = xs[i].shape[1]
-            D = 0
-            views[i].omega = NULL
-            if omegas[i] is not None:
-                D = omegas[i].shape[1]
-                views[i].omega = data(omegas[i], f"omegas[{i}]", dtype, (d, D))
-                if D == 0:
-                    raise ValueError(f"omegas[{i}] must have at least one column")
-            views[i].x = data(xs[i], f"xs[{i}]", dtype, (n, d))
-            views[i].shift = data(shifts[i], f"shifts[{i}]", dtype, (2 * D if D else d,))
-            views[i].d = d
-            views[i].D = D
-            views[i].signs = NULL
-            if structures is not None and structures[i] is not None:
-                signs, views[i].scale = structures[i]
-                p = signs.shape[-1]
-                if D == 0 or p < max(d, 2) or p & (p - 1):
-                    raise ValueError(
-                        f"structures[{i}] must have a power of two >= {max(d, 2)} columns")
-                views[i].p = p
-                views[i].signs = <const int8_t *>data(
-                    signs, f"structures[{i}]", np.int8, (-(-D // p), 3, p))
+            structure = None if structures is None else structures[i]
+            fill_view(&views[i], i, xs[i], omegas[i], shifts[i], structure, n, dtype)
         if sum(len(shift) for shift in shifts) != F:
             raise ValueError(f"theta has {F} columns, the views have other features")
         problem.views = views
         problem.n_views = n_views
-        problem.k = k
         problem.F = F
         problem.theta = data(theta, "theta", dtype, (k, F))
         problem.alpha = <const double *>data(alpha, "alpha", np.float64, (n_views,))
-        problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
-        problem.rule = <rffpk_rule><int>rule
-        problem.s = s
-        problem.eta = NULL
-        problem.m = m
-        if rule == RFFPK_TYPICALITY:
-            if eta is None:
-                raise ValueError("eta must be an array where rule is TYPICALITY")
-            problem.eta = <const double *>data(eta, "eta", np.float64, (k,))
-            if not m > 1:
-                raise ValueError(f"m == {m}, must be > 1")
         problem.stages = stages
+        fill_rule(&problem, rule, s, eta, m, k)
+        problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
         out.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
         out.memberships = filled(memberships, "memberships", dtype, (n, k))
         out.distances = filled(distances, "distances", dtype, (n, k))
         out.nearest = filled(nearest, "nearest", dtype, (n,))
         out.features = filled(features, "features", dtype, (n, F))
-        wanted = (labels, memberships, distances, nearest, features)
-        if stages != RFFPK_ALL_STAGES and any(array is not None for array in wanted):
-            raise ValueError("stages must be all of them where rows have results")
         sums = run_waves(&problem, kernels, n, max(1, n_threads), &out)
     finally:
         free(views)
     moments = sums[: k * (F + n_views + 1)].reshape(k, F + n_views + 1)
     excess = sums[moments.size : moments.size + k]
-    soft, floor = sums[-2:].tolist()
-    return moments[:, :F], moments[:, -1], moments[:, F:-1], excess, soft, floor
+    soft, hard = sums[-2:].tolist()
+    return moments[:, :F], moments[:, -1], moments[:, F:-1], excess, soft, hard
+
+
+cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, size_t n,
+                   dtype) except -1:
+    cdef size_t d = x.shape[1], D = 0, p
+    view.omega = NULL
+    if omega is not None:
+        D = omega.shape[1]
+        view.omega = data(omega, f"omegas[{i}]", dtype, (d, D))
+        if D == 0:
+            raise ValueError(f"omegas[{i}] must have at least one column")
+    view.x = data(x, f"xs[{i}]", dtype, (n, d))
+    view.shift = data(shift, f"shifts[{i}]", dtype, (2 * D if D else d,))
+    view.d = d
+    view.D = D
+    view.signs = NULL
+    if structure is not None:
+        signs, view.scale = structure
+        p = signs.shape[-1]
+        if D == 0 or p < max(d, 2) or p & (p - 1):
+            raise ValueError(f"structures[{i}] must have a power of two >= {max(d, 2)} columns")
+        view.p = p
+        view.signs = <const int8_t *>data(
+            signs, f"structures[{i}]", np.int8, ((D + p - 1) // p, 3, p))
+    return 0
+
+
+cdef int fill_rule(rffpk_problem *problem, rule, double s, eta, double m, size_t k) except -1:
+    problem.k = k
+    problem.rule = <rffpk_rule><int>rule
+    problem.s = s
+    problem.eta = NULL
+    problem.m = m
+    if rule == RFFPK_TYPICALITY:
+        if eta is None:
+            raise ValueError("eta must be an array where rule is TYPICALITY")
+        problem.eta = <const double *>data(eta, "eta", np.float64, (k,))
+        if not m > 1:
+            raise ValueError(f"m == {m}, must be > 1")
+    return 0
 
 
 cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_t n,
@@ -301,13 +234,14 @@ cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_
     cdef size_t moments = problem.k * (problem.F + problem.n_views + 1)
     cdef size_t width = moments + problem.k + 2
     cdef Py_ssize_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
-    n_threads = max(1, min(n_threads, n_slots, WAVE_BYTES // (8 * width)))
-    cdef Py_ssize_t wave = max(1, min(SLOTS_A_THREAD, WAVE_BYTES_A_THREAD // (8 * width)))
+    n_threads = max(1, min(n_threads, n_slots, RFFPK_WAVE_BYTES // (8 * width)))
+    cdef Py_ssize_t wave = max(
+        1, min(RFFPK_SLOTS_PER_THREAD, RFFPK_WAVE_BYTES_PER_THREAD // (8 * width)))
     wave = min(wave * n_threads, n_slots)
 
     cdef size_t space = padded(kernels.workspace_bytes(problem))
     prepared_memory = np.empty(kernels.prepared_bytes(problem) + RFFPK_ALIGN, dtype=np.uint8)
-    # zero, so that a profile without some stages works on numbers
+    # zeros where stages are omitted, so that the others do not compute with NaN
     allocate = np.empty if problem.stages == RFFPK_ALL_STAGES else np.zeros
     workspace_memory = allocate(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
     slot_memory = np.empty((wave, width))
@@ -330,7 +264,7 @@ cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_
                 status[slot] = run_slot(
                     problem, kernels, prepared, first + slot, n, slots + slot * width, moments,
                     out, workspace + rffpk_thread_number() * space)
-            pieces = 1 if here * width < QUICK_MERGE else n_threads
+            pieces = 1 if here * width < RFFPK_QUICK_MERGE else n_threads
             for piece in prange(pieces, num_threads=pieces, schedule="static"):
                 rffpk_merge(total, slots, here, width,
                             width * piece // pieces, width * (piece + 1) // pieces)
@@ -338,7 +272,7 @@ cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_
                 worst = max(worst, status[slot])
             first += here
     if worst != RFFPK_OK:
-        raise NotImplementedError(f"the tile does not implement rule {problem.rule}")
+        raise NotImplementedError(f"the compiled pass does not implement rule {problem.rule}")
     return total_memory
 
 
@@ -356,14 +290,22 @@ cdef int run_slot(const rffpk_problem *problem, const rffpk_kernels *kernels,
 
 def weigh_products(products, diagonal, squares, weight, rule, double s, int n_threads, *,
                    weights=None, labels=None):
-    """Weights of rows from their inner products; the compiled twin of
-    `rffpk._reference.weigh_products`, which see."""
+    """Weights of rows from their inner products with the centroids. Parameters and results are
+    those of the NumPy twin, `rffpk._reference.weigh_products`.
+
+    Returns
+    -------
+    weights : array (k, n)
+    soft, hard : float
+        The sums over the rows of the power means and of the least distances.
+    """
     cdef rffpk_problem problem
     cdef rffpk_gram gram
     cdef size_t k = products.shape[0], n = products.shape[1]
     cdef Py_ssize_t slot, n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
     cdef const rffpk_kernels *kernels = kernels_for(products.dtype)
     dtype = products.dtype
+    check_centroids(k, dtype)
     weights = np.empty_like(products) if weights is None else weights
     gram.products = data(products, "products", dtype, (k, n))
     gram.diagonal = data(diagonal, "diagonal", dtype, (n,))
@@ -373,9 +315,9 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     problem.views = NULL
     problem.n_views = problem.F = 0
     problem.k = k
-    problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
     problem.rule = <rffpk_rule><int>rule
     problem.s = s
+    problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
     n_threads = max(1, min(n_threads, n_slots))
     cdef size_t space = padded(kernels.workspace_bytes(&problem))
     workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
@@ -392,29 +334,29 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
                 workspace + rffpk_thread_number() * space)
     if status_memory.any():
         raise NotImplementedError(f"no weights from products by rule {rule}")
-    soft, floor = totals_memory.sum(axis=0).tolist()
-    return weights, soft, floor
+    soft, hard = totals_memory.sum(axis=0).tolist()
+    return weights, soft, hard
 
 
 SKINNY_STRIDE = RFFPK_SKINNY_STRIDE
 
 
 def empty_matrix(size_t lines, size_t columns, dtype):
-    """An array (lines, columns) for `skinny_product`: aligned, and padded with zeros to lines of a
-    multiple of SKINNY_STRIDE numbers. The array that is returned holds those too."""
+    """An array for `skinny_product`, aligned and not initialised. It is returned with more columns
+    than were asked for, a multiple of SKINNY_STRIDE; those beyond `columns` are zero."""
     stride = (columns + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE * RFFPK_SKINNY_STRIDE
     size = np.dtype(dtype).itemsize
     memory = np.empty(lines * stride * size + RFFPK_ALIGN, dtype=np.uint8)
-    skipped = -memory.__array_interface__["data"][0] % RFFPK_ALIGN
-    matrix = memory[skipped : skipped + lines * stride * size].view(dtype)
+    unaligned = -memory.__array_interface__["data"][0] % RFFPK_ALIGN
+    matrix = memory[unaligned : unaligned + lines * stride * size].view(dtype)
     matrix = matrix.reshape(lines, stride)
     matrix[:, columns:] = 0
     return matrix
 
 
 def skinny_product(coefficients, matrix, out, int n_threads):
-    """out = coefficients @ matrix[:, :n] for few coefficients (m, depth), a matrix (depth, stride)
-    of `empty_matrix` and out (m, n). The bits do not depend on the threads."""
+    """out = coefficients @ matrix[:, :n] for coefficients (m, depth) of few rows, a matrix
+    (depth, stride) of `empty_matrix` and out (m, n). The bits do not depend on the threads."""
     cdef size_t lines = coefficients.shape[0], depth = coefficients.shape[1], n = out.shape[1]
     cdef size_t stride = matrix.shape[1]
     cdef const rffpk_kernels *kernels = kernels_for(coefficients.dtype)
@@ -427,8 +369,8 @@ def skinny_product(coefficients, matrix, out, int n_threads):
     if not (lines and depth and n):
         out[:] = 0
         return
-    cdef Py_ssize_t tile, width = RFFPK_SKINNY_STRIDE, n_tiles = (n + width - 1) // width
-    n_threads = max(1, min(n_threads, n_tiles))
+    cdef Py_ssize_t chunk, width = RFFPK_SKINNY_STRIDE, n_chunks = (n + width - 1) // width
+    n_threads = max(1, min(n_threads, n_chunks))
     cdef size_t space = padded(kernels.skinny_bytes(lines))
     packed_memory = np.empty(lines * depth * dtype.itemsize + RFFPK_ALIGN, dtype=np.uint8)
     workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
@@ -436,14 +378,15 @@ def skinny_product(coefficients, matrix, out, int n_threads):
     cdef char *workspace = <char *>aligned(workspace_memory)
     with nogil:
         kernels.skinny_pack(given, lines, depth, packed)
-        for tile in prange(n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1):
+        for chunk in prange(n_chunks, num_threads=n_threads, schedule="dynamic", chunksize=1):
             kernels.skinny(
-                packed, large, lines, depth, stride, tile * width, min(tile * width + width, n),
+                packed, large, lines, depth, stride, chunk * width, min(chunk * width + width, n),
                 found, n, workspace + rffpk_thread_number() * space)
 
 
 def vecmath(str name, array, out=None):
-    """"sincos" of quarter turns (2, n), "log2" or "exp2" of an array (n,): the tile's own."""
+    """"sincos" of quarter turns (2, n), "log2" or "exp2" of an array (n,), as the pass computes
+    them."""
     which = ("sincos", "log2", "exp2").index(name)
     shape = array.shape if which else (2, *array.shape)
     out = np.empty(shape, dtype=array.dtype) if out is None else out

@@ -1,4 +1,4 @@
-/* The variants of the tile that this build holds, and which of them this processor runs. */
+/* The variants of the pass in this build, by instruction set, and what OpenMP gives. */
 #ifndef RFFPK_DISPATCH_H
 #define RFFPK_DISPATCH_H
 
@@ -6,12 +6,12 @@
 
 typedef struct {
     const char *name;
+    int (*runs)(void); /* 1 where the processor and the operating system support it */
     const rffpk_kernels *f32, *f64;
 } rffpk_variant;
 
 size_t rffpk_n_variants(void); /* narrowest first; the first runs everywhere */
 const rffpk_variant *rffpk_variant_at(size_t i);
-int rffpk_variant_runs(size_t i); /* 1 where the processor and its system can */
 
 int rffpk_openmp_version(void);     /* the _OPENMP date, 0 without OpenMP */
 int rffpk_openmp_max_threads(void); /* 1 without OpenMP */

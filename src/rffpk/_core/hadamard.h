@@ -1,17 +1,18 @@
 /* Structured projection: phases = scale H S1 H S2 H S3 x with the Walsh-Hadamard matrix H of order
- * p in its natural order, x filled up with zeros, and signs S (Yu et al. 2016). A column of W rows
- * is transformed at a time: p vectors, which stay in the first-level cache up to p = 256.
+ * p in its natural order, x padded with zeros, and signs S (Yu et al. 2016). W rows are transformed
+ * at a time: p vectors, which stay in the first-level cache up to p = 256.
  *
- * The stages of H commute. They are taken in groups that fit in registers, in one order and then
- * in the other, so that the last group of one H and the first of the next are one visit of the
- * lines; the first visit reads the rows' own lines and the last one writes the phases. */
+ * The log2(p) stages of H commute. They run in groups that fit in registers. The second H runs them
+ * in the reverse order of the first, and the third in that of the first again: the last group of
+ * one H and the first of the next then work on the same lines and share one loop. The first loop
+ * reads the lines of the rows and the last one writes the phases. */
 #ifndef RFFPK_HADAMARD_H
 #define RFFPK_HADAMARD_H
 
 #include "simd.h"
 
-/* Stages of a group: 2^FULL lines leave room in the registers. All groups but the last are full,
- * and where p is smaller, the first. */
+/* Stages of a full group, whose 2^FULL lines fit in the registers. All groups are full except the
+ * last one, or the first where p < 2^FULL. */
 #if defined(__AVX512F__) && !defined(RFFPK_PLAIN)
 enum { FULL = 4 };
 #else
@@ -32,7 +33,7 @@ INLINE void butterflies(const int stages, vec *v)
     }
 }
 
-/* strip <- first group of H S from, whose lines from `have` on are zero */
+/* strip <- first group of H S applied to `from`, whose lines from `have` on count as zero. */
 INLINE void read_lines(const int stages, const real *from, size_t stride, size_t have,
                        const real *signs, real *strip, size_t p)
 {
@@ -49,9 +50,10 @@ INLINE void read_lines(const int stages, const real *from, size_t stride, size_t
     }
 }
 
-/* strip <- a group of H strip; with signs, that group of H S group of H strip. `stages` and `h`,
- * the distance of the lines that the first of them adds, are constants at most calls. */
-INLINE void turn(const int stages, const size_t h, const real *signs, real *strip, size_t p)
+/* strip <- a group of H applied to strip; with signs, the last group of one H, the signs, and the
+ * same group as the first of the next H. h is the distance between the lines that the first stage
+ * of the group adds. `stages`, and h at most calls, are constants. */
+INLINE void transform(const int stages, const size_t h, const real *signs, real *strip, size_t p)
 {
     const size_t n = (size_t)1 << stages;
     for (size_t base = 0; base < p; base += h * n)
@@ -73,7 +75,7 @@ INLINE void turn(const int stages, const size_t h, const real *signs, real *stri
         }
 }
 
-/* to <- last group of H strip, of which `want` lines are wanted */
+/* to <- last group of H applied to strip, of which the first `want` lines are written. */
 INLINE void write_lines(const int stages, const size_t h, const real *strip, real *to,
                         size_t stride, size_t want)
 {
@@ -91,7 +93,7 @@ INLINE void write_lines(const int stages, const size_t h, const real *strip, rea
     }
 }
 
-/* call(stages, ...) with constant stages */
+/* call(stages, ...) with a constant in the place of `stages` */
 #define WITH_STAGES(call, stages, ...)                                                             \
     switch (stages) {                                                                              \
     case 0: call(0, __VA_ARGS__); break;                                                           \
@@ -101,16 +103,16 @@ INLINE void write_lines(const int stages, const size_t h, const real *strip, rea
     default: call(FULL, __VA_ARGS__);                                                              \
     }
 
-/* to <- H S1 H S2 H S3 from. signs: rows of p for S3, S2, S1; the strip has p lines of W numbers.
- */
+/* to <- H S1 H S2 H S3 from. signs: p numbers each of S3, S2, S1. strip: scratch of p lines of W
+ * numbers. */
 static void hadamard_thrice(const real *signs, size_t p, const real *from, size_t from_stride,
                             size_t have, real *strip, real *to, size_t to_stride, size_t want)
 {
-    int first = 0, last = 0; /* stages of those groups; the last one may have none */
+    int first = 0, last = 0; /* stages of the first and of the last group, which may have none */
     while (first < FULL && (size_t)1 << first < p)
         first++;
-    const size_t second = (size_t)1 << first; /* distance of lines in the second group ... */
-    size_t h = second;                        /* ... and in the last */
+    const size_t second = (size_t)1 << first; /* h of the second group ... */
+    size_t h = second;                        /* ... and of the last */
     while (p > h << last)
         if (++last > FULL) {
             h <<= FULL;
@@ -119,24 +121,24 @@ static void hadamard_thrice(const real *signs, size_t p, const real *from, size_
 
     WITH_STAGES(read_lines, first, from, from_stride, have, signs, strip, p)
     for (size_t g = second; g < h; g <<= FULL)
-        turn(FULL, g, NULL, strip, p);
-    if (h == 1 << FULL) /* a constant is faster */
-        WITH_STAGES(turn, last, (size_t)1 << FULL, signs + p, strip, p)
+        transform(FULL, g, NULL, strip, p);
+    if (h == 1 << FULL) /* the code for a constant is faster */
+        WITH_STAGES(transform, last, (size_t)1 << FULL, signs + p, strip, p)
     else
-        WITH_STAGES(turn, last, h, signs + p, strip, p)
+        WITH_STAGES(transform, last, h, signs + p, strip, p)
     for (size_t g = h >> FULL; g >= second; g >>= FULL)
-        turn(FULL, g, NULL, strip, p);
-    WITH_STAGES(turn, first, 1, signs + 2 * p, strip, p)
+        transform(FULL, g, NULL, strip, p);
+    WITH_STAGES(transform, first, 1, signs + 2 * p, strip, p)
     for (size_t g = second; g < h; g <<= FULL)
-        turn(FULL, g, NULL, strip, p);
+        transform(FULL, g, NULL, strip, p);
     if (h == 1 << FULL)
         WITH_STAGES(write_lines, last, (size_t)1 << FULL, strip, to, to_stride, want)
     else
         WITH_STAGES(write_lines, last, h, strip, to, to_stride, want)
 }
 
-/* signs: three rows of p for each block of p frequencies, as they are applied; the scale is in the
- * first. x has d lines, phases D. */
+/* signs: for each block of p frequencies p numbers each of S3, which contains the scale, S2 and S1.
+ * x has d lines, phases D. */
 static void project_structured(const real *signs, size_t d, size_t D, size_t p, const real *x,
                                real *phases, real *strip, size_t cols, size_t stride)
 {

@@ -1,17 +1,18 @@
-/* The three products of a tile: projection and distances (coefficients times lines) and sums
- * (lines times lines). Lines are `stride` numbers apart; rows of data are their lanes. */
+/* The products of a tile: projection and distances (coefficients times lines) and sums (lines times
+ * lines); the skinny product; the transposition of rows. A line is one feature of many rows; lines
+ * are `stride` numbers apart. */
 #ifndef RFFPK_PRODUCTS_H
 #define RFFPK_PRODUCTS_H
 
 #include "simd.h"
 
 enum {
-    STEP = COLS * W,     /* rows are processed in steps of this many */
+    STEP = COLS * W,     /* rows that are processed together */
     FEATURES_AT_ONCE = 4 /* lines of phi in one block of the sums */
 };
 
-/* Lines are shared out evenly among as few blocks of at most `most` as hold them: the height of
- * the block that begins at line `from`. */
+/* Lines are divided evenly among as few blocks of at most `most` lines as hold them all: the height
+ * of the block that begins at line `from`. */
 static size_t even_share(size_t lines, size_t most, size_t from)
 {
     const size_t blocks = (lines + most - 1) / most;
@@ -19,7 +20,7 @@ static size_t even_share(size_t lines, size_t most, size_t from)
     return from < higher * (low + 1) ? low + 1 : low;
 }
 
-/* h lines of the product for STEP rows; h is a constant at every call */
+/* h lines of the product, for STEP rows; h is a constant at every call. */
 INLINE void panel_step(const int h, const real *a, const real *b, real *c, size_t depth,
                        size_t stride)
 {
@@ -50,8 +51,8 @@ INLINE void panel_step(const int h, const real *a, const real *b, real *c, size_
     }
 }
 
-/* c[line] = sum_i a[line][i] b[i] for `cols` rows. a is packed in panels of at most PANEL lines,
- * (depth, height) each, shared out by even_share. */
+/* c[line] = sum_i a[line][i] b[i] for `cols` rows. a is packed in panels (depth, height) of at most
+ * PANEL lines, whose heights even_share gives. */
 static void product(const real *packed, size_t lines, size_t depth, const real *b, real *c,
                     size_t cols, size_t stride)
 {
@@ -75,16 +76,14 @@ static void product(const real *packed, size_t lines, size_t depth, const real *
 
 /* ---- few lines times a large matrix in memory ----------------------------------------------- */
 
-/* The product of a block of the matrix, SKINNY_DEPTH lines of SKINNY_BYTES, with all lines of
- * coefficients calls the next block into the cache: it is read at the rate of memory where the
- * coefficients are few, and the sums at the rate of a large product where they are many. On Zen 5
- * blocks of 64 to 256 lines and of 1 to 4 KB measured alike. */
-enum { SKINNY_DEPTH = 128, SKINNY_BYTES = 2048, SKINNY_COLS = SKINNY_BYTES / sizeof(real) };
+/* A block of the matrix is SKINNY_DEPTH lines of SKINNY_COLS columns. */
+enum { SKINNY_DEPTH = RFFPK_SKINNY_DEPTH, SKINNY_COLS = RFFPK_SKINNY_BYTES / sizeof(real) };
+_Static_assert(SKINNY_COLS % STEP == 0, "a block of the skinny product is whole steps");
 
-/* c += a b for h lines and STEP columns; `ahead` is where the matrix goes on, of which this is
- * the `part` of so many `parts` that call it */
+/* c += a b for h lines and STEP columns. `next` is the block of the matrix that follows: each of
+ * `parts` calls prefetches its `part` of it. */
 INLINE void skinny_step(const int h, const real *a, const real *b, real *c, size_t depth,
-                        size_t stride, const real *ahead, size_t part, size_t parts)
+                        size_t stride, const real *next, size_t part, size_t parts)
 {
     vec acc[PANEL][COLS];
     UNROLL
@@ -93,13 +92,13 @@ INLINE void skinny_step(const int h, const real *a, const real *b, real *c, size
         for (int j = 0; j < COLS; j++)
             acc[r][j] = load(c + r * SKINNY_COLS + j * W);
     }
-    for (size_t i = 0; i < depth; i++, a += h, b += stride, ahead += stride) {
+    for (size_t i = 0; i < depth; i++, a += h, b += stride, next += stride) {
         vec line[COLS];
         UNROLL
         for (int j = 0; j < COLS; j++)
             line[j] = load(b + j * W);
         for (size_t j = part; j < COLS; j += parts)
-            PREFETCH(ahead + j * W);
+            PREFETCH(next + j * W);
         UNROLL
         for (int r = 0; r < h; r++) {
             UNROLL
@@ -117,13 +116,13 @@ INLINE void skinny_step(const int h, const real *a, const real *b, real *c, size
 
 /* The same for all lines of coefficients and SKINNY_COLS columns. */
 static void skinny_block(const real *packed, size_t lines, size_t whole_depth, const real *b,
-                         real *c, size_t depth, size_t stride, const real *ahead)
+                         real *c, size_t depth, size_t stride, const real *next_block)
 {
     const size_t parts = (lines + PANEL - 1) / PANEL;
     for (size_t from = 0, h, part = 0; from < lines; from += h, part++) {
         h = even_share(lines, PANEL, from);
         for (size_t col = 0; col < SKINNY_COLS; col += STEP) {
-            const real *a = packed + from * whole_depth, *bb = b + col, *next = ahead + col;
+            const real *a = packed + from * whole_depth, *bb = b + col, *next = next_block + col;
             real *cc = c + from * SKINNY_COLS + col;
             switch (h) {
             case 1: skinny_step(1, a, bb, cc, depth, stride, next, part, parts); break;
@@ -139,7 +138,8 @@ static void skinny_block(const real *packed, size_t lines, size_t whole_depth, c
     }
 }
 
-/* to[f] += from[f]; the usual length is a constant, so that it becomes one vector sum */
+/* to[f] += from[f]. The usual n is made a constant, which the compiler turns into one vector sum.
+ */
 INLINE void add_line(double *to, const real *from, size_t n)
 {
     if (n == FEATURES_AT_ONCE) {
@@ -152,8 +152,8 @@ INLINE void add_line(double *to, const real *from, size_t n)
     }
 }
 
-/* out[r][f] += sum over the rows of g[r] phi[f], for h clusters and FEATURES_AT_ONCE lines of
- * which `valid` count */
+/* out[r][f] += sum over the rows of g[r] phi[f], for h clusters and the first `valid` of
+ * FEATURES_AT_ONCE lines. */
 INLINE void moments_block(const int h, const real *g, const real *phi, size_t cols, size_t stride,
                           double *out, size_t width, size_t valid)
 {
@@ -189,8 +189,8 @@ INLINE void moments_block(const int h, const real *g, const real *phi, size_t co
         add_line(out + r * width, sums + r * FEATURES_AT_ONCE, valid);
 }
 
-/* moments[j][f] += sum over the rows of g[j] phi[f], j < k, f < width. phi has lines up to the
- * next multiple of FEATURES_AT_ONCE. */
+/* moments[j][f] += sum over the rows of g[j] phi[f], j < k, f < width. The number of lines of phi
+ * is the next multiple of FEATURES_AT_ONCE. */
 static void add_moments(const real *g, size_t k, const real *phi, size_t width, size_t cols,
                         size_t stride, double *moments)
 {
@@ -213,7 +213,7 @@ static void add_moments(const real *g, size_t k, const real *phi, size_t width, 
     }
 }
 
-/* W rows of x, `x_step` apart, become W lines of out */
+/* W rows of x, `x_step` numbers apart, become W lines of out. */
 INLINE void transpose_block(const real *x, size_t x_step, real *out, size_t stride)
 {
     vec v[W];
@@ -226,9 +226,8 @@ INLINE void transpose_block(const real *x, size_t x_step, real *out, size_t stri
         store(out + r * stride, v[r]);
 }
 
-/* Rows of x (rows, d) become lines of out (d, cols); columns of out beyond `rows` are zero, so
- * that what is computed from them is finite. The rows to come, as far as `end`, are called into
- * the cache four blocks ahead: two measured alike, none costs 6 % of the pass at d = 50. */
+/* Rows of x (rows, d) become lines of out (d, cols). Columns of out beyond `rows` are zero, so that
+ * all that is computed from them is finite. Rows before `end` are prefetched. */
 static void transpose(const real *x, const real *end, size_t d, size_t rows, size_t cols, real *out,
                       size_t stride)
 {
@@ -239,13 +238,13 @@ static void transpose(const real *x, const real *end, size_t d, size_t rows, siz
         if (here == W && d >= W) {
             for (; i + W <= d; i += W)
                 transpose_block(row + i, d, out + i * stride + from, stride);
-            if (i < d) /* the last block overlaps the one before */
+            if (i < d) /* the last block overlaps the previous one */
                 transpose_block(row + d - W, d, out + (d - W) * stride + from, stride);
             i = d;
         }
-        if ((size_t)(end - x) > (from + 5 * W) * d)
-            for (size_t line = 0; line < W * d; line += 64 / sizeof(real))
-                PREFETCH(row + 4 * W * d + line);
+        if ((size_t)(end - x) > (from + (RFFPK_PREFETCH_BLOCKS + 1) * W) * d)
+            for (size_t at = 0; at < W * d; at += RFFPK_ALIGN / sizeof(real))
+                PREFETCH(row + RFFPK_PREFETCH_BLOCKS * W * d + at);
         for (; i < d; i++) {
             real *line = out + i * stride + from;
             for (size_t r = 0; r < here; r++)

@@ -1,34 +1,38 @@
-/* Rules: how the distances of a row become its weights. */
+/* Rules: how the distances of a row become its weights. Distances are squared throughout. */
 #ifndef RFFPK_RULES_H
 #define RFFPK_RULES_H
 
 #include "contract.h"
 #include "vecmath.h"
 
-/* A tile holds up to `rows` rows feature-major: one line of `stride` numbers per feature, rows in
- * the lanes of the vectors, so that every step is a stream over lines.
+/* A tile is a block of up to `rows` rows, stored feature-major: one line of `stride` numbers for
+ * each feature, so that a vector holds the same feature of neighbouring rows and every step runs
+ * along lines.
  *
- * With the last L + 1 lines of phi one product, g phi', gives N, Q and G at once. */
+ * The last L + 1 lines of phi let one product, g phi', give N, Q and G. */
 typedef struct {
     size_t rows, stride, lines;
-    size_t d, p_most; /* most columns of a projected view, largest p of a structured one */
+    size_t d, p_most; /* largest d of the projected views, largest p of the structured ones */
     real *x;          /* (d, rows): the rows of one view, transposed */
     real *phi;   /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones | padding */
     real *dist;  /* (k, rows): squared distances */
-    real *g;     /* (k, rows): p v u^m, what the sums are weighted with */
-    real *um;    /* (k, rows): u^m, and ... */
+    real *g;     /* (k, rows): p v u^m, the weights of the sums */
+    real *um;    /* (k, rows): u^m and ... */
     real *wm;    /* ... (k, rows): (1 - u)^m, with typicality */
     real *q;     /* (rows,): sum_l alpha_l ||phi_l||^2, then the least distance */
-    real *p;     /* (rows,): weights of the rows, 0 beyond the last */
-    real *label; /* (rows,): the nearest centroid */
+    real *p;     /* (rows,): row weights, 0 beyond the last row */
+    real *label; /* (rows,): number of the nearest centroid */
     real *strip; /* (p, W): scratch of the structured projection */
 } tile;
 
-/* `memberships`, (k, rows) or NULL, may take the place of t->dist. */
+_Static_assert(MOST_CENTROIDS <= (whole)1 << (MANTISSA_BITS + 1), "`real` holds every label");
+
+/* `memberships`, (k, rows) or NULL, may be t->dist. */
 typedef void weigh_rule(const rffpk_problem *, tile *t, size_t cols, real *memberships,
                         double *totals);
 
-/* The least distance of each row, which takes the place of q, and its centroid. */
+/* Stores the nearest centroid of each row and its distance, which replaces q; returns the latter.
+ */
 INLINE vec nearest(const rffpk_problem *pr, tile *t, size_t col)
 {
     vec least = load(t->dist + col);
@@ -48,10 +52,10 @@ INLINE vec nearest(const rffpk_problem *pr, tile *t, size_t col)
 static void weigh_hard(const rffpk_problem *pr, tile *t, size_t cols, real *memberships,
                        double *totals)
 {
-    vec floor_sum = splat(0);
+    vec hard_sum = splat(0);
     for (size_t col = 0; col < cols; col += W) {
         const vec p = load(t->p + col);
-        floor_sum += p * nearest(pr, t, col);
+        hard_sum += p * nearest(pr, t, col);
         const vec label = load(t->label + col);
         for (size_t j = 0; j < pr->k; j++) {
             const ivec here = label == splat((real)j);
@@ -60,18 +64,18 @@ static void weigh_hard(const rffpk_problem *pr, tile *t, size_t cols, real *memb
                 store(memberships + j * t->stride + col, SELECT(here, splat(1), splat(0)));
         }
     }
-    const double sum = sum_lanes(floor_sum);
+    const double sum = sum_lanes(hard_sum);
     totals[0] += sum;
     totals[1] += sum;
 }
 
 /* With r_j = d_min / d_j and S = sum_j r_j^(-s): v_j = r_j^(1-s) S^(1/s) / S, M' = d_min S^(1/s).
- * `memberships` receives r_j^(-s) / S. The exponent -1 (`harmonic`) needs no power. */
+ * `memberships` receives r_j^(-s) / S. For s = -1 (`harmonic`) no power has to be computed. */
 INLINE void weigh_soft(const rffpk_problem *pr, const int harmonic, tile *t, size_t cols,
                        real *memberships, double *totals)
 {
     const vec minus_s = splat((real)-pr->s), inverse_s = splat((real)(1 / pr->s));
-    vec soft_sum = splat(0), floor_sum = splat(0);
+    vec soft_sum = splat(0), hard_sum = splat(0);
     for (size_t col = 0; col < cols; col += W) {
         const vec least = nearest(pr, t, col);
         vec total = splat(0);
@@ -97,10 +101,10 @@ INLINE void weigh_soft(const rffpk_problem *pr, const int harmonic, tile *t, siz
             }
         }
         soft_sum += p * least * root;
-        floor_sum += p * least;
+        hard_sum += p * least;
     }
     totals[0] += sum_lanes(soft_sum);
-    totals[1] += sum_lanes(floor_sum);
+    totals[1] += sum_lanes(hard_sum);
 }
 
 static void weigh_power(const rffpk_problem *pr, tile *t, size_t cols, real *memberships,
@@ -115,10 +119,11 @@ static void weigh_harmonic(const rffpk_problem *pr, tile *t, size_t cols, real *
     weigh_soft(pr, 1, t, cols, memberships, totals);
 }
 
-/* d becomes d' = u^m d + (1-u)^m eta; um and wm are filled. With r = min(d/eta, eta/d), e =
- * r^(1/(m-1)) and h = (1 + e)^(1-m): d' = h min(d, eta), and of u^m and (1-u)^m one is h/(1 + e),
- * the other r e times that. m = 2 (`squares`) needs no power. */
-INLINE void make_typical(const rffpk_problem *pr, const int squares, tile *t, size_t cols)
+/* Fills um and wm with u^m and (1-u)^m and replaces d by d' = u^m d + (1-u)^m eta. With
+ * r = min(d/eta, eta/d), e = r^(1/(m-1)) and h = (1 + e)^(1-m): d' = h min(d, eta); the larger of
+ * u^m and (1-u)^m is h/(1 + e), and the smaller is r e times that. For m = 2 (`squares`) no power
+ * has to be computed. */
+INLINE void apply_typicality(const rffpk_problem *pr, const int squares, tile *t, size_t cols)
 {
     const vec p = splat((real)(1 / (pr->m - 1))), minus = splat((real)(1 - pr->m));
     for (size_t j = 0; j < pr->k; j++) {
@@ -139,8 +144,8 @@ INLINE void make_typical(const rffpk_problem *pr, const int squares, tile *t, si
     }
 }
 
-/* E_j += sum of p v (1-u)^m; g becomes p v u^m */
-static void weigh_typical(const rffpk_problem *pr, tile *t, size_t cols, double *excess)
+/* E_j += sum of p v_j (1-u_j)^m; g, which was p v, becomes p v u^m. */
+static void weigh_typicality(const rffpk_problem *pr, tile *t, size_t cols, double *excess)
 {
     for (size_t j = 0; j < pr->k; j++) {
         vec sum = splat(0);
@@ -153,7 +158,7 @@ static void weigh_typical(const rffpk_problem *pr, tile *t, size_t cols, double 
     }
 }
 
-/* The rule of a problem, chosen outside the loops; NULL where there is none. */
+/* The function of a problem's rule, chosen outside the loops; NULL where the rule is unknown. */
 static weigh_rule *rule_of(const rffpk_problem *pr)
 {
     switch (pr->rule) {

@@ -1,8 +1,8 @@
-/* Vectors of the width that the instruction set of this compilation has.
+/* Vectors, as wide as those of the instruction set that this file is compiled for.
  *
  * Compiled once per instruction set and type: RFFPK_BITS is 32 or 64; RFFPK_PLAIN asks for plain
- * C, in which a "vector" is one number. Everything else is written once, with the operators of
- * GCC's and Clang's vector extension, which are C's own for W = 1. */
+ * C, in which a "vector" is one number. The rest of the code is the same for all: it uses the
+ * operators of GCC's and Clang's vector extension, which for W = 1 are those of C. */
 #ifndef RFFPK_SIMD_H
 #define RFFPK_SIMD_H
 
@@ -13,13 +13,17 @@
 #include <string.h>
 
 #if RFFPK_BITS == 32
+#define MANTISSA_BITS 23
+#define MOST_CENTROIDS RFFPK_MOST_CENTROIDS_F32
 typedef float real;
 typedef int32_t whole;
-typedef uint32_t bare;
+typedef uint32_t unsigned_whole;
 #else
+#define MANTISSA_BITS 52
+#define MOST_CENTROIDS RFFPK_MOST_CENTROIDS_F64
 typedef double real;
 typedef int64_t whole;
-typedef uint64_t bare;
+typedef uint64_t unsigned_whole;
 #endif
 
 #if defined(__GNUC__)
@@ -39,9 +43,9 @@ typedef uint64_t bare;
 #define UNROLL
 #endif
 
-/* Registers decide the shape of the products: PANEL rows of coefficients times COLS vectors of
- * data rows for projection and distances, GROUP clusters times 4 features for the sums. The
- * accumulators fill what the loads leave free: 24 of 32 registers, 12 of 16. */
+/* The number of registers determines the shape of the products: PANEL lines of coefficients times
+ * COLS vectors of rows for projection and distances, GROUP clusters times 4 features for the sums.
+ * The accumulators take 24 of 32 registers, or 12 of 16; the others hold operands. */
 #if defined(RFFPK_PLAIN)
 #define VECTOR_BYTES (RFFPK_BITS / 8)
 enum { PANEL = 4, COLS = 4, GROUP = 2 };
@@ -69,12 +73,12 @@ enum { PANEL = 6, COLS = 2, GROUP = 2 };
 #ifdef RFFPK_PLAIN
 typedef real vec;
 typedef whole ivec;
-typedef bare uvec;
+typedef unsigned_whole uvec;
 #define SELECT(mask, a, b) ((mask) ? (a) : (b))
 #else
 typedef real vec __attribute__((vector_size(VECTOR_BYTES)));
 typedef whole ivec __attribute__((vector_size(VECTOR_BYTES)));
-typedef bare uvec __attribute__((vector_size(VECTOR_BYTES)));
+typedef unsigned_whole uvec __attribute__((vector_size(VECTOR_BYTES)));
 #define SELECT(mask, a, b) select_lanes(mask, a, b)
 #endif
 
@@ -94,12 +98,13 @@ INLINE vec from_bits(ivec i)
 
 INLINE vec splat(real a) { return (vec){0} + a; }
 
-/* Whole numbers that wrap around, as those of C do only without a sign. */
+/* Integers that wrap around: in C only unsigned ones may. */
 INLINE ivec shift_left(ivec i, int by) { return (ivec)((uvec)i << by); }
 INLINE ivec add(ivec a, ivec b) { return (ivec)((uvec)a + (uvec)b); }
 INLINE ivec minus(ivec a, ivec b) { return (ivec)((uvec)a - (uvec)b); }
 
-INLINE vec load(const real *p) /* aligned */ { return *(const vec *)p; }
+/* p is aligned like a vector. */
+INLINE vec load(const real *p) { return *(const vec *)p; }
 
 INLINE void store(real *p, vec v) { *(vec *)p = v; }
 
@@ -126,10 +131,10 @@ INLINE real sum_lanes(vec v)
     return total;
 }
 
-/* Shuffles of two vectors, in the steps that processors have: elements and pairs of elements are
- * interleaved within lanes of 128 bits (lower and upper halves of each lane); whole lanes are
- * gathered (even and odd ones). LANE numbers fill a lane. */
-#define LANE (128 / RFFPK_BITS)
+/* Shuffles of two vectors, those that processors have instructions for. Within blocks of 128 bits,
+ * which hold BLOCK numbers, single numbers (ONES) or pairs (TWOS) of the lower or of the upper half
+ * of each block are interleaved; whole blocks are gathered, the even or the odd ones. */
+#define BLOCK (128 / RFFPK_BITS)
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -143,20 +148,20 @@ INLINE real sum_lanes(vec v)
 #define ONES_HIGH(a, b) PICK(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
 #define TWOS_LOW(a, b) PICK(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
 #define TWOS_HIGH(a, b) PICK(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-#define LANES_EVEN(a, b) PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
-#define LANES_ODD(a, b) PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+#define BLOCKS_EVEN(a, b) PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define BLOCKS_ODD(a, b) PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
 #elif W == 8 && RFFPK_BITS == 32
 #define ONES_LOW(a, b) PICK(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
 #define ONES_HIGH(a, b) PICK(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
 #define TWOS_LOW(a, b) PICK(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
 #define TWOS_HIGH(a, b) PICK(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define LANES_EVEN(a, b) PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define LANES_ODD(a, b) PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+#define BLOCKS_EVEN(a, b) PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define BLOCKS_ODD(a, b) PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
 #elif W == 8
 #define ONES_LOW(a, b) PICK(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
 #define ONES_HIGH(a, b) PICK(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
-#define LANES_EVEN(a, b) PICK(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
-#define LANES_ODD(a, b) PICK(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
+#define BLOCKS_EVEN(a, b) PICK(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
+#define BLOCKS_ODD(a, b) PICK(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
 #elif W == 4 && RFFPK_BITS == 32
 #define ONES_LOW(a, b) PICK(a, b, 0, 4, 1, 5)
 #define ONES_HIGH(a, b) PICK(a, b, 2, 6, 3, 7)
@@ -165,8 +170,8 @@ INLINE real sum_lanes(vec v)
 #elif W == 4
 #define ONES_LOW(a, b) PICK(a, b, 0, 4, 2, 6)
 #define ONES_HIGH(a, b) PICK(a, b, 1, 5, 3, 7)
-#define LANES_EVEN(a, b) PICK(a, b, 0, 1, 4, 5)
-#define LANES_ODD(a, b) PICK(a, b, 2, 3, 6, 7)
+#define BLOCKS_EVEN(a, b) PICK(a, b, 0, 1, 4, 5)
+#define BLOCKS_ODD(a, b) PICK(a, b, 2, 3, 6, 7)
 #elif W == 2
 #define ONES_LOW(a, b) PICK(a, b, 0, 2)
 #define ONES_HIGH(a, b) PICK(a, b, 1, 3)
@@ -187,16 +192,16 @@ INLINE vec fold_lanes(vec v[W])
 #ifdef TWOS_LOW
     FOLD_STEP(TWOS_LOW, TWOS_HIGH, W / 4)
 #endif
-#ifdef LANES_EVEN
+#ifdef BLOCKS_EVEN
     UNROLL
-    for (int half = W / LANE / 2; half > 0; half /= 2) {
-        FOLD_STEP(LANES_EVEN, LANES_ODD, half)
+    for (int half = W / BLOCK / 2; half > 0; half /= 2) {
+        FOLD_STEP(BLOCKS_EVEN, BLOCKS_ODD, half)
     }
 #endif
     return v[0];
 }
 
-/* Lane j of v[i] and lane i of v[j] change places. */
+/* Lane j of v[i] and lane i of v[j] are exchanged. */
 INLINE void transpose_lanes(vec v[W])
 {
 #if W == 1
@@ -208,9 +213,9 @@ INLINE void transpose_lanes(vec v[W])
         t[i] = ONES_LOW(v[i], v[i + 1]);
         t[i + 1] = ONES_HIGH(v[i], v[i + 1]);
     }
-    /* v[i + c]: column c of each lane, of the LANE rows that begin with i */
+    /* v[i + c]: column c of each block, of the BLOCK rows that begin with i */
     UNROLL
-    for (int i = 0; i < W; i += LANE) {
+    for (int i = 0; i < W; i += BLOCK) {
 #ifdef TWOS_LOW
         v[i] = TWOS_LOW(t[i], t[i + 2]);
         v[i + 1] = TWOS_HIGH(t[i], t[i + 2]);
@@ -222,15 +227,15 @@ INLINE void transpose_lanes(vec v[W])
 #endif
     }
 #endif
-#ifdef LANES_EVEN
+#ifdef BLOCKS_EVEN
     UNROLL
-    for (int done = LANE; done < W; done *= 2) {
+    for (int done = BLOCK; done < W; done *= 2) {
         UNROLL
-        for (int i = 0; i < W / 2; i += LANE) {
+        for (int i = 0; i < W / 2; i += BLOCK) {
             UNROLL
-            for (int c = 0; c < LANE; c++) {
-                t[i + c] = LANES_EVEN(v[2 * i + c], v[2 * i + LANE + c]);
-                t[W / 2 + i + c] = LANES_ODD(v[2 * i + c], v[2 * i + LANE + c]);
+            for (int c = 0; c < BLOCK; c++) {
+                t[i + c] = BLOCKS_EVEN(v[2 * i + c], v[2 * i + BLOCK + c]);
+                t[W / 2 + i + c] = BLOCKS_ODD(v[2 * i + c], v[2 * i + BLOCK + c]);
             }
         }
         UNROLL

@@ -1,4 +1,4 @@
-/* The pass over a slot of rows, tile by tile. One text for every instruction set and both types. */
+/* The pass over a slot of rows, tile by tile. Compiled once per instruction set and type. */
 #include "contract.h"
 #include "simd.h"
 #include "vecmath.h"
@@ -11,15 +11,11 @@
 #define JOIN3(a, b, c) a##_##b##_f##c
 #define NAME(isa, bits) JOIN3(rffpk, isa, bits)
 
-/* A tile should stay in the second-level cache with room for coefficients. At d = 50, D = 108,
- * k = 10 flat within 2 % from 512 KiB to 1 MiB and from 256 to 512 rows on a 1 MiB cache (Zen 4).
- */
-#define TILE_BYTES ((size_t)640 << 10)
 enum {
-    MAX_TILE_ROWS = 256,
     MIN_TILE_ROWS = 64,
-    PAD = RFFPK_ALIGN / sizeof(real) /* keeps lines out of step with the sets of the cache */
+    PAD = RFFPK_ALIGN / sizeof(real) /* between lines: avoids cache-set conflicts */
 };
+_Static_assert(MIN_TILE_ROWS % STEP == 0, "a tile is whole steps");
 
 static size_t round_up(size_t a, size_t to) { return (a + to - 1) / to * to; }
 
@@ -27,7 +23,7 @@ static size_t features_of(const rffpk_view *v) { return v->D ? 2 * v->D : v->d; 
 
 static size_t moments_of(const rffpk_problem *pr) { return pr->F + pr->n_views + 1; }
 
-/* The shape of the tiles; returns how many lines of `stride` numbers a tile has in all. */
+/* Fills in the shape of the tiles; returns the number of lines, of `stride` numbers, of a tile. */
 static size_t shape(const rffpk_problem *pr, tile *t)
 {
     t->d = t->p_most = 0;
@@ -38,10 +34,10 @@ static size_t shape(const rffpk_problem *pr, tile *t)
             t->p_most = v->p;
     }
     t->lines = round_up(moments_of(pr), FEATURES_AT_ONCE);
-    const size_t lines_a_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
-    const size_t total = t->d + t->lines + lines_a_centroid * pr->k + 3;
-    t->rows = MAX_TILE_ROWS;
-    while (t->rows > MIN_TILE_ROWS && total * t->rows * sizeof(real) > TILE_BYTES)
+    const size_t lines_per_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
+    const size_t total = t->d + t->lines + lines_per_centroid * pr->k + 3;
+    t->rows = RFFPK_MAX_TILE_ROWS;
+    while (t->rows > MIN_TILE_ROWS && total * t->rows * sizeof(real) > RFFPK_TILE_BYTES)
         t->rows /= 2;
     t->stride = t->rows + PAD;
     return total;
@@ -88,7 +84,7 @@ static size_t prepared_bytes(const rffpk_problem *pr)
     return total * sizeof(real);
 }
 
-/* out: panel after panel, (depth, height) each, of scale * a[line][depth] */
+/* out: panels (depth, height) of scale * a[line][depth], one after the other */
 static void pack(const real *a, size_t line_step, size_t depth_step, size_t lines, size_t depth,
                  double scale, real *out)
 {
@@ -119,7 +115,7 @@ static void pack_theta(const rffpk_problem *pr, real *packed, real *norms)
     }
 }
 
-/* The signs as numbers; the first of each three rows holds the scale. */
+/* The signs as numbers of type `real`; those of S3 are multiplied by the scale. */
 static void pack_signs(const rffpk_view *v, double scale, real *out)
 {
     for (size_t i = 0; i < sign_numbers(v); i++)
@@ -143,7 +139,7 @@ static void prepare(const rffpk_problem *pr, void *prepared)
 
 /* ---- features ------------------------------------------------------------------------------ */
 
-/* phi holds the phases in its lower D lines; sines go to the upper D. norm += ||phi||^2 */
+/* phi <- features; on entry its last D lines hold the phases. norm += ||phi||^2 */
 static void fourier(const rffpk_view *v, real *phi, real *norm, size_t cols, size_t stride)
 {
     const real scale = (real)(1 / sqrt((double)v->D));
@@ -179,7 +175,7 @@ static void fill(real *line, real value, size_t cols)
         store(line + col, splat(value));
 }
 
-/* Features of all views, their squared norms, and q = sum_l alpha_l ||phi_l||^2 */
+/* Features of all views, their squared norms, and q = sum_l alpha_l ||phi_l||^2. */
 static void make_features(const rffpk_problem *pr, const real *prepared, size_t begin, size_t end,
                           size_t rows, size_t cols, tile *t)
 {
@@ -222,7 +218,7 @@ static void make_distances(const rffpk_problem *pr, const real *theta, const rea
         for (size_t j = 0; j < pr->k; j++) {
             real *d = t->dist + j * t->stride + col;
             const vec squared = q + norms[j] + load(d);
-            store(d, SELECT(squared < 0, splat(0), squared)); /* NaN stays, and is found out */
+            store(d, SELECT(squared < 0, splat(0), squared)); /* NaN stays, and is detected later */
         }
     }
 }
@@ -230,14 +226,14 @@ static void make_distances(const rffpk_problem *pr, const real *theta, const rea
 static void make_weights(const rffpk_problem *pr, weigh_rule *weigh, size_t cols, real *memberships,
                          tile *t, const rffpk_sums *sums)
 {
-    const int typical = pr->rule == RFFPK_TYPICALITY;
-    if (typical && pr->m == 2)
-        make_typical(pr, 1, t, cols);
-    else if (typical)
-        make_typical(pr, 0, t, cols);
+    const int typicality = pr->rule == RFFPK_TYPICALITY;
+    if (typicality && pr->m == 2)
+        apply_typicality(pr, 1, t, cols);
+    else if (typicality)
+        apply_typicality(pr, 0, t, cols);
     weigh(pr, t, cols, memberships, sums->totals);
-    if (typical)
-        weigh_typical(pr, t, cols, sums->excess);
+    if (typicality)
+        weigh_typicality(pr, t, cols, sums->excess);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------ */
@@ -250,7 +246,8 @@ static void write_rows(const real *lines, size_t n_lines, size_t rows, size_t st
             out[r * n_lines + i] = lines[i * stride + r];
 }
 
-static void weigh_rows(const rffpk_problem *pr, size_t begin, size_t rows, size_t cols, tile *t)
+static void load_row_weights(const rffpk_problem *pr, size_t begin, size_t rows, size_t cols,
+                             tile *t)
 {
     const real *weight = pr->weight;
     for (size_t r = 0; r < rows; r++)
@@ -270,7 +267,7 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
     memset(sums->moments, 0, pr->k * moments_of(pr) * sizeof(double));
     memset(sums->excess, 0, pr->k * sizeof(double));
     memset(sums->totals, 0, 2 * sizeof(double));
-    memset(t.phi, 0, t.lines * t.stride * sizeof(real)); /* the lines that only pad */
+    memset(t.phi, 0, t.lines * t.stride * sizeof(real)); /* for the padding lines */
     fill(t.phi + (pr->F + pr->n_views) * t.stride, 1, t.rows);
 
     const real *theta = prepared;
@@ -281,7 +278,7 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
     for (; begin < end; begin += t.rows) {
         const size_t rows = end - begin < t.rows ? end - begin : t.rows;
         const size_t cols = round_up(rows, STEP);
-        weigh_rows(pr, begin, rows, cols, &t);
+        load_row_weights(pr, begin, rows, cols, &t);
         make_features(pr, prepared, begin, end, rows, cols, &t);
         if (out->features)
             write_rows(t.phi, pr->F, rows, t.stride, (real *)out->features + begin * pr->F);
@@ -289,7 +286,7 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
             make_distances(pr, theta, norms, cols, &t);
         if (out->distances)
             write_rows(t.dist, pr->k, rows, t.stride, (real *)out->distances + begin * pr->k);
-        /* memberships take the place of the distances, which are not needed after them */
+        /* memberships overwrite the distances, which are not needed any more */
         if (pr->stages & RFFPK_WEIGHTS)
             make_weights(pr, weigh, cols, out->memberships ? t.dist : NULL, &t, sums);
         if (out->memberships)
@@ -335,7 +332,7 @@ static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size
     for (; begin < end; begin += t.rows) {
         const size_t rows = end - begin < t.rows ? end - begin : t.rows;
         const size_t cols = round_up(rows, STEP);
-        weigh_rows(pr, begin, rows, cols, &t);
+        load_row_weights(pr, begin, rows, cols, &t);
         distances_from(pr, gram, n, begin, rows, cols, &t);
         rule(pr, &t, cols, NULL, totals);
         for (size_t j = 0; j < pr->k; j++)
@@ -349,7 +346,7 @@ static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size
 
 /* ---- products with a stored kernel --------------------------------------------------------- */
 
-static size_t skinny_bytes(size_t lines) { return lines * SKINNY_BYTES; }
+static size_t skinny_bytes(size_t lines) { return lines * RFFPK_SKINNY_BYTES; }
 
 static void skinny_pack(const void *coefficients, size_t lines, size_t depth, void *packed)
 {
@@ -370,9 +367,9 @@ static void skinny(const void *packed, const void *matrix, size_t lines, size_t 
         for (size_t i = 0; i < depth; i += SKINNY_DEPTH) {
             const size_t here = depth - i < SKINNY_DEPTH ? depth - i : SKINNY_DEPTH;
             const int last = i + 2 * SKINNY_DEPTH > depth;
-            const real *b = columns + i * stride, *ahead = last ? b : b + SKINNY_DEPTH * stride;
+            const real *b = columns + i * stride, *next = last ? b : b + SKINNY_DEPTH * stride;
             skinny_block((const real *)packed + i * lines, lines, here, b, workspace, here, stride,
-                         ahead);
+                         next);
         }
         for (size_t line = 0; line < lines; line++)
             memcpy((real *)out + line * out_stride + begin,
@@ -380,7 +377,7 @@ static void skinny(const void *packed, const void *matrix, size_t lines, size_t 
     }
 }
 
-/* h <= W numbers, h = W known to the compiler in all but the last call */
+/* h <= W numbers; in all calls except the last one h is the constant W. */
 INLINE void vecmath_step(int which, const real *in, real *out, real *second, size_t h)
 {
     vec x = splat(1), y, cosine;

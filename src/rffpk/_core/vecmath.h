@@ -1,6 +1,6 @@
 /* sin, cos, log2 and exp2 of a vector.
  *
- * Error bounds, over the stated ranges, held by tests/test_vecmath.py (eps = 2^-23 or 2^-52):
+ * Error bounds over the stated ranges, checked by tests/test_vecmath.py (eps = 2^-23 or 2^-52):
  *   sin, cos of x quarter turns  absolute 1 eps     every finite x
  *   log2                         absolute 1.5 eps + relative 1.5 eps   every x > 0; 0 gives -inf
  *   exp2                         relative 1.5 eps   [MIN_EXPONENT, 0]; 0 below
@@ -13,7 +13,6 @@
 #include <math.h>
 
 #if RFFPK_BITS == 32
-#define MANTISSA_BITS 23
 #define MIN_EXPONENT (-126)
 static const real SIN_POLY[] = {1.570796322f, -0.6459634777f, 0.07968021765f, -0.004602149213f};
 static const real COS_POLY[] = {-1.233700549f, 0.2536694104f, -0.02086152834f, 0.0009067398984f};
@@ -21,7 +20,6 @@ static const real EXP2_POLY[] = {0.693147188f,    0.2402265076f,   0.05550357114
                                  0.009618082557f, 0.001339086336f, 0.0001545316295f};
 static const real LOG2_POLY[] = {2.88539008f, 0.9617988388f, 0.576715186f, 0.4317176975f};
 #else
-#define MANTISSA_BITS 52
 #define MIN_EXPONENT (-1022)
 static const real SIN_POLY[] = {
     1.57079632679489661,     -0.645964097506244316,  0.0796926262460430031, -0.00468175413234097599,
@@ -40,7 +38,7 @@ static const real LOG2_POLY[] = {2.88539008177792681,  0.961796693925989729, 0.5
 #endif
 
 #define EXPONENT_BIAS (1 - MIN_EXPONENT)
-/* Adding 1.5 * 2^MANTISSA_BITS rounds to a whole number and leaves it in the low bits. */
+/* Adding 1.5 * 2^MANTISSA_BITS rounds to an integer and leaves it in the low bits. */
 #define ROUNDER ((real)((whole)3 << (MANTISSA_BITS - 1)))
 
 #define HORNER(table, x) horner(table, sizeof table / sizeof table[0], x)
@@ -54,17 +52,17 @@ INLINE vec horner(const real *table, int terms, vec x)
     return y;
 }
 
-/* In quarter turns the reduction is a subtraction without rounding error, however large x: 2/pi
- * is folded into the frequencies beforehand. Numbers of 2^(MANTISSA_BITS + 2) and more are whole
- * turns and come off entirely; below, multiples of eight quarters do, so that what is left fits
- * the rounder. NaN and infinity become NaN. */
+/* x is in quarter turns (the frequencies are multiplied by 2/pi beforehand), so that the reduction
+ * is a subtraction without rounding error, however large x is. Numbers of 2^(MANTISSA_BITS + 2) and
+ * more are whole turns and become 0; from smaller ones a multiple of eight quarters is subtracted,
+ * which leaves them in the range of ROUNDER. NaN and infinity become NaN. */
 INLINE void sincos_quarters(vec x, vec *sine, vec *cosine)
 {
     const real all_whole = (real)((whole)1 << MANTISSA_BITS) * 4;
     const vec eights = (x + 8 * ROUNDER) - 8 * ROUNDER;
     x -= SELECT((x < all_whole) & (x > -all_whole), eights, x);
     const vec rounded = x + ROUNDER;
-    const vec r = x - (rounded - ROUNDER); /* within half a quarter of an axis */
+    const vec r = x - (rounded - ROUNDER); /* -1/2 to 1/2 */
     const ivec quarter = bits_of(rounded);
     const vec z = r * r;
     const vec s = r * HORNER(SIN_POLY, z);
@@ -86,7 +84,7 @@ INLINE vec log2_positive(vec x)
     const ivec root_half = bits_of(splat((real)0.70710678118654752));
     const ivec exponent = minus(bits_of(scaled), root_half) >> MANTISSA_BITS;
     const vec m = from_bits(minus(bits_of(scaled), shift_left(exponent, MANTISSA_BITS)));
-    /* the small whole number `exponent` as a real, by way of the rounder's low bits */
+    /* the small integer `exponent` as a real: it is put into the low bits of ROUNDER */
     const vec e = from_bits(add(exponent, bits_of(splat(ROUNDER)))) - ROUNDER;
     const vec t = (m - 1) / (m + 1);
     const vec y =

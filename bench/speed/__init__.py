@@ -1,0 +1,1 @@
+"""How fast the compiled core is, and what its speed depends on."""

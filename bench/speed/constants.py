@@ -1,0 +1,143 @@
+"""How the speed of the core depends on a tuning constant of src/rffpk/_core/tuning.h.
+
+    python -m bench.speed.constants SLOT_ROWS 512 2048
+
+builds the core as it is and once with each of the values, runs the builds in turn on one problem in
+one process, and prints the median time of each over that of the core as it is. The constants of the
+skinny product are measured with that product, all others with the pass. With --threads 1 the times
+are those of the processor, which other work on the machine disturbs less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).parents[2]
+HEADER = ROOT / "src" / "rffpk" / "_core" / "tuning.h"
+
+Array = NDArray[Any]
+Run = Callable[[ModuleType], Array]
+
+
+def constants() -> dict[str, str]:
+    """Names of the tuning constants, and their values as text."""
+    return dict(re.findall(r"^#define RFFPK_(\w+) (.+)$", HEADER.read_text(), re.MULTILINE))
+
+
+def build(folder: Path, definition: str | None) -> ModuleType:
+    """The extension module of the core, compiled with a macro definition, or None, in `folder`."""
+    folder.mkdir()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    flags = [f"-Dc_args=-DRFFPK_{definition}"] if definition else []
+    for command in (
+        ["meson", "setup", "--buildtype=release", *flags, str(folder), str(ROOT)],
+        ["meson", "compile", "-C", str(folder)],
+    ):
+        done = subprocess.run(
+            command, env={**os.environ, "PATH": path}, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise SystemExit(done.stdout + done.stderr)
+    (library,) = folder.glob("src/rffpk/_core/_pass.*.so")
+    spec = importlib.util.spec_from_file_location(f"{folder.name}._pass", library)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pass_problem(args: argparse.Namespace) -> Run:
+    """A function that runs one pass of a build and returns an array of its results."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((args.rows, args.columns), dtype=np.float32)
+    omega = random.standard_normal((args.columns, args.frequencies), dtype=np.float32)
+    omega *= 1 / args.columns
+    phase = x[: args.clusters] @ omega
+    theta = np.hstack([np.sin(phase), np.cos(phase)]) / np.float32(args.frequencies**0.5)
+    shift = np.zeros(2 * args.frequencies, dtype=np.float32)
+    given = [x], [omega], [shift], theta, np.ones(1), None
+    return lambda core: core.fused_pass(*given, core.POWER, -3.0, args.threads)[0]
+
+
+def skinny_problem(args: argparse.Namespace) -> Run:
+    """The same for one skinny product with a square matrix."""
+    random = np.random.default_rng(0)
+    coefficients = random.standard_normal((args.clusters, args.points), dtype=np.float32)
+    values = random.standard_normal((args.points, args.points), dtype=np.float32)
+    out = np.empty((args.clusters, args.points), dtype=np.float32)
+    matrices: dict[int, Array] = {}
+
+    def run(core: ModuleType) -> Array:
+        if core.SKINNY_STRIDE not in matrices:
+            matrix = core.empty_matrix(args.points, args.points, np.float32)
+            matrix[:, : args.points] = values
+            matrices[core.SKINNY_STRIDE] = matrix
+        core.skinny_product(coefficients, matrices[core.SKINNY_STRIDE], out, args.threads)
+        return out.copy()
+
+    return run
+
+
+def measure(run: Run, cores: list[ModuleType], args: argparse.Namespace) -> Array:
+    """Seconds of each build (rounds, builds), after a first round that only warms up."""
+    clock = time.process_time if args.threads == 1 else time.perf_counter
+    times = np.empty((args.rounds, len(cores)))
+    reference = run(cores[0])
+    for core in cores[1:]:
+        np.testing.assert_allclose(run(core), reference, atol=1e-4 * np.abs(reference).max())
+    for i in range(args.rounds):
+        for j in np.roll(range(len(cores)), i):
+            begin = clock()
+            run(cores[j])
+            times[i, j] = clock() - begin
+    return times
+
+
+def main() -> None:
+    known = constants()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("name", choices=known)
+    parser.add_argument("values", nargs="+", type=int)
+    for option, default, text in (
+        ("rows", 1_000_000, "rows of the pass"),
+        ("columns", 50, "columns d of the pass"),
+        ("frequencies", 108, "frequencies D of the pass"),
+        ("clusters", 10, "centroids of the pass, or lines of coefficients"),
+        ("points", 8192, "rows and columns of the matrix of the skinny product"),
+        ("threads", os.cpu_count(), "threads"),
+        ("rounds", 15, "runs of each build"),
+    ):
+        parser.add_argument(f"--{option}", type=int, default=default, help=f"{text} [{default}]")
+    args = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as folder, threadpoolctl.threadpool_limits(1, "blas"):
+        cores = [build(Path(folder) / "base", None)]
+        for i, value in enumerate(args.values):
+            cores.append(build(Path(folder) / f"value_{i}", f"{args.name}={value}"))
+        problem = skinny_problem if args.name.startswith("SKINNY") else pass_problem
+        times = measure(problem(args), cores, args)
+
+    print(f"{args.name}, {cores[0].isa()}, {args.threads} threads, {args.rounds} runs of each")
+    print("       value  ratio of medians  quartiles of the ratios")
+    medians, ratios = np.median(times, axis=0), times / times[:, :1]
+    for j, value in enumerate([known[args.name], *args.values]):
+        low, high = np.quantile(ratios[:, j], [0.25, 0.75])
+        print(f"{value!s:>12}  {medians[j] / medians[0]:16.3f}  {low:.3f} to {high:.3f}")
+
+
+if __name__ == "__main__":
+    main()

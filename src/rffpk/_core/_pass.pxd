@@ -1,0 +1,110 @@
+# cython: language_level=3
+"""What _pass.pyx uses of the headers in C, which describe it."""
+from libc.stdint cimport int8_t, int32_t
+
+
+cdef extern from "tuning.h" nogil:
+    enum:
+        RFFPK_SLOT_ROWS
+        RFFPK_SLOTS_PER_THREAD
+        RFFPK_WAVE_BYTES_PER_THREAD
+        RFFPK_WAVE_BYTES
+        RFFPK_QUICK_MERGE
+
+cdef extern from "contract.h" nogil:
+    enum:
+        RFFPK_ALIGN
+        RFFPK_MOST_CENTROIDS_F32
+        RFFPK_MOST_CENTROIDS_F64
+        RFFPK_SKINNY_STRIDE
+    enum rffpk_status:
+        RFFPK_OK
+        RFFPK_UNKNOWN_RULE
+    enum rffpk_stage:
+        RFFPK_LOAD
+        RFFPK_PROJECT
+        RFFPK_SINCOS
+        RFFPK_DISTANCES
+        RFFPK_WEIGHTS
+        RFFPK_SUMS
+        RFFPK_ALL_STAGES
+    enum rffpk_rule:
+        RFFPK_POWER
+        RFFPK_HARD
+        RFFPK_TYPICALITY
+    ctypedef struct rffpk_view:
+        const void *x
+        const void *omega
+        const void *shift
+        size_t d
+        size_t D
+        const int8_t *signs
+        double scale
+        size_t p
+    ctypedef struct rffpk_problem:
+        const rffpk_view *views
+        const double *alpha
+        const void *theta
+        const void *weight
+        size_t n_views
+        size_t k
+        size_t F
+        rffpk_rule rule
+        double s
+        const double *eta
+        double m
+        unsigned stages
+    ctypedef struct rffpk_sums:
+        double *moments
+        double *excess
+        double *totals
+    ctypedef struct rffpk_rows:
+        int32_t *labels
+        void *memberships
+        void *distances
+        void *nearest
+        void *features
+    ctypedef struct rffpk_gram:
+        const void *products
+        const void *diagonal
+        const void *squares
+        void *weights
+        int32_t *labels
+    ctypedef size_t (*bytes_function)(const rffpk_problem *) noexcept nogil
+    ctypedef void (*prepare_function)(const rffpk_problem *, void *) noexcept nogil
+    ctypedef int (*run_function)(
+        const rffpk_problem *, const void *, size_t, size_t,
+        const rffpk_sums *, const rffpk_rows *, void *) noexcept nogil
+    ctypedef int (*weigh_function)(
+        const rffpk_problem *, const rffpk_gram *, size_t, size_t, size_t, double *,
+        void *) noexcept nogil
+    ctypedef size_t (*skinny_bytes_function)(size_t) noexcept nogil
+    ctypedef void (*skinny_pack_function)(const void *, size_t, size_t, void *) noexcept nogil
+    ctypedef void (*skinny_function)(
+        const void *, const void *, size_t, size_t, size_t, size_t, size_t, void *, size_t,
+        void *) noexcept nogil
+    ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
+    ctypedef struct rffpk_kernels:
+        bytes_function prepared_bytes
+        bytes_function workspace_bytes
+        prepare_function prepare
+        run_function run
+        weigh_function weigh
+        skinny_bytes_function skinny_bytes
+        skinny_pack_function skinny_pack
+        skinny_function skinny
+        vecmath_function vecmath
+
+cdef extern from "dispatch.h" nogil:
+    ctypedef int (*runs_function)() noexcept nogil
+    ctypedef struct rffpk_variant:
+        const char *name
+        runs_function runs
+        const rffpk_kernels *f32
+        const rffpk_kernels *f64
+    size_t rffpk_n_variants()
+    const rffpk_variant *rffpk_variant_at(size_t)
+    int rffpk_openmp_version()
+    int rffpk_openmp_max_threads()
+    int rffpk_thread_number()
+    void rffpk_merge(double *, const double *, size_t, size_t, size_t, size_t)

@@ -1,0 +1,80 @@
+/* The tuning constants of the core. They change the speed, and the results only by rounding.
+ *
+ * Each can be set when the core is compiled, for example with -DRFFPK_SLOT_ROWS=2048. The command
+ * beside each builds the core with those values and prints the ratios of the times that they take.
+ */
+#ifndef RFFPK_TUNING_H
+#define RFFPK_TUNING_H
+
+/* Rows of a slot. Sums are merged slot by slot in the order of the rows: this number and the
+ * instruction set determine the bits of a result, the number of threads does not. All work that
+ * belongs to no stage, the merge included, measured 1.2 % of the pass at k F = 2 160 and 0.6 % at
+ * 119 000.
+ *     python -m bench.speed.constants SLOT_ROWS 512 2048 */
+#ifndef RFFPK_SLOT_ROWS
+#define RFFPK_SLOT_ROWS 1024
+#endif
+
+/* Bytes of a tile, a block of rows in work: it should stay in the second-level cache and leave room
+ * there for the coefficients. Flat within 2 % from 512 KiB to 1 MiB on a cache of 1 MiB (Zen 4).
+ *     python -m bench.speed.constants TILE_BYTES 327680 524288 1048576 */
+#ifndef RFFPK_TILE_BYTES
+#define RFFPK_TILE_BYTES (640 << 10)
+#endif
+
+/* Rows of a tile where TILE_BYTES allows them: a power of two, at least 64. Flat within 2 % from
+ * 256 to 512 (Zen 4).
+ *     python -m bench.speed.constants MAX_TILE_ROWS 128 512 */
+#ifndef RFFPK_MAX_TILE_ROWS
+#define RFFPK_MAX_TILE_ROWS 256
+#endif
+
+/* How far ahead of the transposition the rows are prefetched, in blocks of as many rows as a vector
+ * holds numbers. Two blocks measured like four; no prefetching costs 6 % of the pass at d = 50.
+ *     python -m bench.speed.constants PREFETCH_BLOCKS 0 2 8 */
+#ifndef RFFPK_PREFETCH_BLOCKS
+#define RFFPK_PREFETCH_BLOCKS 4
+#endif
+
+/* Lines, and bytes of each, of a block of the large matrix in the skinny product. While a block is
+ * multiplied with all coefficients, the next one is prefetched: with few coefficients the product
+ * runs at the rate of memory, with many at that of a product of large matrices. Blocks of 64 to
+ * 256 lines and of 1 to 4 KiB measured alike on Zen 5. SKINNY_BYTES is a multiple of 256.
+ *     python -m bench.speed.constants SKINNY_DEPTH 64 256
+ *     python -m bench.speed.constants SKINNY_BYTES 1024 4096 */
+#ifndef RFFPK_SKINNY_DEPTH
+#define RFFPK_SKINNY_DEPTH 128
+#endif
+#ifndef RFFPK_SKINNY_BYTES
+#define RFFPK_SKINNY_BYTES 2048
+#endif
+
+/* Slots are computed in waves and merged after each. A wave has so many slots for each thread that
+ * a slow thread does not hold up the others, ...
+ *     python -m bench.speed.constants SLOTS_PER_THREAD 2 4 16 */
+#ifndef RFFPK_SLOTS_PER_THREAD
+#define RFFPK_SLOTS_PER_THREAD 8
+#endif
+
+/* ... but fewer where the sums of a thread's slots would take more bytes than this, which lets them
+ * stay small beside the rows, ...
+ *     python -m bench.speed.constants WAVE_BYTES_PER_THREAD 1048576 67108864 --clusters 1000 */
+#ifndef RFFPK_WAVE_BYTES_PER_THREAD
+#define RFFPK_WAVE_BYTES_PER_THREAD (8 << 20)
+#endif
+
+/* ... and fewer threads where one slot for each would take more than this. It is a limit of memory:
+ * with two threads it takes effect from k F = 67 million on. What a lower one would cost:
+ *     python -m bench.speed.constants WAVE_BYTES 33554432 --clusters 20000 --rows 20000 */
+#ifndef RFFPK_WAVE_BYTES
+#define RFFPK_WAVE_BYTES (1 << 30)
+#endif
+
+/* Sums of a wave, in numbers, that one thread merges in less time than it takes to wake the others,
+ * or to wait for them where other work keeps the processors busy.
+ *     python -m bench.speed.constants QUICK_MERGE 0 1048576 */
+#ifndef RFFPK_QUICK_MERGE
+#define RFFPK_QUICK_MERGE (1 << 16)
+#endif
+
+#endif
