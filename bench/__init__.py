@@ -1,1 +1,1 @@
-"""Speed, as ratios taken in one run: `python -m bench --help`."""
+"""Benchmarks: `python -m bench` lists the commands, README.md says what each needs and takes."""

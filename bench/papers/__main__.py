@@ -1,4 +1,6 @@
-"""The papers' tables and figures: `python -m bench.papers --data DIR [--only NAME ...]`.
+"""The papers' tables and figures on the data that can be had, beside the published values.
+
+    python -m bench.papers --data DIR [--only NAME ...] [--repeats N] [--jobs N]
 
 Writes Markdown and pictures to --out. Cells are cached in --cache: a run that was killed goes on.
 """
@@ -13,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import rffpk
+from bench import commands
 from bench.papers import figures, tables
 from bench.papers.cells import EXPERIMENTS, Cache, cells, run
 
@@ -26,8 +29,8 @@ seconds those of one fit. Data of views, kernels of a bank and scaling are made 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser = commands.parser(__doc__)
+    commands.add_data(parser)
     parser.add_argument("--only", nargs="+", choices=[*EXPERIMENTS, *figures.FIGURES])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cell-limit", type=float, default=60.0, help="seconds")
@@ -35,8 +38,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/papers"))
     parser.add_argument("--cache", type=Path, default=Path("papers.jsonl"))
     args = parser.parse_args()
-    if not args.data.is_dir():
-        parser.error(f"--data: {args.data} is no folder")
     os.environ["OMP_NUM_THREADS"] = str(threads(args.jobs))
     args.out.mkdir(parents=True, exist_ok=True)
     wanted = args.only or [*EXPERIMENTS, *figures.FIGURES]

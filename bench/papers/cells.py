@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.preprocessing import normalize, scale
 
+from bench import datasets, records
 from bench.papers import methods
 from bench.papers.published import PUBLISHED
-from bench.views import SETS
+from bench.scores import agreement
+from bench.timing import timed
 from rffpk.kernels import FittedKernel, du2015
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]
@@ -38,8 +38,6 @@ EXPERIMENTS = {
     "famkkm": MORE_MULTI,
     "large": ["pendigits", "letter", "shuttle", "skin", "kddcup99_10pct"],
 }
-
-PREPARATIONS = SETS | {"tr11": normalize}  # of the others: `scale`
 
 # methods of n x n kernels are not tried above so many rows
 EXACT = {"kernel k-means", "KPK", "spectral"}
@@ -80,7 +78,7 @@ def cells(experiments: list[str], data: Path) -> Iterator[Cell]:
     """All that the data allow, tables in their order."""
     for experiment in experiments:
         for dataset in EXPERIMENTS[experiment]:
-            if not path_of(dataset, data).exists():
+            if not (data / f"{stored_name(dataset)}.npz").exists():
                 continue
             name = dataset.split(":")[0]
             for method in methods_of(experiment, name):
@@ -88,19 +86,18 @@ def cells(experiments: list[str], data: Path) -> Iterator[Cell]:
                     yield Cell(experiment, dataset, method.name, method.protocol, variant)
 
 
-def path_of(dataset: str, data: Path) -> Path:
-    return data / f"{'mfeat' if dataset == 'hw2' else dataset.split(':')[0]}.npz"
+def stored_name(dataset: str) -> str:
+    return "mfeat" if dataset == "hw2" else dataset.split(":")[0]
 
 
 def load(dataset: str, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
     """The views, as they are stored, and the classes."""
-    stored = np.load(path_of(dataset, data))
-    names = sorted((n for n in stored if n.startswith("X")), key=lambda n: int(n[1:] or 0))
+    views, y = datasets.views(data, stored_name(dataset), order=datasets.by_number)
     if dataset == "hw2":
-        names = ["X0", "X2"]
+        views = [views[0], views[2]]
     elif ":" in dataset:
-        names = ["X" + dataset.split(":")[1]]
-    return [stored[name].astype(np.float64) for name in names], stored["y"]
+        views = [views[int(dataset.split(":")[1])]]
+    return views, y
 
 
 def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
@@ -108,7 +105,7 @@ def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
     views, y = load(cell.dataset, data)
     if cell.experiment in ("rff-kpkm", "ip-rff-mkpkm"):
         return views, y
-    views = [PREPARATIONS.get(cell.dataset, scale)(view) for view in views]
+    views = [datasets.prepare(cell.dataset, view) for view in views]
     if cell.experiment == "mkpk":
         views = [FittedKernel(views[0], spec).matrix() for spec in du2015(views[0])]
     return views, y
@@ -148,8 +145,6 @@ def run(cell: Cell, data: Path, repeats: int, limit: float) -> dict[str, Any]:
 
 
 def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
-    from rffpk import clustering_accuracy, purity_score
-
     warnings.simplefilter("ignore")
     try:
         views, y = prepared(cell, data)
@@ -158,11 +153,9 @@ def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
         found = methods_of(cell.experiment, cell.dataset.split(":")[0])
         method = next(m for m in found if (m.name, m.protocol) == (cell.method, cell.protocol))
         for seed in range(repeats):
-            started = time.perf_counter()
-            labels = method.grid[cell.variant](views, len(np.unique(y)), seed)
-            took = time.perf_counter() - started
-            scores = (clustering_accuracy, normalized_mutual_info_score, purity_score)
-            pipe.send([*(100 * float(score(y, labels)) for score in scores), took])
+            run = partial(method.grid[cell.variant], views, len(np.unique(y)), seed)
+            took, labels = timed(run)
+            pipe.send([*(100 * score for score in agreement(y, labels)), took])
     except Exception as error:  # a cell that fails says so; the others go on
         pipe.send(f"{type(error).__name__}: {error}")
 
@@ -172,8 +165,7 @@ class Cache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        lines = path.read_text().splitlines() if path.exists() else []
-        self.found = {record["key"]: record for record in map(json.loads, lines)}
+        self.found = {record["key"]: record for record in records.resume(path)}
 
     def wants(self, key: str, repeats: int, limit: float) -> bool:
         """Whether it is not known, or a run with these bounds would have more repeats."""
@@ -187,6 +179,4 @@ class Cache:
 
     def put(self, record: dict[str, Any]) -> None:
         self.found[record["key"]] = record
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a") as out:
-            out.write(json.dumps(record) + "\n")
+        records.append(self.path, record)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
+from bench import plots, tables
 from bench.papers import methods
 from bench.papers.cells import load
+from bench.scores import subspace_distance
+from bench.timing import seconds
 
 Curves = dict[str, list[float]]
 
@@ -33,12 +36,7 @@ def plot(
     out: Path, name: str, x: list[float], curves: Curves, labels: tuple[str, str], log: str = ""
 ) -> str:
     """A picture of curves, and the same numbers as a table."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axis = pyplot.subplots(figsize=(6, 4))
+    figure, axis = plots.subplots(figsize=(6, 4))
     for label, values in curves.items():
         axis.plot(x[: len(values)], values, marker="o" if len(x) < 30 else None, label=label)
     axis.set(xlabel=labels[0], ylabel=labels[1])
@@ -47,15 +45,14 @@ def plot(
     if "y" in log:
         axis.set_yscale("log")
     axis.legend()
-    figure.tight_layout()
-    figure.savefig(out / f"{name}.png", dpi=100)
-    pyplot.close(figure)
+    plots.save(figure, out / f"{name}.png")
     lines = [f"![{name}]({name}.png)", ""]
     if len(x) < 30:
-        lines += [f"| {labels[0]} | " + " | ".join(curves) + " |", "|---" * (1 + len(curves)) + "|"]
-        for i, value in enumerate(x):
-            row = " | ".join(f"{v[i]:.4g}" if i < len(v) else "" for v in curves.values())
-            lines.append(f"| {value:g} | {row} |")
+        rows = [
+            [f"{value:g}", *(f"{v[i]:.4g}" if i < len(v) else "" for v in curves.values())]
+            for i, value in enumerate(x)
+        ]
+        lines.append(tables.markdown([labels[0], *curves], rows))
     return "\n".join(lines)
 
 
@@ -151,9 +148,8 @@ def time_against_n(data: Path, out: Path) -> str:
             ("KPK", 10_000, rffpk.KernelPowerKMeans, {"n_init": 1}),
         ):  # fmt: skip
             if n <= limit:
-                started = time.perf_counter()
-                estimator(10, random_state=0, **parameters).fit(X[:n])
-                curves[name].append(time.perf_counter() - started)
+                model = estimator(10, random_state=0, **parameters)
+                curves[name].append(seconds(partial(model.fit, X[:n])))
     text = plot(out, "time", [float(n) for n in sizes], curves, ("n", "seconds"), "xy")
     exponents = {
         name: round(float(np.polyfit(np.log(sizes[: len(v)][-4:]), np.log(v[-4:]), 1)[0]), 2)
@@ -214,31 +210,25 @@ def rings(data: Path, out: Path) -> str:
             10, gamma=0.5, random_state=seed),
         "k-means (power, defaults)": lambda seed: rffpk.PowerKMeans(10, random_state=seed),
     }  # fmt: skip
-    lines = ["| method | mean ARI of 20 starts | worst |", "|---|---|---|"]
+    rows = []
     labels = {}
     for name, make in runs.items():
         models = [make(seed).fit(X) for seed in range(20)]
         found = [adjusted_rand_score(y, model.labels_) for model in models]
         labels[name] = min(models, key=lambda model: model.inertia_).labels_
-        lines.append(f"| {name} | {np.mean(found):.3f} | {min(found):.3f} |")
+        rows.append((name, f"{np.mean(found):.3f}", f"{min(found):.3f}"))
     _scatter(X, labels, out / "rings.png")
+    lines = [tables.markdown(("method", "mean ARI of 20 starts", "worst"), rows)]
     lines += ["", "![rings](rings.png)", "", "The paper: 1.0 for KPK, 0.78 for kernel k-means."]
     return "\n".join(lines)
 
 
 def _scatter(X: np.ndarray, labels: dict[str, np.ndarray], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(labels), figsize=(3 * len(labels), 3.2))
+    figure, axes = plots.subplots(1, len(labels), figsize=(3 * len(labels), 3.2))
     for axis, (name, found) in zip(axes, labels.items()):
         axis.scatter(*X.T, c=found, cmap="tab10", s=4)
         axis.set(title=name, xticks=[], yticks=[], aspect="equal")
-    figure.tight_layout()
-    figure.savefig(path, dpi=90)
-    pyplot.close(figure)
+    plots.save(figure, path, dpi=90)
 
 
 # ---- SMKC and MKC-AE ----------------------------------------------------------------------------
@@ -253,7 +243,9 @@ def anchors(data: Path, out: Path) -> str:
     sizes = [20, 50, 100, 200, 400, 700]
     errors = [
         float(np.mean([
-            _apart(rffpk.SMKC(k, n_anchors=s, random_state=seed).fit(views).embedding_, H)
+            subspace_distance(
+                rffpk.SMKC(k, n_anchors=s, random_state=seed).fit(views).embedding_, H
+            )
             for seed in range(5)
         ]))
         for s in sizes
@@ -262,11 +254,6 @@ def anchors(data: Path, out: Path) -> str:
     c = max(e / b for e, b in zip(errors, shape))
     curves = {"error": errors, f"{c:.1f} sqrt(1/s - 1/n)": [c * b for b in shape]}
     return plot(out, "anchors", [float(s) for s in sizes], curves, ("s", "subspace error"), "x")
-
-
-def _apart(U: np.ndarray, H: np.ndarray) -> float:
-    """||UU' - HH'||_F for orthonormal columns."""
-    return math.sqrt(max(2 * U.shape[1] - 2 * np.linalg.norm(U.T @ H) ** 2, 0.0))
 
 
 def landmarks(data: Path, out: Path) -> str:
@@ -290,16 +277,16 @@ def landmarks(data: Path, out: Path) -> str:
 
 def kernel_scale(data: Path, out: Path) -> str:
     """Where sigma = 10^3 lies: the spread of the kernel's entries on the paper's sets."""
-    lines = ["| set | mean entry of K off the diagonal at sigma = 10^3 | at the mean distance |"]
-    lines.append("|---|---|---|")
+    rows = []
     for dataset in ("yale", "leaves100:0", "hw2"):
         X = load(dataset, data)[0][0]
         cells = []
         for gamma in (0.5e-6, methods.mean_gamma(X)):
             K = rbf_kernel(X, gamma=gamma)
             cells.append(f"{(K.sum() - len(K)) / (K.size - len(K)):.6f}")
-        lines.append(f"| {dataset} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append((dataset, *cells))
+    columns = ("set", "mean entry of K off the diagonal at sigma = 10^3", "at the mean distance")
+    return tables.markdown(columns, rows)
 
 
 FIGURES: dict[str, Callable[[Path, Path], str]] = {

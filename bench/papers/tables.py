@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import wilcoxon
 
+from bench import tables
 from bench.papers.cells import EXPERIMENTS, Cell, cells, published
 from bench.papers.methods import AVERAGED
 from bench.papers.published import NOT_HAD, READINGS
@@ -54,11 +55,9 @@ def table(experiment: str, data: Path, found: Records) -> str:
     missing = set(EXPERIMENTS[experiment]) - {dataset for dataset, _ in grouped}
     if missing:
         lines += [f"Missing here: {', '.join(sorted(missing))}.", ""]
-    lines += [
-        "| set | method | ACC | NMI | purity | s | repeats | published | difference "
-        "| ACC, defaults | NMI | purity | s | repeats |",
-        "|---" * 14 + "|",
-    ]
+    scores = ("ACC", "NMI", "purity", "s", "repeats")
+    defaults = ("ACC, defaults", *scores[1:])
+    lines.append(tables.heading(("set", "method", *scores, "published", "difference", *defaults)))
     for (dataset, method), protocols in grouped.items():
         told = published((protocols["paper"] or protocols["defaults"])[0])
         best = {name: best_variant(group, found) for name, group in protocols.items()}
@@ -72,7 +71,7 @@ def table(experiment: str, data: Path, found: Records) -> str:
             *(dataset, method, *_half(protocols["paper"], best["paper"], found), beside, apart),
             *_half(protocols["defaults"], best["defaults"], found, told),
         ]
-        lines.append(f"| {' | '.join(parts)} |")
+        lines.append(tables.line(parts))
     return "\n".join(lines) + "\n"
 
 
@@ -147,6 +146,11 @@ _TIE = 0.5  # points
 _LEVEL = 0.05  # of Wilcoxon's test
 
 
+CLAIM_COLUMNS = (
+    "claim", "difference, points", "for, against, neither", "verdict", "seconds", "quicker",
+)  # fmt: skip
+
+
 def claims(data: Path, found: Records) -> str:
     lines = [
         "A set counts for or against a claim where the means are more than half a point apart and, "
@@ -154,8 +158,7 @@ def claims(data: Path, found: Records) -> str:
         "repeats with the same seed). Confirmed: for it somewhere, against it nowhere. Quicker: "
         "where the paper says so.",
         "",
-        "| claim | difference, points | for, against, neither | verdict | seconds | quicker |",
-        "|---" * 6 + "|",
+        tables.heading(CLAIM_COLUMNS),
     ]
     return "\n".join([*lines, *(_claim(claim, data, found) for claim in CLAIMS)]) + "\n"
 
@@ -183,7 +186,7 @@ def _claim(claim: Claim, data: Path, found: Records) -> str:
     title = f"{claim.ours} {relation} {claim.theirs} ({claim.metric})"
     title += f"; {claim.note}" if claim.note else ""
     if not signs:
-        return f"| {title} | - | - | not run | - | - |"
+        return tables.line((title, "-", "-", "not run", "-", "-"))
     wins, losses = signs.count(1), signs.count(-1)
     if claim.alike:
         wins = len(signs) - losses
@@ -193,7 +196,7 @@ def _claim(claim: Claim, data: Path, found: Records) -> str:
     quicker = ("yes" if ours < theirs else "no") if claim.quicker else ""
     counts = f"{signs.count(1)}, {losses}, {signs.count(0)}"
     took = f"{ours:.2f} : {theirs:.2f}"
-    return f"| {' | '.join((title, '; '.join(texts), counts, verdict, took, quicker))} |"
+    return tables.line((title, "; ".join(texts), counts, verdict, took, quicker))
 
 
 def _rows(group: list[Cell], grid: str, found: Records) -> np.ndarray | None:

@@ -1,4 +1,6 @@
-"""Noise and outliers, with and without typicality: `python -m bench.robustness [--plot FILE]`.
+"""Accuracy and errors of the centres under noise and outliers, with and without typicality.
+
+    python -m bench.quality.robustness [--seeds N] [--plot FILE]
 
 Five Gaussian clusters in eight dimensions, with 0 to 30 % of uniform background rows, or with 1 %
 of rows a hundred times as far out. ACC is taken on the clean rows; the centre error is the root
@@ -9,15 +11,16 @@ weighted with membership and, where there is one, typicality to the power m.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
+from bench import commands, plots, tables
 from rffpk import (
     FuzzyCMeans,
     RFFKernelPowerKMeans,
@@ -90,14 +93,13 @@ def judge(fit: Fit, share: float, gross: bool, seed: int) -> tuple[float, float]
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = commands.parser(__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--plot")
+    parser.add_argument("--plot", type=Path)
     args = parser.parse_args()
+    warnings.simplefilter("ignore")
     names = [f"{share:.0%} {'outliers' if gross else 'noise'}" for share, gross in CASES]
-    print(f"| method | {' | '.join(names)} |")
-    print("|---" * (1 + len(CASES)) + "|")
+    tables.print_heading("method", *names)
     errors = {}
     for method, fit in METHODS.items():
         found = [
@@ -105,21 +107,18 @@ def main() -> None:
             for case in CASES
         ]
         errors[method] = [error for _, error in found]
-        print(f"| {method} | {' | '.join(f'{a:.3f}, {e:.2f}' for a, e in found)} |", flush=True)
+        tables.print_row(method, *(f"{accuracy:.3f}, {error:.2f}" for accuracy, error in found))
     if args.plot:
         plot(errors, names, args.plot)
 
 
-def plot(errors: dict[str, list[float]], names: list[str], path: str) -> None:
-    import matplotlib.pyplot as plt
-
-    _, axis = plt.subplots(figsize=(7, 3.6))
+def plot(errors: dict[str, list[float]], names: list[str], path: Path) -> None:
+    figure, axis = plots.subplots(figsize=(7, 3.6))
     for method, values in errors.items():
         axis.semilogy(names, values, "o-", label=method)
     axis.set_ylabel("centre error, standard deviations")
     axis.legend(fontsize=7)
-    plt.tight_layout()
-    plt.savefig(path, dpi=110)
+    plots.save(figure, path, dpi=110)
 
 
 if __name__ == "__main__":

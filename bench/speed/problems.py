@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import threadpoolctl
 
-from rffpk import _core
+from bench.datasets import around
+from bench.internals import _core
+from bench.timing import seconds
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,7 @@ class Problem:
         """A mixture of k Gaussians that overlap, so that no rival converges while it is timed."""
         random = np.random.default_rng(0)
         centers = random.standard_normal((self.k, self.d), dtype=dtype) / np.sqrt(self.d)
-        centers = centers.astype(dtype)
-        X = random.standard_normal((self.n, self.d), dtype=dtype)
-        X += centers[random.integers(self.k, size=self.n)]
-        return X
+        return around(centers.astype(dtype), self.n, random)
 
 
 # The first is the one that the targets are stated for. Wide problems have fewer rows, so that
@@ -60,20 +56,6 @@ PROBLEMS = [
     Problem(1_000_000, 64, 0, 50),
     Problem(100_000, 64, 0, 10),
 ]
-
-
-def seconds(call: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
-
-
-def peak_memory() -> float:
-    """Most megabytes that this process has had in memory; what its parent had does not count."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    return float("nan")
 
 
 class Machine:

@@ -1,24 +1,29 @@
-"""Kernel error against seconds a pass: `python -m bench.error_per_second [--plot FILE]`.
+"""Kernel error against the seconds of a pass, for growing numbers of random features.
+
+    python -m bench.speed.error_per_second [--rows N] [--repeats N] [--plot FILE]
 
 For rows drawn from the digits, with noise, and for blobs: the mean |error| of the rbf kernel over
 pairs and seeds, and the seconds of one pass (ours) or of one Lloyd iteration of scikit-learn on
-stored RBFSampler features, for growing numbers of features. Peers that would not fit in memory are
-timed on fewer rows; time is linear in them.
+stored RBFSampler features. Peers that would not fit in memory are timed on fewer rows; time is
+linear in them.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 
-from bench.adapters import k_means, limited, passes
+from bench import commands, plots, tables
+from bench.internals import make_rows
+from bench.speed.adapters import k_means, passes
+from bench.timing import median, pinned
 from rffpk import RandomFourierFeatures, show_config
-from rffpk._data.passes import make_rows
 
 OURS = ("iid", "orthogonal", "structured")
 FREQUENCIES = (32, 64, 128, 256, 512)
@@ -52,7 +57,7 @@ def ours(X: np.ndarray, gamma: float, sampling: str, D: int, repeats: int) -> tu
     threads = show_config()["threads"]
     rows = make_rows([X], [fitted.frequencies_], None, threads, structures=[fitted.structure_])
     run = passes(rows, rows.take(np.arange(K)).features(), -3.0)
-    return error, float(np.median([limited(run, threads) for _ in range(repeats)]))
+    return error, median(partial(pinned, run, threads), repeats)
 
 
 def peer(X: np.ndarray, gamma: float, F: int, repeats: int) -> tuple[float, float]:
@@ -64,7 +69,7 @@ def peer(X: np.ndarray, gamma: float, F: int, repeats: int) -> tuple[float, floa
     n = min(len(X), PEER_NUMBERS // F)
     stored = mapped(0).fit_transform(X[:n]).astype(np.float32)
     run, threads = k_means(stored, stored[:K]), show_config()["threads"]
-    lloyd = float(np.median([limited(run, threads) for _ in range(repeats)]))
+    lloyd = median(partial(pinned, run, threads), repeats)
     return error, lloyd * len(X) / n
 
 
@@ -86,28 +91,27 @@ def peer_seconds(points: list[tuple[int, float, float]], error: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = commands.parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--plot")
+    parser.add_argument("--plot", type=Path)
     args = parser.parse_args()
     found = {name: curves(X, args.repeats) for name, X in data_sets(args.rows).items()}
-    print("| data | method | features | mean error | seconds a pass | peer at equal error / ours |")
-    print("|---" * 6 + "|")
+    tables.print_heading(
+        "data", "method", "features", "mean error", "seconds a pass", "peer at equal error / ours"
+    )
     for data, methods in found.items():
         rival = methods["RBFSampler + Lloyd"]
         for name, points in methods.items():
             for F, error, seconds in points:
                 ratio = f"{peer_seconds(rival, error) / seconds:.1f}" if points is not rival else ""
-                print(f"| {data} | {name} | {F} | {error:.4f} | {seconds:.4f} | {ratio} |")
+                tables.print_row(data, name, F, f"{error:.4f}", f"{seconds:.4f}", ratio)
     if args.plot:
         plot(found, args.plot)
 
 
-def plot(found: dict[str, dict[str, list[tuple[int, float, float]]]], path: str) -> None:
-    import matplotlib.pyplot as plt
-
-    _, axes = plt.subplots(1, len(found), figsize=(9, 3.6), sharey=True)
+def plot(found: dict[str, dict[str, list[tuple[int, float, float]]]], path: Path) -> None:
+    figure, axes = plots.subplots(1, len(found), figsize=(9, 3.6), sharey=True)
     for axis, (data, methods) in zip(axes, found.items()):
         for name, points in methods.items():
             _, errors, seconds = zip(*points)
@@ -115,8 +119,7 @@ def plot(found: dict[str, dict[str, list[tuple[int, float, float]]]], path: str)
         axis.set(title=data, xlabel="seconds a pass")
     axes[0].set_ylabel("mean |kernel error|")
     axes[0].legend(fontsize=8)
-    plt.tight_layout()
-    plt.savefig(path, dpi=110)
+    plots.save(figure, path, dpi=110)
 
 
 if __name__ == "__main__":

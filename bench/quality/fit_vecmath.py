@@ -1,14 +1,18 @@
-"""Print the polynomial tables of src/rffpk/_core/vecmath.h (needs mpmath).
+"""The polynomials of src/rffpk/_core/vecmath.h, as its tables in C, and the error of each.
+
+    python -m bench.quality.fit_vecmath
 
 Each function is interpolated at Chebyshev nodes in 60 digits, which is within a small
 factor of the best uniform approximation, and the coefficients are rounded to the target
-precision. `python bench/fit_vecmath.py` also prints the error of each fit before rounding
-of the coefficients, relative to the machine epsilon of the type.
+precision. Errors are those of each fit before rounding of the coefficients, relative to the machine
+epsilon of the type. Needs mpmath.
 """
 
 from __future__ import annotations
 
 import mpmath as mp
+
+from bench import commands
 
 mp.mp.dps = 60
 
@@ -62,6 +66,7 @@ FITS = {
 
 
 def main() -> None:
+    commands.parser(__doc__).parse_args()
     for bits, digits, suffix, eps in ((32, 10, "f", 2.0**-23), (64, 18, "", 2.0**-52)):
         print(f"/* {bits} bits */")
         for name, (f, (lo, hi), degrees) in FITS.items():

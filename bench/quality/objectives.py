@@ -1,9 +1,10 @@
-"""Objectives and times of annealed clustering against twenty k-means++ runs of scikit-learn.
+"""Objectives and seconds of annealed clustering against twenty k-means++ runs of scikit-learn.
 
-python -m bench.objectives run --data DIR --out FILE   # resumable: what FILE holds is not run again
-python -m bench.objectives report FILE                 # Markdown
+    python -m bench.quality.objectives run --out FILE [--data DIR]     # resumable
+    python -m bench.quality.objectives report FILE                     # Markdown
 
-The problems were fixed before any schedule was tried on them. Both sides cluster the same stored
+What FILE holds is not run again; without --data the real sets are left out, except digits. The
+problems were fixed before any schedule was tried on them. Both sides cluster the same stored
 random Fourier features (float32) with the number of classes as k; the objective is the weighted
 sum of squared distances to the means of the labels, in float64.
 """
@@ -11,8 +12,6 @@ sum of squared distances to the means of the labels, in float64.
 from __future__ import annotations
 
 import argparse
-import json
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,11 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import stats
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.preprocessing import scale
 
+from bench import commands, records, tables
+from bench.datasets import n_classes, single_view
+from bench.scores import k_means_objective
+from bench.timing import timed
 from rffpk import PowerKMeans, RandomFourierFeatures
 from rffpk.feature_maps import default_n_frequencies
 
@@ -77,24 +80,21 @@ def blobs(d: int, k: int) -> np.ndarray:
     return make_blobs(n, d, centers=k, cluster_std=1.0, center_box=(-5, 5), random_state=0)[0]
 
 
-def load(data: str, name: str, key: str, standard: bool) -> np.ndarray:
-    X = np.load(Path(data) / f"{name}.npz")[key].astype(np.float64)
+def load(data: Path, name: str, key: str, standard: bool) -> np.ndarray:
+    X, _ = single_view(data, name, key)
     return scale(X) if standard else X
 
 
-def n_classes(data: str, name: str) -> int:
-    return len(np.unique(np.load(Path(data) / f"{name}.npz")["y"]))
-
-
-def problems(data: str | None) -> Iterator[tuple[str, Callable[[], np.ndarray], int]]:
-    """(name, rows, clusters); without `data` the real sets are left out, but for digits."""
+def problems(data: Path | None) -> Iterator[tuple[str, Callable[[], np.ndarray], int]]:
+    """(name, rows, clusters); without `data` the real sets are left out, except digits."""
     for d, k in BLOBS:
         yield f"blobs {d}-d {k}", partial(blobs, d, k), k
     yield "rings 10", rings, 10
     yield "directions 50", directions, 50
     yield "digits", lambda: load_digits().data, 10
-    for name, key, standard in REAL if data else ():
-        yield name, partial(load, str(data), name, key, standard), n_classes(str(data), name)
+    if data:
+        for name, key, standard in REAL:
+            yield name, partial(load, data, name, key, standard), n_classes(data, name)
 
 
 def features(X: np.ndarray, k: int) -> np.ndarray:
@@ -102,14 +102,6 @@ def features(X: np.ndarray, k: int) -> np.ndarray:
     D = max(64, default_n_frequencies(k))
     mapped = RandomFourierFeatures(D, random_state=0).fit(X)
     return mapped.transform(X.astype(np.float32))
-
-
-def objective(phi: np.ndarray, labels: np.ndarray) -> float:
-    phi = phi - phi.mean(axis=0, dtype=np.float64).astype(phi.dtype)
-    one_hot = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
-    sizes = np.maximum(one_hot.sum(axis=1), 1)
-    total = float(np.einsum("ij,ij->", phi, phi, dtype=np.float64))
-    return total - float((((one_hot @ phi) ** 2).sum(axis=1) / sizes).sum())
 
 
 Method = Callable[[int, int], Any]
@@ -131,16 +123,12 @@ def fit(method: Method, phi: np.ndarray, k: int, seed: int) -> tuple[float, floa
     """Objective and seconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        started = time.perf_counter()
-        labels = method(k, seed).fit(phi).labels_
-        seconds = time.perf_counter() - started
-    return objective(phi, labels), seconds
+        spent, model = timed(partial(method(k, seed).fit, phi))
+    return k_means_objective(phi, model.labels_), spent
 
 
 def run(args: argparse.Namespace) -> None:
-    out = Path(args.out)
-    held = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    done = {(record["problem"], record["method"]) for record in held}
+    done = {(record["problem"], record["method"]) for record in records.resume(args.out)}
     for name, rows, k in problems(args.data):
         if args.only and name not in args.only:
             continue
@@ -162,23 +150,22 @@ def run(args: argparse.Namespace) -> None:
                 "objectives": [value for value, _ in pairs],
                 "seconds": [seconds for _, seconds in pairs],
             }
-            with out.open("a") as file:
-                print(json.dumps(record), file=file)
+            records.append(args.out, record)
             print(name, label, f"{sum(record['seconds']):.2f} s", flush=True)
 
 
 def report(args: argparse.Namespace) -> None:
-    records = [json.loads(line) for line in Path(args.results).read_text().splitlines()]
-    table: dict[str, dict[str, Any]] = {}
-    for record in records:
-        table.setdefault(record["problem"], {})[record["method"]] = record
+    table = {name: row for (name,), row in records.by_method(args.results, "problem").items()}
     methods = [m for m in METHODS if m != "k-means++" and any(m in row for row in table.values())]
-    print(
-        "| problem | n | F | k | k-means++: mean / best | "
-        + " | ".join(f"{m}: mean (worst)" for m in methods)
-        + " | time of default / 20 k-means++ |"
+    tables.print_heading(
+        "problem",
+        "n",
+        "F",
+        "k",
+        "k-means++: mean / best",
+        *(f"{m}: mean (worst)" for m in methods),
+        "time of default / 20 k-means++",
     )
-    print("|---" * (6 + len(methods)) + "|")
     for name, row in table.items():
         reference = row["k-means++"]
         best = min(reference["objectives"])
@@ -188,10 +175,12 @@ def report(args: argparse.Namespace) -> None:
             else ""
             for m in methods
         ]
-        ratio = np.mean(row["default"]["seconds"]) / sum(reference["seconds"])
-        print(
-            f"| {name} | {reference['n']} | {reference['F']} | {reference['k']} | "
-            f"{np.mean(reference['objectives']) / best:.4f} | {' | '.join(cells)} | {ratio:.3f} |"
+        tables.print_row(
+            name,
+            *(reference[key] for key in ("n", "F", "k")),
+            f"{np.mean(reference['objectives']) / best:.4f}",
+            *cells,
+            f"{np.mean(row['default']['seconds']) / sum(reference['seconds']):.3f}",
         )
     summarise(table)
 
@@ -215,22 +204,22 @@ def summarise(table: dict[str, dict[str, Any]]) -> None:
     large = [row for row in table.values() if row["k-means++"]["n"] >= 5000]
     ours = sum(np.mean(row["default"]["seconds"]) for row in large)
     theirs = sum(sum(row["k-means++"]["seconds"]) for row in large)
-    print(f"n >= 5000: {ours:.2f} s against {theirs:.2f} s, {ours / theirs:.3f}")
+    if large:
+        print(f"n >= 5000: {ours:.2f} s against {theirs:.2f} s, {ours / theirs:.3f}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.objectives", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("run")
-    command.add_argument("--data", help="folder of the real data sets; without it digits only")
-    command.add_argument("--out", required=True)
+    parser = commands.parser(__doc__)
+    subcommands = parser.add_subparsers(required=True)
+    command = subcommands.add_parser("run")
+    commands.add_data(command, required=False)
+    command.add_argument("--out", type=Path, required=True)
     command.add_argument("--only", nargs="+")
     command.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     command.add_argument("--seeds", type=int, default=SEEDS)
     command.set_defaults(action=run)
-    command = commands.add_parser("report")
-    command.add_argument("results")
+    command = subcommands.add_parser("report")
+    command.add_argument("results", type=Path)
     command.set_defaults(action=report)
     args = parser.parse_args()
     args.action(args)

@@ -1,10 +1,12 @@
-"""Our order of the steps against the printed one: `python -m bench.printed_order`.
+"""Our order of the steps of Algorithm 2 against the printed one: where both converge.
+
+    python -m bench.quality.printed_order      # in the repository's root: needs tests/
 
 Ours takes the typicality first and the weights from it, the printed Algorithm 2 takes the weights
 from the typicality of the iteration before. Both run from the same centroids at a fixed s until
-they rest; the printed one begins with the typicality that belongs to those centroids, or with one
-for all rows. Shown is how often they settle at different points, whose objective is the lower one
-then, and the largest rise of the objective (relative) that either made in an iteration.
+they converge; the printed one begins with the typicality that belongs to those centroids, or with
+one for all rows. Shown is how often they converge to different points, whose objective is the lower
+one then, and the largest rise of the objective (relative) that either made in an iteration.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ import warnings
 
 import numpy as np
 from sklearn.datasets import make_blobs
+from tests.printed import ip_rff_mkpkm_step
 
-from rffpk import RFFMultiKernelPowerKMeans, _reference
-from rffpk._data.rules import typicality
+from bench import commands, tables
+from bench.internals import squared_distances, typicality
+from rffpk import RFFMultiKernelPowerKMeans
 
 K, S, RUNS = 6, -6.0, 20
 
@@ -40,14 +44,12 @@ def compare(m: float, seed: int, ones: bool) -> tuple[float, float, float]:
     phis = [mapped.transform(x) for mapped, x in zip(ours.feature_maps_, xs)]
     theta, alpha = np.split(start, 2, axis=1), np.full(2, 0.5)
     eta = np.tile(ours.eta_, (K, 1))
-    gaps = [_reference.squared_distances(phi, t) for phi, t in zip(phis, theta)]
+    gaps = [squared_distances(phi, t) for phi, t in zip(phis, theta)]
     u = typicality(0.5 * (gaps[0] + gaps[1]), eta @ alpha, m)
     u = np.ones_like(u) if ones else u
     printed: list[float] = []
     while len(printed) < 2 or abs(printed[-2] - printed[-1]) > 1e-13 * abs(printed[-1]):
-        u, theta, alpha, value = printed.ip_rff_mkpkm_step(
-            phis, u, theta, alpha, eta, ours.lambda_, S, m
-        )
+        u, theta, alpha, value = ip_rff_mkpkm_step(phis, u, theta, alpha, eta, ours.lambda_, S, m)
         printed.append(value + ours.lambda_ * np.log(2))  # eq. (20) leaves this constant out
     own = [record["objective"] for record in ours.history_ if "s" in record]
     rise = max(np.diff(values).max() / abs(values[-1]) for values in (own, printed))
@@ -55,15 +57,18 @@ def compare(m: float, seed: int, ones: bool) -> tuple[float, float, float]:
 
 
 def main() -> None:
+    commands.parser(__doc__).parse_args()
     warnings.simplefilter("ignore")
-    print("| m | first typicality | runs | settle apart | ours is lower | largest rise |")
-    print("|---" * 6 + "|")
+    tables.print_heading(
+        "m", "first typicality", "runs", "settle apart", "ours is lower", "largest rise"
+    )
     for m, ones in itertools.product((1.2, 1.5, 2.0, 3.0), (False, True)):
         ends = np.array([compare(m, seed, ones) for seed in range(RUNS)])
         apart = np.abs(ends[:, 0] - ends[:, 1]) > 1e-7 * np.abs(ends[:, 0])
         lower = apart & (ends[:, 0] < ends[:, 1])
-        cells = f"{RUNS} | {apart.sum()} | {lower.sum()} | {ends[:, 2].max():.1e}"
-        print(f"| {m} | {'one' if ones else 'of the start'} | {cells} |", flush=True)
+        first = "one" if ones else "of the start"
+        rise = f"{ends[:, 2].max():.1e}"
+        tables.print_row(m, first, RUNS, apart.sum(), lower.sum(), rise)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Growth of a small perturbation of the merged state, measured and predicted.
 
-`python -m bench.critical` prints, on both sides of the critical exponent, the growth factor of a
-pass and how many centroids are distinct where fits at that exponent come to rest: from the
-perturbed merged state and from k-means++.
+    python -m bench.quality.critical
+
+On both sides of the critical exponent: the growth factor of a pass, and how many centroids are
+distinct where fits at that exponent converge, from the perturbed merged state and from k-means++.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import warnings
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
+from bench import commands, tables
+from bench.internals import Rows, critical_exponent, make_rows, one_pass
 from rffpk import PowerKMeans
-from rffpk._annealing.primal import critical_exponent
-from rffpk._data.passes import Rows, make_rows, one_pass
 
 SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
 PASSES = 200
@@ -58,9 +59,11 @@ def data_sets() -> dict[str, tuple[np.ndarray, int]]:
 
 
 def main() -> None:
+    commands.parser(__doc__).parse_args()
     warnings.simplefilter("ignore")
-    print("| data | s_c | s | predicted | measured | distinct: from merged | from k-means++ | of |")
-    print("|---" * 8 + "|")
+    tables.print_heading(
+        "data", "s_c", "s", "predicted", "measured", "distinct: from merged", "from k-means++", "of"
+    )
     for name, (X, k) in data_sets().items():
         rows = make_rows([X], [None], None, 2)
         critical = critical_exponent(rows.features(), None)
@@ -70,10 +73,8 @@ def main() -> None:
             if not math.isfinite(s) or s > -0.2:
                 continue
             ends = [distinct(X, k, s, merged) for merged in (True, False)]
-            print(
-                f"| {name} | {critical:.2f} | {s:.2f} | {2 * (1 - s) * largest:.4f} | "
-                f"{growth(rows, k, s):.4f} | {ends[0]} | {ends[1]} | {k} |"
-            )
+            factors = (f"{2 * (1 - s) * largest:.4f}", f"{growth(rows, k, s):.4f}")
+            tables.print_row(name, f"{critical:.2f}", f"{s:.2f}", *factors, *ends, k)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
-"""Error of the approximated rbf kernel by sampling and dimension: `python -m bench.kernel_error`.
+"""Error of the approximated rbf kernel by the sampling of the frequencies and the dimension.
+
+    python -m bench.quality.kernel_error [--seeds N] [--frequencies D] [--dimensions d ...]
 
 Rows are Gaussian, gamma is 1 / (2 mean ||x - y||^2), errors are averaged over all pairs of rows and
-over seeds. Prints a Markdown table of |error| and of the bias (the error of the mean over seeds),
-which averaging over features does not remove.
+over seeds. Shown are |error| and the bias (the error of the mean over seeds), which averaging over
+features does not remove.
 """
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
+from bench import commands, tables
 from rffpk import RandomFourierFeatures
 
 SAMPLINGS = ("iid", "orthogonal", "structured")
@@ -30,18 +31,17 @@ def errors(d: int, D: int, sampling: str, seeds: int, n: int = 150) -> tuple[flo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = commands.parser(__doc__)
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--frequencies", type=int, default=128)
     parser.add_argument(
         "--dimensions", type=int, nargs="+", default=[2, 4, 8, 16, 32, 50, 64, 128, 512, 2048]
     )
     args = parser.parse_args()
-    print("| d | " + " | ".join(f"{s} | bias" for s in SAMPLINGS) + " |")
-    print("|---" * (1 + 2 * len(SAMPLINGS)) + "|")
+    tables.print_heading("d", *(name for s in SAMPLINGS for name in (s, "bias")))
     for d in args.dimensions:
         cells = [errors(d, args.frequencies, s, args.seeds) for s in SAMPLINGS]
-        print(f"| {d} | " + " | ".join(f"{a:.4f} | {b:.4f}" for a, b in cells) + " |", flush=True)
+        tables.print_row(d, *(f"{value:.4f}" for cell in cells for value in cell))
 
 
 if __name__ == "__main__":

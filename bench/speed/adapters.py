@@ -1,4 +1,4 @@
-"""One adapter per rival. Each returns the seconds of ONE iteration over the same features.
+"""One adapter per rival; each returns the seconds of ONE iteration over the same features.
 
 A rival's iteration is the difference of two fits that differ in their number of iterations, so
 that set-up and seeding do not count. An adapter whose package is missing is left out, and named.
@@ -6,20 +6,18 @@ that set-up and seeding do not count. An adapter whose package is missing is lef
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-import threadpoolctl
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
-from bench.problems import Problem, seconds
-from rffpk import RandomFourierFeatures, _core
-from rffpk._data.passes import Rows, make_rows, one_pass
-
-Iteration = Callable[[], float]
+from bench.internals import Rows, _core, make_rows, one_pass
+from bench.speed.problems import Problem
+from bench.timing import Measure, median, seconds, timed
+from rffpk import RandomFourierFeatures
 
 
 class Setting:
@@ -50,24 +48,20 @@ class Setting:
         return (self.theta + shift).astype(self.dtype)
 
 
-def _difference(fit: Callable[[int], int], few: int = 2, many: int = 16) -> Iteration:
+def _difference(fit: Callable[[int], int], few: int = 2, many: int = 16) -> Measure:
     """`fit` runs at most so many iterations and returns how many it did."""
-
-    def timed(most: int) -> tuple[float, int]:
-        started = time.perf_counter()
-        done = fit(most)
-        return time.perf_counter() - started, done
 
     def run() -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            (short, before), (long, after) = timed(few), timed(many)
+            short, before = timed(partial(fit, few))
+            long, after = timed(partial(fit, many))
             return (long - short) / (after - before)
 
     return run
 
 
-def passes(rows: Rows, theta: np.ndarray, s: float) -> Iteration:
+def passes(rows: Rows, theta: np.ndarray, s: float) -> Measure:
     """One pass among others, as in a fit: after one that wakes the threads, 0.1 s of them."""
 
     def run() -> float:
@@ -78,11 +72,11 @@ def passes(rows: Rows, theta: np.ndarray, s: float) -> Iteration:
     return run
 
 
-def rffpk_pass(setting: Setting, s: float = -3.0) -> Iteration:
+def rffpk_pass(setting: Setting, s: float = -3.0) -> Measure:
     return passes(setting.rows, setting.theta, s)
 
 
-def rffpk_structured(setting: Setting) -> Iteration:
+def rffpk_structured(setting: Setting) -> Measure:
     """The same with as many structured frequencies."""
     if not setting.problem.D:
         raise ImportError("identity features have no frequencies")
@@ -96,16 +90,16 @@ def rffpk_structured(setting: Setting) -> Iteration:
     return passes(rows, theta, -3.0)
 
 
-def rffpk_harmonic(setting: Setting) -> Iteration:
+def rffpk_harmonic(setting: Setting) -> Measure:
     """s = -1: fuzzy c-means with m = 2."""
     return rffpk_pass(setting, -1.0)
 
 
-def rffpk_hard(setting: Setting) -> Iteration:
+def rffpk_hard(setting: Setting) -> Measure:
     return rffpk_pass(setting, -np.inf)
 
 
-def k_means(X: np.ndarray, start: np.ndarray, estimator: Any = KMeans) -> Iteration:
+def k_means(X: np.ndarray, start: np.ndarray, estimator: Any = KMeans) -> Measure:
     def fit(n: int) -> int:
         # without a copy: the faults of fresh pages drown the difference of two fits
         model = estimator(len(start), init=start, n_init=1, max_iter=n, tol=0, copy_x=False)
@@ -114,17 +108,17 @@ def k_means(X: np.ndarray, start: np.ndarray, estimator: Any = KMeans) -> Iterat
     return _difference(fit)
 
 
-def sklearn_lloyd(setting: Setting) -> Iteration:
+def sklearn_lloyd(setting: Setting) -> Measure:
     return k_means(setting.stored, setting.stored_start)
 
 
-def sklearnex_lloyd(setting: Setting) -> Iteration:
+def sklearnex_lloyd(setting: Setting) -> Measure:
     from sklearnex.cluster import KMeans as IntelKMeans
 
     return k_means(setting.stored, setting.stored_start, IntelKMeans)
 
 
-def sklearn_minibatch(setting: Setting) -> Iteration:
+def sklearn_minibatch(setting: Setting) -> Measure:
     """One epoch."""
     X, start = setting.stored, setting.stored_start
 
@@ -137,7 +131,7 @@ def sklearn_minibatch(setting: Setting) -> Iteration:
     return _difference(fit)
 
 
-def faiss_kmeans(setting: Setting) -> Iteration:
+def faiss_kmeans(setting: Setting) -> Measure:
     import faiss
 
     X = np.asarray(setting.stored, dtype=np.float32)
@@ -154,7 +148,7 @@ def faiss_kmeans(setting: Setting) -> Iteration:
     return _difference(fit)
 
 
-def scikit_fuzzy(setting: Setting) -> Iteration:
+def scikit_fuzzy(setting: Setting) -> Measure:
     from skfuzzy import cmeans
 
     X = setting.stored.T
@@ -165,12 +159,12 @@ def scikit_fuzzy(setting: Setting) -> Iteration:
     return _difference(fit, 2, 6)
 
 
-def null(setting: Setting) -> Iteration:
+def null(setting: Setting) -> Measure:
     """Does nothing: what the harness itself costs."""
     return lambda: seconds(lambda: None)
 
 
-ADAPTERS: dict[str, Callable[[Setting], Iteration]] = {
+ADAPTERS: dict[str, Callable[[Setting], Measure]] = {
     adapter.__name__: adapter
     for adapter in (
         rffpk_pass,
@@ -187,14 +181,6 @@ ADAPTERS: dict[str, Callable[[Setting], Iteration]] = {
 }
 
 
-def limited(iteration: Iteration, threads: int) -> float:
-    """One iteration with all native pools held to `threads`, after others' threads fell asleep:
-    those of OpenBLAS spin on for a tenth of a second after a product."""
-    time.sleep(0.3)
-    with threadpoolctl.threadpool_limits(threads):
-        return iteration()
-
-
 def profile(setting: Setting, repeats: int = 5) -> dict[str, float]:
     """Nanoseconds a row of each part of the pass, each run alone on one thread."""
     rows, theta = setting.rows, setting.theta.astype(setting.dtype)
@@ -208,5 +194,5 @@ def profile(setting: Setting, repeats: int = 5) -> dict[str, float]:
         )  # fmt: skip
 
     masks = {"nothing": 0, **_core.STAGES, "all": sum(_core.STAGES.values())}
-    times = {name: np.median([run(mask) for _ in range(repeats)]) for name, mask in masks.items()}
-    return {name: float(t) / rows.n * 1e9 for name, t in times.items()}
+    times = {name: median(partial(run, mask), repeats) for name, mask in masks.items()}
+    return {name: t / rows.n * 1e9 for name, t in times.items()}

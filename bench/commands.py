@@ -1,0 +1,25 @@
+"""What the parsers of the commands share."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser whose help is a module's docstring as it stands."""
+    raw = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(description=description, formatter_class=raw)
+
+
+def folder(path: str) -> Path:
+    """The type of `--data`: a folder that exists."""
+    if not Path(path).is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is no folder")
+    return Path(path)
+
+
+def add_data(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    parser.add_argument(
+        "--data", type=folder, required=required, metavar="DIR", help="real data sets as .npz"
+    )

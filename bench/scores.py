@@ -1,0 +1,39 @@
+"""How good labels, and subspaces, are."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import normalized_mutual_info_score
+
+from rffpk import clustering_accuracy, purity_score
+
+
+def agreement(y: np.ndarray, labels: np.ndarray) -> tuple[float, float, float]:
+    """ACC, NMI and purity."""
+    scores = (clustering_accuracy, normalized_mutual_info_score, purity_score)
+    return tuple(float(score(y, labels)) for score in scores)  # type: ignore[return-value]
+
+
+def k_means_objective(phi: np.ndarray, labels: np.ndarray) -> float:
+    """Sum of squared distances of the rows to the means of their labels, in float64."""
+    phi = phi - phi.mean(axis=0, dtype=np.float64).astype(phi.dtype)
+    one_hot = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+    sizes = np.maximum(one_hot.sum(axis=1), 1)
+    total = float(np.einsum("ij,ij->", phi, phi, dtype=np.float64))
+    return total - float((((one_hot @ phi) ** 2).sum(axis=1) / sizes).sum())
+
+
+def kernel_objective(K: np.ndarray, labels: np.ndarray, k: int) -> float:
+    """The same in the space of a kernel matrix."""
+    total = float(np.trace(K))
+    for j in range(k):
+        own = np.flatnonzero(labels == j)
+        if len(own):
+            total -= K[np.ix_(own, own)].sum() / len(own)
+    return total
+
+
+def subspace_distance(U: np.ndarray, H: np.ndarray) -> float:
+    """||UU' - HH'||_F of orthonormal columns, without cancellation."""
+    return float(np.sqrt(2) * np.linalg.norm(U - H @ (H.T @ U)))

@@ -1,0 +1,88 @@
+"""Seconds of a pass over several views, beside those of single views and the machine's floors.
+
+    python -m bench.speed.views [--rows N]
+
+A pass over 10^6 rows in 3 views and over 10^5 in 12; then seconds and memory of a fit with defaults
+of 10^6 rows in three views. --rows: fewer.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from statistics import median
+
+import numpy as np
+
+from bench import commands, tables, timing
+from bench.internals import make_rows
+from bench.speed.adapters import passes
+from bench.speed.problems import Machine, Problem
+from rffpk import RFFMultiKernelPowerKMeans, show_config
+
+
+def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Gaussian rows and frequencies, D = 108 each, float32."""
+    random = np.random.default_rng(0)
+    xs = [random.standard_normal((n, d), dtype=np.float32) for d in widths]
+    omegas = [
+        (random.standard_normal((d, 108)) / np.sqrt(2 * d)).astype(np.float32) for d in widths
+    ]
+    return xs, omegas
+
+
+def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
+    """Seconds of a pass over single views and over all, beside the floors of the machine."""
+    threads = show_config()["threads"]
+    xs, omegas = make_views(n, widths)
+    every = make_rows(xs, omegas, None, threads)
+    cases = {
+        f"view {i}, d = {d}": make_rows([x], [om], None, threads)
+        for i, (d, x, om) in enumerate(zip(widths, xs, omegas))
+    }
+    single = list(cases)
+    cases["all views"] = every
+    cases["all views, typicality"] = replace(every, eta=np.full(len(xs), 0.5), m=2.0)
+    machine = Machine("float32", threads)
+    floors = dict(zip(single, (machine.floor(Problem(n, d, 108, k)) for d in widths)))
+    measures = {}
+    for name, rows in cases.items():
+        run = passes(rows, rows.take(np.arange(k)).features(), -3.0)
+        measures[name] = partial(timing.pinned, run, threads)
+    took = {name: median(times) for name, times in timing.alternate(measures, 5).items()}
+    print(f"\nn = {n}, {len(widths)} views of {sorted(set(widths))} columns, k = {k}\n")
+    tables.print_heading("views", "s = -3, s", "floor, s", "of the sum of single passes")
+    for name in cases:
+        floor = floors.get(name, sum(floors.values()))
+        share = took[name] / sum(took[other] for other in single)
+        tables.print_row(name, f"{took[name]:.4f}", f"{floor:.4f}", f"{share:.2f}")
+
+
+def fit(n: int) -> tuple[float, float, float, int]:
+    """Seconds, the peak megabytes before and after, and the passes of a fit with defaults."""
+    warnings.simplefilter("ignore")
+    xs, _ = make_views(n, (20, 50, 100))
+    RFFMultiKernelPowerKMeans(10, random_state=0).fit([x[:2000] for x in xs])
+    before = timing.peak_memory()
+    model = RFFMultiKernelPowerKMeans(10, random_state=0)
+    took = timing.seconds(partial(model.fit, xs))
+    return took, before, timing.peak_memory(), model.n_iter_
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    speed(args.rows, (20, 50, 100))
+    speed(args.rows // 10, (50,) * 12)
+    took, before, after, n_passes = timing.in_own_process(fit, args.rows)
+    print(
+        f"\nA fit of {args.rows} rows x (20, 50, 100), defaults: {took:.2f} s, {n_passes} passes; "
+        f"at most {after:.0f} MB, {before:.0f} MB before it."
+    )
+
+
+if __name__ == "__main__":
+    main()
