@@ -2,7 +2,7 @@
 
 from rffpk import _core
 from rffpk._annealing import dual
-from rffpk._annealing.primal import critical_exponent
+from rffpk._annealing.critical import critical_exponent
 from rffpk._annealing.schedule import Step
 from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.rules import power_weights, typicality

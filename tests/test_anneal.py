@@ -3,12 +3,14 @@
 import itertools
 import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import oracles
 import printed
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
@@ -17,6 +19,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._annealing.centroids import count_distinct
 from rffpk._annealing.critical import critical_exponent
+from rffpk._annealing.schedule import Schedule, Start, StepResult, course
 from rffpk._data.passes import make_rows, one_pass, total_variance
 
 
@@ -229,9 +232,21 @@ def test_counting_distinct_centroids_takes_little_memory():
     tracemalloc.stop()
 
 
-def test_hopeless_starts_are_dropped():
-    X, _ = make_blobs(600, 8, centers=20, center_box=(-5, 5), random_state=1)
-    model = PowerKMeans(20, n_init=8, swaps=0, random_state=0).fit(X)
+@pytest.fixture(scope="module")
+def pairs():
+    """15 rows of a wide cluster far from two narrow ones. Three random rows hold two or more of the
+    wide one with probability 1/2: then a centroid stays between the narrow ones, else none does."""
+    random = np.random.default_rng(0)
+    wide = [-1000, 0] + 0.15 * random.standard_normal((15, 2))
+    narrow = np.repeat([[0.0, 0], [1, 0]], [8, 7], axis=0)
+    return np.vstack([wide, narrow + 1e-3 * random.standard_normal((15, 2))])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hopeless_starts_are_dropped(pairs, seed):
+    """All outcomes are seen except once in 10^10 draws of 40 starts."""
+    model = PowerKMeans(3, s0=-5.0, init="random", n_init=40, swaps=0, random_state=seed)
+    model.fit(pairs)
     starts = [record for record in model.history_ if record["stage"] == "start"]
     outcomes = [start["outcome"] for start in starts]
     assert {"kept", "lost", "dropped"} == set(outcomes)
@@ -239,6 +254,37 @@ def test_hopeless_starts_are_dropped():
         assert np.isinf(start["objective"]) == (start["outcome"] == "dropped")
         stages = {r["stage"] for r in passes(model) if r["start"] == start["start"]}
         assert ("hard" in stages) == (start["outcome"] != "dropped")
+
+
+def steps_of(schedule, results, best=np.inf):
+    """The steps that a course takes where each does what is prescribed, and its end if it does."""
+    driven = course(Start("prescribed", schedule), lambda: best, np.float64)
+    taken = [next(driven)]
+    for result in results:
+        try:
+            taken.append(driven.send(result))
+        except StopIteration as stop:
+            return taken, stop.value
+    return taken, None
+
+
+ADAPTIVE = Schedule(s0=-1.0, s_final=-np.inf, max_iter=1000, tol=1e-4)
+
+
+@pytest.mark.parametrize("s_final", [-np.inf, -50.0])
+@pytest.mark.parametrize("soft", [0.95, 0.995])  # over the cost of nearest centroids
+@pytest.mark.parametrize("cost, penalty", [(1.0, 0.01), (1.0, 0.1), (1.01, 0.0), (1.1, 0.0)])
+def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best(
+    cost, penalty, soft, s_final
+):
+    rested = StepResult(soft * cost, cost, cost + penalty, penalty, 0.0, 2, False, 0)
+    schedule = replace(ADAPTIVE, s_final=s_final)
+    taken, end = steps_of(schedule, [rested] * 3, best=1.0)
+    if soft > 0.99 and cost + penalty > 1.02 and np.isinf(s_final):
+        assert end.dropped and not end.converged and len(taken) == 1
+    else:
+        assert end is None and {step.stage for step in taken} == {"anneal"}
+    assert steps_of(schedule, [rested] * 3)[1] is None  # where no other has ended
 
 
 def test_total_variance_is_that_of_the_features(backend, dtype):
@@ -286,14 +332,15 @@ def test_starts_that_end_at_other_exponents_are_compared_at_one():
         assert best >= max(ends) - 1e-6 * abs(best)
 
 
-def test_best_of_several_starts(blobs):
-    X = blobs[0]
-    many = PowerKMeans(7, s0=-6e4, n_init=8, random_state=0).fit(X)
+def test_best_of_several_starts(pairs):
+    """All ends are alike once in 10^8 draws of 30 starts."""
+    model = PowerKMeans(3, s0=-6e4, init="random")
+    many = clone(model).set_params(n_init=30, random_state=0).fit(pairs)
     random = np.random.RandomState(0)  # draws the same starts one by one
-    ends = [PowerKMeans(7, s0=-6e4, random_state=random).fit(X).inertia_ for _ in range(8)]
-    assert max(ends) > 1.001 * min(ends)
+    ends = [model.set_params(random_state=random).fit(pairs).inertia_ for _ in range(30)]
+    assert max(ends) > 2 * min(ends)
     assert_allclose(many.inertia_, min(ends), rtol=1e-12)
-    assert [r["stage"] for r in many.history_].count("seeding") == 8
+    assert [r["stage"] for r in many.history_].count("seeding") == 30
 
 
 @pytest.mark.parametrize("k, d", [(25, 8), (5, 256), (50, 64)])
@@ -319,14 +366,32 @@ def test_fuzzy_c_means_says_when_it_collapses():
     assert [r["distinct"] for r in harder.history_ if "s" in r][-1] == 50
 
 
-def test_the_adaptive_schedule_is_slow_where_centroids_part(blobs):
-    """Factors between exponents stay in their range, and several of them are used."""
-    model = PowerKMeans(7, n_init=1, swaps=0, random_state=0).fit(blobs[0])
-    exponents = [r["s"] for r in passes(model) if r["stage"] == "anneal"]
-    stages = [len([*group]) for _, group in itertools.groupby(exponents)]
-    factors = [b / a for a, b in itertools.pairwise(exponents) if a != b]
-    assert 1 <= min(stages) < max(stages) <= 10
-    assert 1.05 - 1e-9 <= min(factors) < 1.15 and 1.3 < max(factors) <= 1.5 + 1e-9
+def stages_of(lengths):
+    """Exponents and passes of the adaptive stages where the centroids keep moving so long."""
+    shifts = [shift for length in lengths for shift in [1.0] * (length - 1) + [0.0]]
+    taken, _ = steps_of(
+        ADAPTIVE, [StepResult(0.9, 1.0, 1.0, 0.0, shift, 2, False, 0) for shift in shifts]
+    )
+    grouped = [(s, len([*steps])) for s, steps in itertools.groupby(step.s for step in taken)]
+    exponents, counts = zip(*grouped)
+    return np.array(exponents), list(counts[:-1])
+
+
+def test_the_adaptive_schedule_is_slow_where_centroids_part():
+    """Exponents fall faster after stages of few passes and slower after those of many."""
+    for lengths in ([1] * 9, [2] * 9, [3] * 9, [4] * 9, [5] * 9, [10] * 9, [1, 9, 3, 2, 6, 10]):
+        exponents, counts = stages_of(lengths)
+        assert counts == lengths
+        factors = np.r_[1.2, exponents[1:] / exponents[:-1]]
+        for before, after, length in zip(factors, factors[1:], lengths):
+            if length <= 2:
+                assert after > before or after == pytest.approx(1.5)
+            elif length >= 5:
+                assert after < before or after == pytest.approx(1.05)
+            else:
+                assert after == pytest.approx(before)
+        assert 1.05 - 1e-9 <= factors.min() and factors.max() <= 1.5 + 1e-9
+    assert stages_of([25])[1] == [10, 10, 5]  # no stage has more passes
 
 
 @pytest.mark.parametrize("shape", [(30, 250), (250, 230), (400, 12)])

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -113,3 +115,118 @@ def test_a_forked_child_does_not_hang():
     n_threads, soft = queue.get(timeout=60)
     child.join(60)
     assert (n_threads, soft) == (1, expected)
+
+
+# ---- one thread of BLAS -------------------------------------------------------------------------
+
+
+def blas_threads():
+    pools = threadpoolctl.threadpool_info()
+    return {pool["num_threads"] for pool in pools if pool["user_api"] == "blas"}
+
+
+def set_blas_threads(number):
+    """In a thread that ends: a living one could keep others from setting limits."""
+    thread = threading.Thread(target=threadpoolctl.threadpool_limits, args=(number, "blas"))
+    thread.start()
+    thread.join()
+
+
+@pytest.fixture
+def two_blas_threads():
+    [before] = blas_threads()
+    set_blas_threads(2)
+    yield
+    set_blas_threads(before)
+
+
+@pytest.mark.parametrize(
+    "order", ["Aa", "AaBb", "ABab", "ABba", "AAaa", "AABaba", "ABaAba", "ABCbca", "ABCacb"]
+)
+def test_the_last_thread_to_leave_restores_the_limit_of_blas(two_blas_threads, order):
+    """Each letter is a thread: a capital enters, a small letter leaves."""
+    threads = {name: ThreadPoolExecutor(1) for name in "ABC"}
+    inside = {name: [] for name in "ABC"}
+    for event in order:
+        name = event.upper()
+        if event == name:
+            inside[name].append(_config.one_blas_thread())
+            threads[name].submit(inside[name][-1].__enter__).result()
+        else:
+            threads[name].submit(inside[name].pop().__exit__, None, None, None).result()
+        assert blas_threads() == ({1} if any(inside.values()) else {2})
+    for thread in threads.values():
+        thread.shutdown()
+
+
+def test_overlapping_fits_leave_blas_as_it_was(two_blas_threads):
+    """The first fit to begin ends first, one of the others fails, and they end in any order."""
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    begun, ended = threading.Event(), threading.Event()
+    everyone = threading.Barrier(8, timeout=60)
+
+    def fit(number):
+        def init(features, n_clusters, random_state):
+            begun.set()
+            everyone.wait()
+            if number:
+                assert ended.wait(60)
+            assert blas_threads() == {1}
+            if number == 3:
+                raise RuntimeError("no start")
+            return features[:n_clusters]
+
+        return rffpk.PowerKMeans(4, init=init, random_state=0).fit(X).inertia_
+
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(fit, 0)
+        assert begun.wait(60)
+        others = [pool.submit(fit, number) for number in range(1, 8)]
+        expected = first.result()
+        ended.set()
+        for number, future in enumerate(others, 1):
+            if number == 3:
+                with pytest.raises(RuntimeError, match="no start"):
+                    future.result()
+            else:
+                assert future.result() == expected
+    assert blas_threads() == {2}
+
+
+def _limited_child(queue):
+    with _config.one_blas_thread():
+        inside = blas_threads()
+    queue.put((inside, blas_threads()))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_forked_while_another_thread_sets_the_limit_does_not_hang(two_blas_threads):
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_limited_child, args=(queue,))
+    with _config._blas_limit.lock:
+        child.start()
+    try:
+        assert queue.get(timeout=60) == ({1}, {2})
+    finally:
+        child.kill()
+        child.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_forked_under_the_limit_restores_it(two_blas_threads):
+    read, write = os.pipe()
+    with _config.one_blas_thread():
+        child = os.fork()
+    if not child:
+        try:
+            os.write(write, bytes(blas_threads()))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    assert os.read(read, 9) == bytes([2])
+    os.close(read)
+    assert blas_threads() == {2}

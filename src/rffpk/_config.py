@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -25,16 +26,6 @@ _BACKENDS: dict[str, ModuleType] = {"core": _core, "numpy": _reference}
 _forked = False
 
 
-def _after_fork() -> None:
-    """GNU's OpenMP hangs in a child forked after its threads were started; one thread works."""
-    global _forked
-    _forked = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
 def n_threads(n_jobs: int | None) -> int:
     """Threads for `n_jobs`.
 
@@ -52,16 +43,68 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 @cache
-def _thread_pools() -> threadpoolctl.ThreadpoolController:
-    return threadpoolctl.ThreadpoolController()
+def _blas() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+class _BlasLimit:
+    """Who holds BLAS to one thread, in this process."""
+
+    def __init__(self) -> None:
+        self.lock, self.holders = threading.Lock(), 0
+        self._limiter: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.holders:
+                self._limiter = _blas().limit(limits=1)
+                # threadpoolctl 3.8 lets one thread at a time set limits; another may restore them
+                with _blas().limit(limits=None):
+                    pass
+            self.holders += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.holders -= 1
+            if not self.holders:
+                with self._limiter:
+                    pass  # its end restores
+
+
+_blas_limit = _BlasLimit()
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread: its workers would spin on beside the threads of the pass.
 
     On two cores, digits: a fit takes 0.05 s with this and 0.2 s without.
+
+    Limits are those of the whole process. Where several threads hold BLAS at once, the first sets
+    the limit, and the last restores what the first found. So a limit that other code sets
+    meanwhile is in force until the last one leaves, and is then replaced; and what other code finds
+    meanwhile and restores later is one thread. In a child that is forked meanwhile, BLAS keeps to
+    one thread unless the forking thread alone held it.
     """
-    return _thread_pools().limit(limits=1, user_api="blas")
+    limit = _blas_limit
+    limit.enter()
+    try:
+        yield
+    finally:
+        limit.leave()
+
+
+def _after_fork() -> None:
+    """In a child. GNU's OpenMP hangs in one that is forked after its threads were started; one
+    thread works. Locks may be held, and BLAS limited, by threads that are not there any more."""
+    global _forked, _blas_limit
+    _forked = True
+    _blas_limit.lock = threading.Lock()  # the forking thread may be inside, and still leaves
+    _blas_limit = _BlasLimit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 # Where Linux says what is left to a process: cgroup v2, then v1, as a container sees itself.

@@ -314,6 +314,11 @@ class FittedKernel:
             self._scale = (low, 1 / (high - low) if apart else 1.0)
         self.diagonal = self._finished_own(self._raw_diagonal, self._columns)
 
+    def drop_matrix(self) -> None:
+        """Let a precomputed matrix go once all of it has been read: new rows bring their own."""
+        if self.precomputed:
+            del self.x
+
     # ---- values
 
     def block(self, rows: slice | Array, columns: slice = slice(None)) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.messages import warn
 from rffpk._fusion.skeleton import SpectralFusion
 from rffpk.kernels import FittedKernel
 
@@ -222,11 +222,7 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
             yield point
         if moved < tol:
             return
-    warnings.warn(
-        f"max_iter == {max_iter} iterations did not reach tol == {tol}.",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+    warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
 
 
 def reduced_gradient(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -18,6 +17,7 @@ from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import fixed_signs
+from rffpk._data.messages import warn
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.smkc_solver import AnchorKernels, Product, Step, steps
 from rffpk.feature_maps import resolve_gamma
@@ -262,13 +262,13 @@ class SMKC(KernelFusion):
             if step.change <= self.tol:
                 break
         else:
-            _warn(
+            warn(
                 f"SMKC did not reach tol={self.tol:g} in max_iter={self.max_iter} iterations: "
                 "take more, or a larger tol.",
                 ConvergenceWarning,
             )
         if step.ratio > _RATIO:
-            _warn(
+            warn(
                 f"sigma_1 / sigma_k of the fused kernels is {step.ratio:.2g}, and singular "
                 "vectors are taken from squares: their error may be above 1e-6. Take fewer "
                 "clusters, or kernels with a larger gamma.",
@@ -316,11 +316,6 @@ class SMKC(KernelFusion):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = False  # columns of G_v are anchors, and stay when rows go
         return tags
-
-
-def _warn(message: str, category: type[Warning]) -> None:
-    """Where `fit` was called."""
-    warnings.warn(message, category, stacklevel=6)
 
 
 # ---- anchors ------------------------------------------------------------------------------------

@@ -30,9 +30,10 @@ from rffpk._annealing.search import search
 from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.messages import warn
 from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage
-from rffpk._data.validation import is_option, warn
+from rffpk._data.validation import is_option
 
 INITS = ("k-means++", "random", "k-means")
 

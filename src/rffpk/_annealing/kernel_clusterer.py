@@ -28,10 +28,11 @@ from rffpk._annealing.search import search
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
+from rffpk._data.messages import warn
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import row_tiles, run_all
-from rffpk._data.validation import is_option, warn
+from rffpk._data.validation import is_option
 from rffpk.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -127,6 +128,8 @@ class KernelClusterer(
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
             self._fit_products(products, weight, given, random)
+            for kernel in self._kernels:
+                kernel.drop_matrix()
         return self
 
     def _products(self, xs: list[Array], weight: Array | None, random: Any) -> Products:

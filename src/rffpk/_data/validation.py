@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -213,11 +212,6 @@ def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
             "a positive sample_weight."
         )
     return k
-
-
-def warn(message: str, category: type[Warning]) -> None:
-    """A warning at the line that called into the package, through scikit-learn's wrappers too."""
-    warnings.warn(message, category, stacklevel=5)
 
 
 def check_overflow(distance: float, dtype: Any) -> None:

@@ -90,11 +90,13 @@ def _filled(
 
 
 class DenseOperator:
-    """The kernel matrix: O(n^2) memory, O(n^2 k) a product."""
+    """The kernel matrix: O(n^2) memory, O(n^2 k) a product. A precomputed kernel, read once, lets
+    its own go."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int) -> None:
         self._n_threads, self.n, self.features = n_threads, kernel.n, kernel.values
         self._matrix = kernel.matrix()
+        kernel.drop_matrix()
         self.trace = float(np.trace(self._matrix))
 
     def times(self, V: Array, out: Array | None = None) -> Array:
@@ -216,6 +218,7 @@ def nystroem_features(
         params = {key: value for key, value in params.items() if value is not None}
         kernel = FittedKernel(x[anchors], replace(spec, params=params))
     values, vectors = eigh(kernel.matrix())
+    kernel.drop_matrix()
     if values[0] < -_ROUNDING * max(values[-1], 0):
         raise ValueError(
             f"{name} is not positive semi-definite: among the anchors it has an eigenvalue of "

@@ -115,6 +115,8 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
         self._kernels = self._fit_kernels(xs, random)
         self._learn(self._kernels, k, random)
+        for kernel in self._kernels:
+            kernel.drop_matrix()
         if self.landmarks_ is not None:
             self.embedding_ = self._embedded(xs)
 

@@ -87,8 +87,8 @@ class Product:
     @property
     def ratio(self) -> float:
         """sigma_1 / sigma_k."""
-        least = self.squares[-1] or np.finfo(np.float64).tiny
-        return float(np.sqrt(self.squares[0] / least)) if self.squares[0] > 0 else 1.0
+        least = max(self.squares[-1], np.finfo(np.float64).tiny)
+        return float(np.sqrt(self.squares[0]) / np.sqrt(least)) if self.squares[0] > 0 else 1.0
 
 
 @dataclass(frozen=True)

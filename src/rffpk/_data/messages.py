@@ -1,0 +1,26 @@
+"""Warnings that point at the line of the user."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+# Frames of these packages are skipped: the own one, and those that wrap methods of estimators or
+# call them in searches over parameters.
+_SKIPPED = ("rffpk", "sklearn", "joblib")
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the innermost caller outside this package, scikit-learn and joblib.
+
+    To be called in the thread of the user: a worker thread has no frame of theirs.
+    """
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and _package(frame.f_globals) in _SKIPPED:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package(names: dict[str, object]) -> str:
+    """The package of the module with these global names."""
+    return str(names.get("__name__")).partition(".")[0]

@@ -1,0 +1,97 @@
+"""Warnings point at the line that called the estimator."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from rffpk import (
+    MKKM,
+    SMKC,
+    AverageMKKM,
+    FuzzyCMeans,
+    KernelKMeans,
+    KernelPowerKMeans,
+    MultiKernelPowerKMeans,
+    NystroemKernelKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    SimpleMKKM,
+)
+
+ROWS = np.random.default_rng(0).standard_normal((60, 4))
+THREE = np.repeat(ROWS[:3], 20, axis=0)  # distinct ones
+MOST = "max_iter=1 passes"
+FEW = "3 of n_clusters=5 centroids are distinct"
+INDEFINITE = {"coef0": -50, "gamma": 0.1}
+
+# All but FAMKKM: rows of its embedding, of rank n_clusters, cannot be too few.
+CASES = [
+    (PowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
+    (RFFKernelPowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
+    (RFFMultiKernelPowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
+    (FuzzyCMeans(5, max_iter=1), ROWS, MOST),
+    (KernelKMeans(5, max_iter=1), ROWS, MOST),
+    (KernelPowerKMeans(5, max_iter=1), ROWS, MOST),
+    (MultiKernelPowerKMeans(5, max_iter=1), ROWS, MOST),
+    (PowerKMeans(5), THREE, FEW),
+    (RFFKernelPowerKMeans(5), THREE, FEW),
+    (RFFMultiKernelPowerKMeans(5), THREE, FEW),
+    (FuzzyCMeans(5), THREE, FEW),
+    (KernelKMeans(5), THREE, FEW),
+    (KernelPowerKMeans(5), THREE, FEW),
+    (MultiKernelPowerKMeans(5), THREE, FEW),
+    (NystroemKernelKMeans(5), THREE, FEW),
+    (AverageMKKM(5, n_landmarks=30), THREE, FEW),
+    (MKKM(5, n_landmarks=30), THREE, FEW),
+    (SimpleMKKM(5, n_landmarks=30), THREE, FEW),
+    (SMKC(5), THREE, FEW),
+    (KernelKMeans(5, kernel="poly", **INDEFINITE), ROWS, "indefinite"),
+    (KernelPowerKMeans(5, kernel="poly", **INDEFINITE), ROWS, "indefinite"),
+    (MultiKernelPowerKMeans(5, kernels=[("poly", INDEFINITE)]), ROWS, "indefinite"),
+    (SimpleMKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter == 1 iterations"),
+    (SMKC(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
+    (SMKC(5, kernels=["linear"]), ROWS, "sigma_1 / sigma_k"),
+]
+
+
+def call(model, method, X):
+    return getattr(model, method)(X)
+
+
+CALL = call.__code__.co_firstlineno + 1
+
+
+def caught_in(function, *arguments):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(*arguments)
+    return caught
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+@pytest.mark.parametrize(
+    "model, X, message", CASES, ids=[f"{type(case[0]).__name__}, {case[2]}" for case in CASES]
+)
+def test_warnings_name_the_line_of_the_call(model, X, message, method):
+    caught = caught_in(call, model.set_params(random_state=0), method, X)
+    assert any(message in str(warning.message) for warning in caught)
+    assert {(warning.filename, warning.lineno) for warning in caught} == {(__file__, CALL)}
+
+
+class Own(PowerKMeans):
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X)
+
+
+def test_a_subclass_and_a_search_are_callers_too():
+    inside = Own.fit.__code__.co_firstlineno + 1
+    [warning] = caught_in(Own(5, random_state=0).fit, THREE)
+    assert (warning.filename, warning.lineno) == (__file__, inside)
+    search = GridSearchCV(PowerKMeans(random_state=0), {"n_clusters": [5]}, cv=2)
+    caught = caught_in(call, search, "fit", THREE)
+    own = [warning for warning in caught if warning.category is ConvergenceWarning]
+    assert {(warning.filename, warning.lineno) for warning in own} == {(__file__, CALL)}

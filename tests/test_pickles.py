@@ -1,0 +1,63 @@
+"""Models on precomputed kernels keep none of the matrices that they were fitted to."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.metrics.pairwise import rbf_kernel
+
+from rffpk import (
+    FAMKKM,
+    MKKM,
+    SMKC,
+    AverageMKKM,
+    KernelKMeans,
+    KernelPowerKMeans,
+    MultiKernelPowerKMeans,
+    SimpleMKKM,
+)
+
+GIVEN = {"kernels": "precomputed", "random_state": 0}
+ONE = {"kernel": "precomputed", "random_state": 0}
+MODELS = [
+    KernelKMeans(4, **ONE),
+    KernelPowerKMeans(4, **ONE),
+    KernelPowerKMeans(4, cache=False, **ONE),
+    MultiKernelPowerKMeans(4, **GIVEN),
+    AverageMKKM(4, **GIVEN),
+    MKKM(4, **GIVEN),
+    SimpleMKKM(4, **GIVEN),
+    AverageMKKM(4, n_landmarks=300, **GIVEN),
+    MKKM(4, n_landmarks=300, **GIVEN),
+    SimpleMKKM(4, n_landmarks=300, **GIVEN),
+    SMKC(4, **GIVEN),
+    FAMKKM(4, **GIVEN),
+    FAMKKM(4, fusion="kernel", **GIVEN),
+    FAMKKM(4, fusion="partition", **GIVEN),
+    FAMKKM(4, approximation="nystroem", n_anchors=60, **GIVEN),
+]
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    X = np.random.default_rng(0).standard_normal((450, 5))
+    return [rbf_kernel(X, X[:400], gamma=gamma) for gamma in (0.05, 0.2)]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: " ".join(str(model).split()))
+def test_precomputed_kernels_are_not_kept(kernels, model):
+    given, new = [K[:400].copy() for K in kernels], [K[400:] for K in kernels]
+    if "kernel" in model.get_params():
+        model.fit(given[0])
+        new = new[0]
+    else:
+        model.fit(given)
+    for K, same in zip(given, kernels):
+        assert_array_equal(K, same[:400])
+    pickled = pickle.dumps(model)
+    assert len(pickled) < 400 * 400 * 8 / 8
+    again = pickle.loads(pickled)
+    assert_array_equal(again.predict(new), model.predict(new))
+    if "kernels" in model.get_params() and not isinstance(model, MultiKernelPowerKMeans):
+        assert_array_equal(again.transform(new), model.transform(new))
