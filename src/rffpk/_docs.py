@@ -7,7 +7,6 @@ from one of them.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,16 +15,15 @@ Entries = dict[str, tuple[str, str]]  # name -> type, indented description
 C = TypeVar("C", bound=type[Any])
 
 _ENTRY = re.compile(r"^(\w+) : (.+)\n", re.MULTILINE)
-_TITLE = re.compile(r"^(\w.*)\n-{3,}\n", re.MULTILINE)
+_TITLE = re.compile(r"\n\n(\w+)\n-{3,}\n")
+_INDENT = re.compile(r".*\n*( *)")  # of what follows the first line
 
 
 def entries(section: str) -> Entries:
     """The entries of the text of a numpydoc section."""
     _, *parts = _ENTRY.split(section)
-    return {
-        name: (kind, text.rstrip())
-        for name, kind, text in zip(parts[::3], parts[1::3], parts[2::3])
-    }
+    triples = zip(parts[::3], parts[1::3], parts[2::3])
+    return {name: (kind, text.rstrip()) for name, kind, text in triples}
 
 
 def documented(family: Entries, *attributes: str) -> Callable[[C], C]:
@@ -39,18 +37,18 @@ def documented(family: Entries, *attributes: str) -> Callable[[C], C]:
     def complete(cls: C) -> C:
         if cls.__doc__ is None:  # python -OO
             return cls
-        summary, *parts = _TITLE.split(inspect.cleandoc(cls.__doc__))
+        indent = _INDENT.match(cls.__doc__)[1]  # type: ignore[index]
+        summary, *parts = _TITLE.split(cls.__doc__.replace("\n" + indent, "\n"))
         sections = dict(zip(parts[::2], parts[1::2]))
         own = entries(sections.pop("Parameters", ""))
-        known, signature = family | own, inspect.signature(cls).parameters
+        known, defaults = family | own, _defaults(cls)
         parameters = [
-            _written(name, *known[name], default=signature[name].default)
-            for name in dict.fromkeys((*signature, *own))
+            _written(name, known[name], f", default={_literal(defaults[name])}")
+            for name in dict.fromkeys((*defaults, *own))
         ]
-        fitted = entries(sections.pop("Attributes", ""))
-        found = [_written(name, *entry) for name, entry in fitted.items()]
-        found += [_written(name, *family[name]) for name in attributes]
-        sections = {"Parameters": "".join(parameters), "Attributes": "".join(found)} | sections
+        fitted = [_written(*entry) for entry in entries(sections.pop("Attributes", "")).items()]
+        fitted += [_written(name, family[name]) for name in attributes]
+        sections = {"Parameters": "".join(parameters), "Attributes": "".join(fitted)} | sections
         titled = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items()]
         cls.__doc__ = "\n\n".join(part.strip() for part in (summary, *titled)) + "\n"
         return cls
@@ -58,11 +56,21 @@ def documented(family: Entries, *attributes: str) -> Callable[[C], C]:
     return complete
 
 
-def _written(name: str, kind: str, text: str, default: Any = inspect.Parameter.empty) -> str:
-    if default is not inspect.Parameter.empty:
-        value = f'"{default}"' if isinstance(default, str) else repr(default)
-        kind = f"{kind}, default={value}"
-    return f"{name} : {kind}\n{text}\n"
+def _defaults(cls: type[Any]) -> dict[str, Any]:
+    """The parameters of a class and their defaults, which all have; inspect.signature would take
+    as long as everything else here."""
+    init = cls.__init__
+    positional = zip(init.__code__.co_varnames[1:], init.__defaults__ or ())
+    return dict(positional) | (init.__kwdefaults__ or {})
+
+
+def _literal(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _written(name: str, entry: tuple[str, str], default: str = "") -> str:
+    kind, text = entry
+    return f"{name} : {kind}{default}\n{text}\n"
 
 
 COMMON = entries("""
