@@ -131,7 +131,7 @@ def test_every_parameter_of_a_method_is_described(cls, method):
 def test_sections_are_those_of_numpydoc_and_refer_to_no_other_class(cls):
     check_sections(cls)
     own = {name for title in ("Parameters", "Attributes") for name, _, _ in described(cls, title)}
-    assert {*re.findall("[Aa]s (?:in|for) `(.*?)`", inspect.getdoc(cls))} <= own
+    assert {*re.findall("(?:[Aa]s in|see) `(.*?)`", inspect.getdoc(cls))} <= own
 
 
 @pytest.mark.parametrize("cls", CLASSES)

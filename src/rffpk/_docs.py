@@ -31,7 +31,8 @@ def documented(family: Entries, *attributes: str) -> Callable[[C], C]:
 
     Parameters come in the order of the signature, each from the class's own docstring, else from
     the family, with its default from the signature; a parameter without an entry, or an entry
-    without its parameter, is a KeyError. The named attributes of the family follow the class's own.
+    without its parameter, is a KeyError. Attributes come in the order of `attributes`, described in
+    the same way, after those that only the class's own docstring names.
     """
 
     def complete(cls: C) -> C:
@@ -46,8 +47,10 @@ def documented(family: Entries, *attributes: str) -> Callable[[C], C]:
             _written(name, known[name], f", default={_literal(defaults[name])}")
             for name in dict.fromkeys((*defaults, *own))
         ]
-        fitted = [_written(*entry) for entry in entries(sections.pop("Attributes", "")).items()]
-        fitted += [_written(name, family[name]) for name in attributes]
+        own = entries(sections.pop("Attributes", ""))
+        known = family | own
+        names = [*(name for name in own if name not in attributes), *attributes]
+        fitted = [_written(name, known[name]) for name in names]
         sections = {"Parameters": "".join(parameters), "Attributes": "".join(fitted)} | sections
         titled = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items()]
         cls.__doc__ = "\n\n".join(part.strip() for part in (summary, *titled)) + "\n"
@@ -92,7 +95,7 @@ feature_names_in_ : ndarray of str, shape (n_features_in_,)
 VIEWS = entries("""
 weight_entropy : float
     Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The smaller
-    it is, the more weight goes to the views with small costs.
+    it is, the more weight goes to the views with small sums of squared distances.
 kernel_weights_ : ndarray of shape (n_views,)
     Weights alpha >= 0 of the views, of sum one. If there are several views, the record of a pass in
     `history_` has those before the pass as "kernel_weights".
@@ -106,18 +109,23 @@ feature_names_in_ : ndarray of str, shape (n_features_in_,)
 """)
 
 _PASS_RECORDS = """\
-    Records of what was done, in order. Each pass has a record with "stage" (see below), "start"
-    (number of its start, from 0), "rows" (number of rows visited), "s" (the exponent; -inf for
-    hard assignment), "objective" (before the centroids moved), "shift" (of the centroids, relative
-    as in `tol`), "distinct" (number of centroids that do not coincide), "repairs" (number of empty
-    clusters whose centroid was moved to one of the costliest rows) and "seconds". The stages are
-    "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes of k-means after
-    annealing), "settle" (passes at a finite exponent until convergence)"""
+    Records of what was done, in order. Each pass has a record with "stage", "start" (number of its
+    start, from 0), "rows" (number of rows visited), "s" (the exponent; -inf for hard assignment),
+    "objective" (before the centroids moved), "shift" (of the centroids, relative as in `tol`),
+    "distinct" (number of centroids that do not coincide), "repairs" (number of empty clusters whose
+    centroid was moved to one of the rows farthest from theirs) and "seconds"."""
+_STAGES = """\
+    The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes of
+    k-means after annealing), "settle" (passes at a finite exponent until convergence)"""
 _START_RECORDS = """\
     After all starts each of them has a record of stage "start" with "start", "kind" ("given": as
     the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and not
     annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if it was
     dropped) and "outcome" ("kept", "lost" or "dropped")."""
+
+_EQUAL_START_RECORDS = """\
+    After all starts each of them has a record of stage "start" with "start", "kind" ("given"),
+    "rows", "passes", "objective" (at its end) and "outcome" ("kept" or "lost")."""
 
 _DIFFERENT_STARTS = """\
     Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every` and
@@ -125,7 +133,7 @@ _DIFFERENT_STARTS = """\
     critical exponent (see `s0`), with random disturbances of the centroids before each stage; the
     others are, in turn, annealed quickly from the smaller of -5 and twice the critical exponent,
     and not annealed at all (plain k-means++). A start is dropped when the power mean is within 1 %
-    of the minimum and the objective 2 % above the best result so far."""
+    of its limit (see `s_final`) and the objective 2 % above the best result so far."""
 
 POWER = COMMON | entries(f"""
 n_init : "auto" or int
@@ -133,7 +141,8 @@ n_init : "auto" or int
     "auto": three if the starts differ, otherwise one. An array or a callable as `init` is always
     one start.
 history_ : list of dict
-{_PASS_RECORDS} and
+{_PASS_RECORDS}
+{_STAGES} and
     "swap" (passes of a trial, see `swaps`). Unless `init` is an array, the passes of a start follow
     a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
 {_START_RECORDS}
@@ -146,14 +155,15 @@ anneal_factor : "auto" or float
     take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
     `anneal_every` is a number.
 anneal_every : "auto" or int
-    Number of passes in a stage, at least 1. "auto": until the centroids move little, at most 10.
+    Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most 10.
     The source papers use a factor of 1.04 and 3 to 5 passes.
 s_final : "hard" or float
-    Where annealing ends. "hard": when the power mean is within 0.1 % of the minimum; passes of
-    k-means follow until convergence. They assign rows hard: each row belongs to its nearest
-    centroid, the limit s = -inf. A number <= `s0`: at this exponent, with passes there until
-    convergence. Rows stay assigned softly: each row has a weight in every cluster, the derivative
-    of the power mean. If `s0` is "auto", annealing then begins at `s_final` or above.
+    Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
+    squared distance; passes of k-means follow until convergence. They assign rows hard: each row
+    belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent, with
+    passes there until convergence. Rows stay assigned softly: each row has a weight in every
+    cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at `s_final`
+    or above.
 stop : {{"annealed", "objective"}}
     When a start ends. "annealed": when annealing has ended and passes have converged, see
     `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass to
@@ -165,11 +175,11 @@ sample : "auto", int or None
     last on all rows until convergence. "auto": 20 000 rows, or 200 for each cluster if that is
     more. None, or a number >= n_samples: all rows.
 init : {{"k-means++", "random", "k-means"}}, array or callable
-    Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are random
-    rows of the sample, as many as have two million features together, but at most 20 000 and at
-    least 20 for each cluster; all rows of a smaller sample. "k-means" chooses as "k-means++" and
-    goes on with passes of k-means before a start. An array holds initial centroids in the shape of
-    `cluster_centers_`. A callable gets (features of the seeding rows, n_clusters,
+    Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows of
+    those that the starts run on, as many as have two million features together, but at most 20 000
+    and at least 20 for each cluster, or all where there are fewer. "k-means" chooses as "k-means++"
+    and goes on with passes of k-means before a start. An array holds initial centroids in the shape
+    of `cluster_centers_`. A callable gets (features of the seeding rows, n_clusters,
     random_state=...) and returns such an array.
 swaps : "auto" or int
     Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
@@ -196,7 +206,7 @@ inertia_ : float
     k-means objective of `labels_`: the weighted sum of squared distances of the rows to the means
     of their clusters.
 objective_ : float
-    sum_i M_s at the exponent `s_` and `cluster_centers_`, weighted.
+    sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
 s_ : float
     Last finite exponent of the best start, or, if that was not annealed, of one that was;
     `predict_proba` uses it.
@@ -299,7 +309,8 @@ n_init : "auto" or int
     "auto": eight if the starts differ, otherwise one. An array as `init` is always one start. All
     starts advance together, with one product of matrices in each pass.
 history_ : list of dict
-{_PASS_RECORDS}.
+{_PASS_RECORDS}
+{_STAGES}.
 {_START_RECORDS}
 init : {{"k-means++", "random", "k-means", "spectral"}} or array
     Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
@@ -310,10 +321,6 @@ init : {{"k-means++", "random", "k-means", "spectral"}} or array
     weights of the rows, shape (n_clusters, n_samples), which are scaled to sums of one.
 max_iter : int
     Largest number of passes of a start. ``init="k-means"`` may take as many before.
-tol : float
-    Tolerance >= 0: passes have converged when the root mean square shift of the centroids in one
-    pass is at most `tol` times the standard deviation of the features (the root of their total
-    variance).
 cache : "auto", True or False
     Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block by
     block. "auto": stored if `memory_limit` allows it.
@@ -329,11 +336,33 @@ inertia_ : float
     Kernel k-means objective of `labels_`: the weighted sum of squared distances of the rows to the
     means of their clusters, in the space of the kernel.
 objective_ : float
-    sum_i M_s at the exponent `s_` and `dual_coef_`, weighted.
+    sum_i M_s, weighted by the sample weights, at the exponent `s_` and `dual_coef_`.
 n_iter_ : int
     Number of passes of the best start.
 cache_ : bool
     Whether the kernel matrices were stored.
+""")
+)
+
+# Kernel k-means: all starts end at s = -inf.
+HARD_EXACT = EXACT | entries(f"""
+history_ : list of dict
+{_PASS_RECORDS}
+    The stages are "k-means" (of ``init="k-means"``) and "hard" (of the start after that).
+{_EQUAL_START_RECORDS}
+""")
+
+# Fuzzy c-means: one exponent, all rows.
+FUZZY = (
+    POWER
+    | {name: EXACT[name] for name in ("max_iter", "n_iter_")}
+    | entries(f"""
+history_ : list of dict
+{_PASS_RECORDS}
+    The stages are "k-means" (of ``init="k-means"``), "anneal" (the first pass of a start after
+    that) and "settle" (the others). Unless `init` is an array, the passes of a start follow a
+    record of stage "seeding" with "rows", the number of seeding rows (see `init`).
+{_EQUAL_START_RECORDS}
 """)
 )
 

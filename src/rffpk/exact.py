@@ -11,13 +11,13 @@ from rffpk._annealing.parameters import Annealed, given_starts
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
 from rffpk._data.validation import is_word
-from rffpk._docs import EXACT, VIEWS, documented
+from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
 from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
 
 
 @documented(
-    EXACT, "labels_", "dual_coef_", "inertia_", "n_iter_", "cache_", "history_", "n_features_in_",
-    "feature_names_in_",
+    HARD_EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_",
+    "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class KernelKMeans(DualClusterer):
     """Kernel k-means, by Lloyd's iterations in the space of an exact kernel.
@@ -41,9 +41,9 @@ class KernelKMeans(DualClusterer):
     Attributes
     ----------
     objective_ : float
-        The minimised sum, weighted, at `dual_coef_`.
+        The minimised sum, weighted by the sample weights, at `dual_coef_`.
     s_ : float
-        The exponent of the power mean whose limit is the minimum: -inf.
+        -inf: the minimum is the power mean with this exponent.
 
     Raises
     ------
@@ -56,8 +56,7 @@ class KernelKMeans(DualClusterer):
     -----
     With n rows O(n^2) memory if the kernel is stored, otherwise O(n n_clusters n_init); a pass of
     all starts is one product of an n x n with an n x (n_clusters n_init) matrix. The kernel of a
-    float32 X has errors of some 1e-7 of its spread. In `history_` the passes after those of
-    ``init="k-means"`` have the stage "hard", and all starts have the kind "given".
+    float32 X has errors of some 1e-7 of its spread.
 
     References
     ----------
@@ -226,16 +225,20 @@ class KernelPowerKMeans(Annealed, KernelKMeans):
 
 
 @documented(
-    EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "lambda_", "s_", "n_iter_", "cache_",
-    "history_", "n_features_in_", "feature_names_in_",
+    EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "lambda_",
+    "s_", "n_iter_", "cache_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class MultiKernelPowerKMeans(Annealed, DualClusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
 
-    Minimises sum_i M_s(d_i1, ..., d_ik) + lambda sum_l alpha_l log(L alpha_l) with d_ij = sum_l
-    alpha_l ||phi_l(x_i) - theta_jl||^2 and the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) over
-    centroids and weights alpha >= 0, of sum one, of L kernels [1]_, while s falls to minus
-    infinity. `RFFMultiKernelPowerKMeans` does the same with random features.
+    Minimises [1]_
+
+        sum_i M_s(d_i1, ..., d_ik) + lambda sum_l alpha_l log(L alpha_l),
+        d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
+
+    over centroids theta_jl and weights alpha >= 0, of sum one, of L kernels, while the exponent s
+    of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity.
+    `RFFMultiKernelPowerKMeans` does the same with random features.
 
     Attributes
     ----------
@@ -243,7 +246,8 @@ class MultiKernelPowerKMeans(Annealed, DualClusterer):
         Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l: the weighted sum of
         squared distances of the rows to the means of their clusters.
     objective_ : float
-        What is minimised, weighted, at the exponent `s_` and `dual_coef_`.
+        What is minimised, with the sum over rows weighted by the sample weights, at the exponent
+        `s_` and `dual_coef_`.
 
     Raises
     ------
@@ -254,10 +258,10 @@ class MultiKernelPowerKMeans(Annealed, DualClusterer):
 
     Notes
     -----
-    A pass takes one product of matrices for each kernel, which gives the costs of the kernels too.
-    With n rows O(L n^2) memory if the kernels are stored. The centroids of kernel l are theta_jl =
-    sum_i dual_coef_[j, i] phi_l(x_i), and `init` chooses them with the mean of the kernels. The
-    kernels "du2015" are those of [2]_.
+    A pass takes one product of matrices for each kernel, which also gives the sums of squared
+    distances that the kernel weights depend on. With n rows O(L n^2) memory if the kernels are
+    stored. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i), and `init`
+    chooses them with the mean of the kernels. The kernels "du2015" are those of [2]_.
 
     References
     ----------

@@ -15,7 +15,7 @@ from rffpk.kernels import FittedKernel
 
 
 @documented(
-    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_",
+    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
     "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class AverageMKKM(SpectralFusion):
@@ -103,7 +103,7 @@ class AverageMKKM(SpectralFusion):
 
 
 @documented(
-    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_",
+    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
     "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class MKKM(SpectralFusion):

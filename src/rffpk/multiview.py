@@ -28,18 +28,23 @@ _RANGE = (1e-30, 1e30)  # of what squared distances are compared with, in float3
 
 
 @documented(
-    RANDOM_FEATURES | VIEWS, "kernel_weights_", "lambda_", "s_", "n_iter_", "sample_size_",
-    "cache_", "history_", "n_features_in_", "feature_names_in_",
+    RANDOM_FEATURES | VIEWS, "feature_maps_", "cluster_centers_", "labels_", "kernel_weights_",
+    "eta_", "inertia_", "objective_", "lambda_", "s_", "n_iter_", "sample_size_", "cache_",
+    "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class RFFMultiKernelPowerKMeans(OnRandomFeatures):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
-    Minimises sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l) over centroids,
-    weights alpha >= 0, of sum one, of L views, and typicalities u in [0, 1] [1]_, with the power
-    mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s falls to minus infinity. With the squared
-    distances d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2 and reference distances eta_l, d'_ij
-    = u_ij^m d_ij + (1 - u_ij)^m sum_l alpha_l eta_l: a row far from every centroid has a low
-    typicality for all clusters, and hardly moves their centroids.
+    Minimises [1]_
+
+        sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l),
+        d'_ij = u_ij^m d_ij + (1 - u_ij)^m sum_l alpha_l eta_l,
+        d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
+
+    over centroids theta_jl, weights alpha >= 0, of sum one, of L views, and typicalities u_ij in
+    [0, 1], while the exponent s of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus
+    infinity. With the reference distances eta_l a row far from every centroid has a low typicality
+    for all clusters, and hardly moves their centroids.
 
     Parameters
     ----------
@@ -79,8 +84,9 @@ class RFFMultiKernelPowerKMeans(OnRandomFeatures):
         kernel sum_l alpha_l k_l, without typicality: the weighted sum of squared distances of the
         rows to the means of their clusters.
     objective_ : float
-        What is minimised, weighted, at the exponent `s_` and `cluster_centers_`: eq. (20) of [1]_
-        plus the constant lambda log L, >= 0.
+        What is minimised, with the sum over rows weighted by the sample weights, at the exponent
+        `s_` and `cluster_centers_`: eq. (20) of [1]_ plus the constant lambda log L, so that it is
+        >= 0.
 
     Raises
     ------

@@ -27,7 +27,10 @@ from rffpk.kernels import Specification, check_one_kernel, one_kernel
 from rffpk.power import PowerKMeans
 
 
-@documented(FUSION, "n_features_in_", "feature_names_in_")
+@documented(
+    FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "n_iter_",
+    "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class NystroemKernelKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):

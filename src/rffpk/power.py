@@ -19,7 +19,7 @@ from rffpk._data.store import (
     stored_sample,
 )
 from rffpk._data.validation import is_word
-from rffpk._docs import POWER, RANDOM_FEATURES, documented
+from rffpk._docs import FUZZY, POWER, RANDOM_FEATURES, documented
 from rffpk.feature_maps import (
     RandomFourierFeatures,
     check_kernel,
@@ -141,8 +141,8 @@ class PowerKMeans(Annealed, PowerMeanClusterer):
 
 
 @documented(
-    POWER, "cluster_centers_", "labels_", "inertia_", "sample_size_", "history_", "n_features_in_",
-    "feature_names_in_",
+    FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
+    "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class FuzzyCMeans(PowerMeanClusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
@@ -158,23 +158,18 @@ class FuzzyCMeans(PowerMeanClusterer):
     n_init : int
         Number of starts, at least 1, from initial centroids of their own; the best result is kept.
         An array or a callable as `init` is always one start.
-    max_iter : int
-        Largest number of passes of a start. ``init="k-means"`` may take as many before.
-    tol : float
-        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
-        one pass is at most `tol` times the standard deviation of the features (the root of their
-        total variance).
     random_state : int, RandomState instance or None
         Draws the seeding rows and the initial centroids. An int gives the same result in each call.
 
     Attributes
     ----------
     objective_ : float
-        J_m at `cluster_centers_`, weighted; the objective in `history_` is J_m too.
+        J_m, weighted by the sample weights, at `cluster_centers_`; the objective in `history_` is
+        J_m too.
     s_ : float
         The exponent -1/(m-1).
-    n_iter_ : int
-        Number of passes of the best start.
+    sample_size_ : int
+        Number of rows that the starts ran on: n_samples.
 
     Raises
     ------
@@ -184,10 +179,7 @@ class FuzzyCMeans(PowerMeanClusterer):
     Notes
     -----
     J_m = k^(-(m-1)) sum_i M_s with the power mean M_s, and u^m is proportional to the weight of a
-    row in the update of a centroid. Seeding rows (see `init`) are chosen among all rows, and
-    `sample_size_` is n_samples. In `history_` the first pass of a start after those of
-    ``init="k-means"`` has the stage "anneal", the others "settle", and all starts have the kind
-    "given".
+    row in the update of a centroid.
 
     In many dimensions all centroids of fuzzy c-means may coincide; a `ConvergenceWarning` says how
     many are distinct. With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n).

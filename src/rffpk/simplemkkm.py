@@ -27,8 +27,8 @@ _NEW = 1e-6
 
 
 @documented(
-    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_",
-    "cluster_centers_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_",
+    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
+    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class SimpleMKKM(SpectralFusion):
     """Multiple kernel k-means by minimising over the weights what is maximal over clusterings.

@@ -34,7 +34,8 @@ _RATIO = 1e5  # sigma_1 / sigma_k: beyond it eps (sigma_1 / sigma_k)^2 is above 
 
 
 @documented(
-    FUSION, "labels_", "cluster_centers_", "inertia_", "n_iter_", "n_features_in_",
+    FUSION, "labels_", "embedding_", "singular_values_", "anchors_", "kernel_weights_",
+    "objective_", "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
 class SMKC(KernelFusion):
@@ -54,9 +55,9 @@ class SMKC(KernelFusion):
     n_clusters : int
         Number of clusters k, from 1 to the number of anchors.
     n_anchors : "auto" or int
-        Number of anchors s, at least n_clusters; n_samples if that is less. "auto": 1000 up to 20
-        000 rows, ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and its
-        large sets; at least n_clusters.
+        Number of anchors s, at least n_clusters; n_samples if that is less. "auto": 1000 up to
+        20 000 rows, ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and
+        its large sets; at least n_clusters.
     anchors : {"uniform", "k-means++"} or array-like of int
         Rows that are the anchors of all views. "uniform": drawn without replacement, as published.
         "k-means++": chosen by k-means++ among 4 s random rows of all views, each view scaled to
@@ -268,7 +269,7 @@ class SMKC(KernelFusion):
         return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs))
 
     def _iterate(self, M: Array, k: int) -> Step:
-        """The iterations until G rests."""
+        """The iterations until G converges."""
         every = steps(M, len(self._kernels), k, _config.n_threads(self.n_jobs))
         for step in islice(every, self.max_iter):
             self._record(step.objective, step.change)
