@@ -14,7 +14,7 @@ PACKAGE = Path(rffpk.__file__).parent
 
 # A module imports from lines above its own only.
 LAYERS = [
-    {"_data.arrays", "_data.messages", "_core"},
+    {"_data.arrays", "_data.messages", "_core", "_docs"},
     {"_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference"},
     {"_config"},

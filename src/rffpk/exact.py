@@ -12,74 +12,39 @@ from rffpk._annealing.parameters import annealed_starts, check_annealing, given_
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
 from rffpk._data.validation import is_option
+from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
 from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
 
 
+@documented(
+    HARD_EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_",
+    "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class KernelKMeans(KernelClusterer):
     """Kernel k-means, by Lloyd's iterations in the space of an exact kernel.
 
-    Minimises sum_i min_j ||phi(x_i) - theta_j||^2, with distances from the kernel alone.
+    Minimises sum_i min_j ||phi(x_i) - theta_j||^2 over centroids theta_j in the space of the
+    kernel, where distances follow from the kernel alone [1]_.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    kernel : str or callable, default="rbf"
-        A name of scikit-learn's pairwise kernels, "precomputed", or a function of two rows.
-    gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        Of the kernels that have one. The words are for "rbf" and "laplacian" and mean what they do
-        in `RandomFourierFeatures`; other kernels then take scikit-learn's default, as for None.
-    degree, coef0 : float, default=3, 1
-        Of the polynomial and the sigmoid kernel.
-    kernel_params : dict or None, default=None
-        Parameters of a callable; for a named kernel they go before `gamma`, `degree` and `coef0`.
-    init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        "k-means++" (greedy, in the space of the kernel) and "random" choose rows. "k-means" goes on
-        with passes of k-means, as many as `max_iter` before a start. "spectral": k-means on the k
-        leading eigenvectors of the centred kernel, with rows of length one. An array holds integer
-        labels of the rows (n_samples,), or weights of the rows (n_clusters, n_samples), and is one
-        start.
-    n_init : int, default=10
-        Starts; the best end is kept. All of them advance together, in one product a pass.
-    max_iter : int, default=300
-        Most passes of a start.
-    tol : float, default=0
-        A start ends when the root mean square shift of the centroids in a pass is at most `tol`
-        times the standard deviation of the features; 0: when no label changes.
-    cache : {"auto", True, False}, default="auto"
-        Whether the kernel matrix is stored, in the dtype of X, or made anew in each pass, block by
-        block. "auto": where the memory allows it.
-    memory_limit : int or None, default=None
-        Most bytes of stored kernels; None: a quarter of what the machine, or the container, has
-        available.
-    random_state : int, RandomState instance or None, default=None
-        Draws the seeds, and what gamma is estimated from.
-    n_jobs : int or None, default=None
-        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow. Results do
-        not depend on it, to the bit.
-    verbose : int, default=0
-        Prints a line for each pass if not 0.
+    n_init : int
+        Number of starts, at least 1; the best result is kept. An array as `init` is always one
+        start. All starts advance together, with one product of matrices in each pass.
+    tol : float
+        Tolerance >= 0: a start ends when the root mean square shift of the centroids in one pass is
+        at most `tol` times the standard deviation of the features (the root of their total
+        variance); 0: when no label changes.
+    random_state : int, RandomState instance or None
+        Draws the rows that gamma is estimated from and the initial centroids. An int gives the same
+        result in each call.
 
     Attributes
     ----------
-    labels_ : ndarray of int32, shape (n_samples,)
-        Nearest centroid of each row.
-    dual_coef_ : ndarray of shape (n_clusters, n_samples)
-        Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
-    inertia_ : float
-        The kernel k-means objective of `labels_`.
     objective_ : float
-        What was minimised, at `dual_coef_`.
+        The minimised sum, weighted by the sample weights, at `dual_coef_`.
     s_ : float
-        -inf.
-    n_iter_ : int
-        Passes of the best start.
-    cache_ : bool
-        Whether the kernel was stored.
-    history_ : list of dict
-        A record for each pass and start, and of each start's end, as in `PowerKMeans`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if X had column names
+        -inf: the minimum is the power mean with this exponent.
 
     Raises
     ------
@@ -90,9 +55,9 @@ class KernelKMeans(KernelClusterer):
 
     Notes
     -----
-    O(n^2) memory where the kernel is stored, else O(n n_clusters n_init); a pass of all starts is
-    one product of n x n with n x (k n_init). A float32 X has a kernel with errors of some 1e-7 of
-    its spread.
+    With n rows O(n^2) memory if the kernel is stored, otherwise O(n n_clusters n_init); a pass of
+    all starts is one product of an n x n with an n x (n_clusters n_init) matrix. The kernel of a
+    float32 X has errors of some 1e-7 of its spread.
 
     References
     ----------
@@ -160,45 +125,18 @@ class KernelKMeans(KernelClusterer):
 _AUTO_STARTS = 8
 
 
+@documented(
+    EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_", "history_",
+    "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class KernelPowerKMeans(KernelKMeans):
     """Kernel power k-means with an exact kernel (KPK).
 
-    Power k-means in the space of a kernel [1]_: minimises sum_i M_s(d_i1, ..., d_ik) with
-    d_ij = ||phi(x_i) - theta_j||^2, the power mean M_s with exponent s < 0, while s falls to minus
-    infinity, where it is kernel k-means. `RFFKernelPowerKMeans` does the same with random features,
-    in time and memory linear in n_samples.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    kernel, gamma, degree, coef0, kernel_params : optional
-        As in `KernelKMeans`.
-    s0, anneal_factor, anneal_every, s_final, stop : optional
-        As in `PowerKMeans`. The protocol of [1]_ is ``s0=-1.0, anneal_factor=1.04, anneal_every=5,
-        init="random", n_init=20``.
-    init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        As in `KernelKMeans`.
-    n_init : "auto" or int, default="auto"
-        Number of starts; the best end is kept. With all of `init`, `s0`, `anneal_factor`,
-        `anneal_every` and `stop` at their defaults the starts differ as in `PowerKMeans`; "auto" is
-        eight then; else 1. All of them advance together, in one product a pass.
-    max_iter : int, default=1000
-        Most passes of a start.
-    tol : float, default=1e-4
-        The centroids rest when their root mean square shift in a pass is at most `tol` times the
-        standard deviation of the features.
-    cache, memory_limit, random_state, n_jobs, verbose : optional
-        As in `KernelKMeans`.
-
-    Attributes
-    ----------
-    labels_, dual_coef_, inertia_, n_iter_, cache_, history_, n_features_in_, feature_names_in_
-        As in `KernelKMeans`.
-    objective_ : float
-        sum_i M_s at `s_` and `dual_coef_`, weighted.
-    s_ : float
-        The last soft exponent; `predict_proba` uses it.
+    Power k-means in the space of a kernel [1]_: minimises sum_i M_s(d_i1, ..., d_ik) over k
+    centroids theta_j, with d_ij = ||phi(x_i) - theta_j||^2 and the power mean M_s(y) = ((1/k) sum_j
+    y_j^s)^(1/s) with exponent s < 0. While s falls to minus infinity the power mean falls to the
+    minimum, and the objective becomes that of kernel k-means. `RFFKernelPowerKMeans` does the same
+    with random features, in time and memory linear in n_samples.
 
     Raises
     ------
@@ -209,7 +147,12 @@ class KernelPowerKMeans(KernelKMeans):
 
     Notes
     -----
-    Costs are those of `KernelKMeans`.
+    With n rows O(n^2) memory if the kernel is stored, otherwise O(n n_clusters n_init); a pass of
+    all starts is one product of an n x n with an n x (n_clusters n_init) matrix. The kernel of a
+    float32 X has errors of some 1e-7 of its spread.
+
+    The protocol of [1]_ is ``s0=-1.0, anneal_factor=1.04, anneal_every=5, init="random",
+    n_init=20``.
 
     References
     ----------
@@ -282,42 +225,30 @@ class KernelPowerKMeans(KernelKMeans):
         return annealed_starts(self, critical, _AUTO_STARTS)
 
 
+@documented(
+    EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "lambda_",
+    "s_", "n_iter_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class MultiKernelPowerKMeans(KernelClusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
 
-    Minimises sum_i M_s(d_i1, ..., d_ik) + lambda sum_l alpha_l log(L alpha_l) with
-    d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2 over centroids and weights alpha of L kernels
-    on the simplex [1]_, while s falls to minus infinity. `RFFMultiKernelPowerKMeans` does the same
-    with random features.
+    Minimises [1]_
 
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    kernels : None, list, "du2015" or "precomputed", default=None
-        For each view a kernel: a name of scikit-learn's pairwise kernels, a callable, or a pair of
-        one of those and its gamma or a dict of its parameters. One array becomes as many views as
-        there are kernels. "du2015": twelve kernels of one array [2]_, scaled to a diagonal of one
-        and then to [0, 1]. "precomputed": X holds kernel matrices. None: "rbf" for each view.
-    weight_entropy : float, default=1.0
-        lambda over the sum of the sample weights, from 1e-30 to 1e30. The smaller, the more the
-        kernels with small costs count.
-    s0, anneal_factor, anneal_every, s_final, stop : optional
-        As in `PowerKMeans`.
-    init, n_init, max_iter, tol, cache, memory_limit, random_state, n_jobs, verbose : optional
-        As in `KernelPowerKMeans`, with the mean of the kernels for seeds.
+        sum_i M_s(d_i1, ..., d_ik) + lambda sum_l alpha_l log(L alpha_l),
+        d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
+
+    over centroids theta_jl and weights alpha >= 0, of sum one, of L kernels, while the exponent s
+    of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity.
+    `RFFMultiKernelPowerKMeans` does the same with random features.
 
     Attributes
     ----------
-    labels_, dual_coef_, inertia_, s_, n_iter_, cache_, history_, n_features_in_
-        As in `KernelPowerKMeans`; inertia_ with the kernel sum_l alpha_l k_l, n_features_in_ counts
-        the columns of all views, and records of several kernels have "kernel_weights".
-    kernel_weights_ : ndarray of shape (n_kernels,)
-        alpha, >= 0, of sum one.
-    lambda_ : float
-        weight_entropy times the sum of the sample weights.
+    inertia_ : float
+        Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l: the weighted sum of
+        squared distances of the rows to the means of their clusters.
     objective_ : float
-        What is minimised, at `s_` and `dual_coef_`.
+        What is minimised, with the sum over rows weighted by the sample weights, at the exponent
+        `s_` and `dual_coef_`.
 
     Raises
     ------
@@ -328,7 +259,10 @@ class MultiKernelPowerKMeans(KernelClusterer):
 
     Notes
     -----
-    A pass is one product for each kernel; the costs of the kernels come out of the same products.
+    A pass takes one product of matrices for each kernel, which also gives the sums of squared
+    distances that the kernel weights depend on. With n rows O(L n^2) memory if the kernels are
+    stored. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i), and `init`
+    chooses them with the mean of the kernels. The kernels "du2015" are those of [2]_.
 
     References
     ----------

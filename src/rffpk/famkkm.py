@@ -11,6 +11,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues
 from rffpk._data.tiles import row_tiles, run_all
+from rffpk._docs import FUSION, documented
 from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._fusion.operators import Operator, check_definite, operators
 from rffpk._fusion.skeleton import KernelFusion, inverse_shares
@@ -21,102 +22,93 @@ FUSIONS = ("both", "partition", "kernel")
 APPROXIMATIONS = ("rff", "nystroem")
 
 
+@documented(
+    FUSION, "labels_", "embedding_", "kernel_weights_", "objective_", "cluster_centers_",
+    "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
     Each kernel K_i has two partition matrices H_i and G_i with orthonormal columns; they are fused
-    into F by orthogonal R_i and W_i and weights gamma_i. Maximised is [1]_, eq. (11),
+    into F by orthogonal matrices R_i and W_i and weights gamma_i. Maximised is [1]_, eq. (11),
 
         sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
               + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
 
     over one of F, H, G, R, W, gamma after the other, each in closed form, so that the objective
-    never falls. Annealed k-means then labels the rows of F.
+    never falls. Annealed k-means on the rows of F, the embedding, gives the labels.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    kernels : None, list, "du2015" or "precomputed", default=None
-        As in `AverageMKKM`. With `approximation` not "du2015"; with "rff" only "rbf" and
-        "laplacian".
-    center, normalize, normalize_rows, n_init
-        As in `AverageMKKM`. With `approximation` features are centred at their mean, then scaled
-        to length one.
-    lambda1 : float, default=1.0
+    lambda1 : float
         Weight >= 0 of the agreement of H_i and G_i.
-    lambda2 : float, default=1.0
-        Weight >= 0 of the fusion of partitions. The paper chooses both from 0.01, 0.1 and 1.
-    fusion : {"both", "partition", "kernel"}, default="both"
-        What is fused. "partition" (MKKM_PF in the paper): H_i = G_i are the k leading eigenvectors
-        of K_i and rest; eq. (10) is maximised over F, R, W and gamma. "kernel" (MKKM_KF, whose
-        figures there are those of MKKM): eq. (7), sum_i gamma_i^2 Tr(K_i (I - FF')), is minimised
-        over F and weights of sum one, as in `MKKM`.
-    approximation : {None, "rff", "nystroem"}, default=None
-        None: matrices K_i, of n_samples^2 numbers each. "rff": random Fourier features, see
-        `RandomFourierFeatures`. "nystroem": Z W^+ Z' with Z the kernel between rows and anchors
-        and W that among anchors. Both take time and memory linear in n_samples.
-    n_frequencies : "auto", "paper" or int, default="auto"
-        Of "rff", for each view; two features each. "auto" and "paper" as in
-        `RFFKernelPowerKMeans`.
-    n_anchors : int, default=256
-        Of "nystroem": random rows, no more than n_samples, the same for all views.
-    max_iter : int, default=20
-        Most iterations.
-    tol : float, default=1e-6
-        The iterations end when the objective changes by at most `tol` of itself.
-    random_state : int, RandomState instance or None, default=None
-        Draws what gammas are estimated from, features or anchors, the first H_i = G_i, and the
-        starts of k-means.
-    n_jobs, verbose
-        As in `AverageMKKM`.
+    lambda2 : float
+        Weight >= 0 of the fusion of partitions. The paper chooses both weights from 0.01, 0.1 and
+        1.
+    fusion : {"both", "partition", "kernel"}
+        What is fused. "both": kernels and partitions, eq. (11). "partition" (MKKM_PF in the paper):
+        H_i = G_i are the k leading eigenvectors of K_i and stay; eq. (10) is maximised over F, R, W
+        and gamma. "kernel" (MKKM_KF, whose figures there are those of MKKM): eq. (7), sum_i
+        gamma_i^2 Tr(K_i (I - FF')), is minimised over F and weights of sum one, as by `MKKM`.
+    approximation : {None, "rff", "nystroem"}
+        What stands for the kernels. None: matrices K_i, of n_samples^2 numbers each. "rff": random
+        Fourier features (`RandomFourierFeatures`). "nystroem": Z W^+ Z' with Z the kernel between
+        rows and anchors and W that among anchors. Both take time and memory linear in n_samples,
+        and no kernels "du2015"; "rff" takes "rbf" and "laplacian" only.
+    n_frequencies : {"auto", "paper"} or int
+        Number of frequencies of "rff", at least 1, for each view; each gives two features. "paper":
+        ceil(4 log^3(2 k)). "auto": the larger of that and 64.
+    n_anchors : int
+        Number of anchors of "nystroem", at least 1: random rows, the same for all views; all rows
+        if that is less.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Tolerance >= 0: the iterations end when the objective changes by at most `tol` of itself.
+    random_state : int, RandomState instance or None
+        Draws the rows that gammas are estimated from, features or anchors, the first H_i = G_i, and
+        the starts of k-means. An int gives the same result in each call.
 
     Attributes
     ----------
-    labels_ : ndarray of int32, shape (n_samples,)
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F, with orthonormal columns, float64.
     kernel_weights_ : ndarray of shape (n_views,)
-        gamma, >= 0; their squares sum to one, but for ``fusion="kernel"`` they do themselves.
+        Weights gamma >= 0 of the kernels; their squares sum to one, or, with ``fusion="kernel"``,
+        they themselves do.
     objective_ : float
-        Eq. (11) at the end, (10) or (7) for the other fusions.
-    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
-        Centroids of the embedding, of its normalised rows if `normalize_rows`.
-    inertia_ : float
-        The k-means objective there.
-    n_iter_ : int
+        Eq. (11) at the last iteration, or (10) or (7) for the other fusions.
     history_ : list of dict
-        For each iteration "stage" ("fusion"), "objective" and "kernel_weights".
-    n_features_in_ : int
-        Over all views.
+        A record for each iteration, with "stage" ("fusion"), "objective" and "kernel_weights".
 
     Raises
     ------
     ValueError, TypeError
-        If a parameter is not as described. If a kernel that is given is not symmetric, or too far
-        from positive semi-definite, see Notes.
+        If a parameter is not as described, or if a kernel matrix is not symmetric or too far from
+        positive semidefinite (see Notes).
 
     Notes
     -----
-    Algorithm 1 of the paper, in its order, from H_i = G_i random, R_i = W_i = I and gamma_i =
+    Algorithm 1 of the paper, in its order, from random H_i = G_i, R_i = W_i = I and gamma_i =
     1/n_views, which is the start of the authors' public demo, as are the numbers of the stopping
-    rule. An iteration ends with the update of F, which the paper has at the head of the next one.
+    rule. An iteration ends with the update of F, which the paper has at the beginning of the next
+    one.
 
     An iteration takes two products of each kernel with k columns, O(n^2 k) with matrices and
     O(n F k) with F features a view, and O(n k^2) beside them.
 
-    No update needs more of K_i than products with K_i and K_i'. But max Tr(H'(K + lambda1 I)G) is
-    attained at the k leading *singular* vectors of K + lambda1 I: only if these belong to the k
-    largest eigenvalues of K do H and G describe a clustering (Theorem 1, for K semi-definite). So
+    The updates need no more of K_i than products with K_i and K_i'. But max Tr(H'(K + lambda1 I)G)
+    is attained at the k leading *singular* vectors of K + lambda1 I: only if these belong to the k
+    largest eigenvalues of K do H and G describe a clustering (Theorem 1, for semidefinite K). So
     matrices must be symmetric, up to 1e-6 of their largest entry, and their least eigenvalue must
     not lie below -(the k-th largest + 2 lambda1).
 
     *New rows.* An update by a polar decomposition is linear in the rows: H_i = (K_i G_i + lambda1
-    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, alike for G_i and F. Asking the rows
+    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, and so for G_i and F. Asking the rows
     h_i, g_i, f of a new x to satisfy the same equations, with k_i(x, X) in place of a row of K_i,
-    gives one linear system with the solution f = sum_i k_i(x, X) B_i, B_i of shape (n, k). Where
-    the algorithm has come to rest this is F on the fitted rows. Directions that no kernel
-    determines (k above the rank of the kernels) become zero.
+    gives one linear system with the solution f = sum_i k_i(x, X) B_i, B_i of shape (n, k). If the
+    algorithm has converged, this is F on the fitted rows. Directions that no kernel determines (k
+    above the rank of the kernels) become zero.
 
     References
     ----------

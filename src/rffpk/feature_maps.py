@@ -15,6 +15,7 @@ from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Structure
 from rffpk._data.passes import Rows, make_rows, total_variance
+from rffpk._docs import FEATURES, documented
 
 KERNELS = ("rbf", "laplacian", "cauchy")
 GAMMAS = ("mean", "median", "scale")
@@ -64,48 +65,30 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
         )
 
 
+@documented(FEATURES, "n_features_in_", "feature_names_in_")
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Map rows to D^(-1/2) [sin(x Omega), cos(x Omega)].
+    """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
 
-    The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel, and
-    every mapped row has length one.
+    The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel [1]_,
+    and every mapped row has length one.
 
     Parameters
     ----------
-    n_frequencies : int, default=64
-        D, at least 1. The output has 2 D columns.
-    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
-        exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
-    gamma : {"mean", "median", "scale"} or float, default="mean"
-        "mean": 1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
-        Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the
-        median. "scale": 1 / (n_features * X.var()). A number must be > 0. The squared Euclidean
-        mean is exact; other distances are taken over the pairs of at most 1000 random rows. Equal
-        rows give 1.
-    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        "orthogonal": blocks of up to n_features orthogonal directions with chi-distributed lengths
-        [2]_, for "rbf" only. "structured": blocks of Walsh-Hadamard matrices and random signs [2]_,
-        for "rbf" only; the projection then takes 3 log2(p) additions a frequency, p the next power
-        of two from n_features on, instead of n_features multiplications and additions. Their
-        frequencies all have one length, which biases the kernel in few dimensions (below about
-        16). "iid": independent draws [1]_. "auto": for "rbf" "structured" from 32 features on and
-        "orthogonal" below, "iid" for the other kernels.
-    random_state : int, RandomState instance or None, default=None
-        Draws the frequencies, and the rows whose distances are taken.
-    n_jobs : int or None, default=None
-        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow.
+    n_frequencies : int
+        Number of frequencies D, at least 1. The output has 2 D columns.
+    random_state : int, RandomState instance or None
+        Draws the rows that gamma is estimated from, and the frequencies. An int gives the same
+        result in each call.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
-        Omega, in the dtype of X.
+        Omega, in the dtype of X: its columns are drawn from the spectral density of the kernel.
     structure_ : tuple (ndarray of int8, float), or None
-        Signs and scale behind `frequencies_` for "structured" sampling, as the compiled pass takes
-        them.
+        Signs, of shape (n_blocks, 3, p), and scale behind `frequencies_` if they are structured
+        (see `sampling`), with p the size of the Walsh-Hadamard matrices; None otherwise.
     gamma_ : float
-        The bandwidth parameter in use.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if X had column names
+        The number that `gamma` stands for.
 
     Raises
     ------
@@ -114,8 +97,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     Notes
     -----
-    `fit` costs O(n d) for the mean distance and O(d^2 D) for orthogonal draws; `transform` costs
-    O(n d D).
+    For n rows of d columns `fit` costs O(n d) for the mean distance and O(d^2 D) for orthogonal
+    draws; `transform` costs O(n d D), with structured frequencies O(n D log d). Orthogonal and
+    structured frequencies (see `sampling`) are those of [2]_.
 
     References
     ----------
@@ -154,13 +138,22 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Finite numbers. Their values count only if `gamma` is a word; float32 gives float32
+            `frequencies_`, anything else float64.
         y : Ignored
+            Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the rows in the mean and the variance.
+            Weights >= 0 of the rows in mean distances and variances, by default one each.
 
         Returns
         -------
         self : object
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, X or sample_weight is not as described; nothing is changed then.
         """
         validation.check_int(self.n_frequencies, "n_frequencies", 1)
         check_kernel(self.kernel, self.gamma, self.sampling)
@@ -193,6 +186,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Finite numbers, with as many columns as in `fit`.
 
         Returns
         -------

@@ -23,8 +23,11 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
 
     Parameters
     ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Classes and clusters, integers or strings; their numbers may differ.
+    labels_true : array-like of shape (n_samples,)
+        Class of each sample, an integer or a string.
+    labels_pred : array-like of shape (n_samples,)
+        Cluster of each sample, an integer or a string. There may be more or fewer clusters than
+        classes.
 
     Returns
     -------
@@ -38,7 +41,8 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
 
     Notes
     -----
-    Known as ACC; the matching is the optimal assignment of the contingency table. O(n + c^3).
+    Known as ACC; the matching is the optimal assignment of the contingency table. O(n + c^3) time
+    for n samples and c clusters and classes.
 
     Examples
     --------
@@ -55,13 +59,15 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
 
     Parameters
     ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Classes and clusters, integers or strings.
+    labels_true : array-like of shape (n_samples,)
+        Class of each sample, an integer or a string.
+    labels_pred : array-like of shape (n_samples,)
+        Cluster of each sample, an integer or a string.
 
     Returns
     -------
     purity : float
-        In (0, 1]; it grows with the number of clusters, up to one for singletons.
+        In (0, 1]; never lower after a cluster is split, and one if every cluster has one sample.
 
     Raises
     ------

@@ -9,66 +9,33 @@ import numpy as np
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import SpectralFusion, combined, inverse_shares, spectral_costs
 from rffpk.kernels import FittedKernel
 
 
+@documented(
+    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
+    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class AverageMKKM(SpectralFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
 
-    The embedding consists of the n_clusters leading eigenvectors of sum_l alpha_l^2 K_l with
-    alpha_l = 1/L, or with given weights, which maximise Tr(H'KH) over H with orthonormal columns.
+    The embedding consists of the n_clusters leading eigenvectors of the combined kernel K_alpha =
+    sum_l alpha_l^2 K_l with equal weights alpha_l = 1/L of the L kernels, or with given ones: they
+    maximise Tr(H'K_alpha H) over H with orthonormal columns. Annealed k-means on the rows of the
+    embedding gives the labels.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    kernels : None, list, "du2015" or "precomputed", default=None
-        For each view a kernel: a name of scikit-learn's pairwise kernels, a callable, or a pair of
-        one of those and its gamma or a dict of its parameters. One array becomes as many views as
-        there are kernels. "du2015": twelve kernels of one array [1]_. None: "rbf" for each view.
-        The gamma of "rbf" and "laplacian" is "mean" unless given, see `RandomFourierFeatures`.
-    kernel_weights : array-like of shape (n_views,) or None, default=None
-        Given weights alpha >= 0, not all zero, which are scaled to a sum of one. None: equal ones.
-    center, normalize : bool, default=True
-        Whether kernels are centred, then scaled to a diagonal of one; precomputed ones are taken
-        as they are (`center_kernel` and `normalize_kernel` do both).
-    normalize_rows : bool, default=True
-        Whether rows of the embedding are scaled to length one for k-means.
-    n_init : "auto" or int, default="auto"
-        Starts of the annealed k-means on the embedding, as in `PowerKMeans`.
-    n_landmarks : int or None, default=None
-        Learn on so many random rows (at least n_clusters) and embed all rows by what was learned
-        there [2]_: time and memory linear in n_samples. None: learn on all.
-    random_state : int, RandomState instance or None, default=None
-        Draws what gammas are estimated from, the landmarks, and the starts.
-    n_jobs : int or None, default=None
-        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow.
-    verbose : int, default=0
-        Prints a line for each iteration if not 0.
+    kernel_weights : array-like of shape (n_views,) or None
+        Given weights alpha >= 0, not all zero, which are scaled to a sum of one. None: equal
+        weights.
 
     Attributes
     ----------
-    labels_ : ndarray of int32, shape (n_samples,)
-    embedding_ : ndarray of shape (n_samples, n_clusters)
-        Eigenvectors, as columns of length one.
-    eigenvalues_ : ndarray of shape (n_clusters,)
-        Of the combined kernel, falling.
-    landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        The rows that were learned on, rising; None: all.
-    kernel_weights_ : ndarray of shape (n_views,)
-        alpha, >= 0, of sum one; kernel l counts alpha_l^2 times.
     objective_ : float
-        Tr(K_alpha) - Tr(H'K_alpha H) with K_alpha = sum_l alpha_l^2 K_l.
-    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
-        Centroids in the embedding.
-    inertia_ : float
-        The k-means objective in the embedding.
-    n_iter_ : int
-    history_ : list of dict
-        For each iteration "stage", "objective" and "kernel_weights".
-    n_features_in_ : int
-        Columns of all views.
+        Tr(K_alpha) - Tr(H'K_alpha H): the k-means objective in the space of K_alpha, relaxed.
 
     Raises
     ------
@@ -77,15 +44,17 @@ class AverageMKKM(SpectralFusion):
 
     Notes
     -----
-    O(n^2) memory, O(L n^2 (d + 1)) time for the kernels and O(n^2 k) for some tens of steps of
-    Lanczos' method. New rows are embedded by K_alpha(x, X) H / eigenvalues, which gives the
-    rows of `embedding_` on the fitted ones ([2]_, eq. 8).
+    For n rows of d columns: O(n^2) memory, O(L n^2 (d + 1)) time for the kernels, and O(n^2 k) for
+    some tens of steps of Lanczos' method. New rows are embedded by K_alpha(x, X) H / eigenvalues,
+    which on the fitted rows gives those of `embedding_` ([1]_, eq. 8). With `n_landmarks` n is
+    their number, and the embedding of all rows costs O(n_samples L n_landmarks (d + k)). The
+    kernels "du2015" are those of [2]_.
 
     References
     ----------
-    .. [1] Du et al.: Robust multiple kernel k-means using l21-norm. IJCAI 2015.
-    .. [2] Liang et al.: Stability and generalization of kernel clustering: from single kernel to
+    .. [1] Liang et al.: Stability and generalization of kernel clustering: from single kernel to
        multiple kernel. NeurIPS 2022 (MKC-AE).
+    .. [2] Du et al.: Robust multiple kernel k-means using l21-norm. IJCAI 2015.
 
     Examples
     --------
@@ -133,39 +102,44 @@ class AverageMKKM(SpectralFusion):
         self._keep(values, H, alpha)
 
 
+@documented(
+    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
+    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class MKKM(SpectralFusion):
     """Multiple kernel k-means with learned kernel weights (MKKM).
 
-    Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) over alpha on the simplex and H with orthonormal
-    columns, in turn: H from the leading eigenvectors of sum_l alpha_l^2 K_l, and alpha_l inversely
-    proportional to Tr(K_l (I - HH')) [1]_.
+    Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) over weights alpha >= 0 of sum one and matrices H
+    with orthonormal columns, in turn: H from the leading eigenvectors of the combined kernel sum_l
+    alpha_l^2 K_l, and alpha_l inversely proportional to Tr(K_l (I - HH')) [1]_. Annealed k-means on
+    the rows of H, the embedding, gives the labels.
 
     Parameters
     ----------
-    n_clusters, kernels, center, normalize, normalize_rows, n_init, n_landmarks
-        As in `AverageMKKM`.
-    max_iter : int, default=100
-        Most iterations.
-    tol : float, default=1e-4
-        The iterations end when the objective falls by at most `tol` of itself.
-    random_state, n_jobs, verbose
-        As in `AverageMKKM`.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Tolerance >= 0: the iterations end when the objective falls by at most `tol` of itself.
 
     Attributes
     ----------
-    labels_, embedding_, eigenvalues_, landmarks_, kernel_weights_, objective_
-    cluster_centers_, inertia_, n_iter_, history_, n_features_in_
-        As in `AverageMKKM`, with learned weights.
+    objective_ : float
+        The minimised sum, at the last iteration.
 
     Raises
     ------
     ValueError, TypeError
         If a parameter is not as described.
 
+    Notes
+    -----
+    For n rows: O(L n^2) memory; an iteration costs O(L n^2 k) and, for the eigenvectors, O(n^2 k)
+    for some tens of steps of Lanczos' method. With `n_landmarks` n is their number.
+
     References
     ----------
-    .. [1] Huang, Chuang, Chen: Multiple kernel fuzzy clustering. IEEE Transactions on Fuzzy
-       Systems 2012.
+    .. [1] Huang, Chuang, Chen: Multiple kernel fuzzy clustering. IEEE Transactions on Fuzzy Systems
+       2012.
 
     Examples
     --------

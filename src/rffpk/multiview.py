@@ -18,6 +18,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, view_variances
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
+from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
 from rffpk.feature_maps import (
     check_kernel,
     check_n_frequencies,
@@ -33,75 +34,66 @@ MAX_TYPICALITY_M = 6.0
 _RANGE = (1e-30, 1e30)  # of what squared distances are compared with, in float32 too
 
 
+@documented(
+    RANDOM_FEATURES | VIEWS, "feature_maps_", "cluster_centers_", "labels_", "kernel_weights_",
+    "eta_", "inertia_", "objective_", "lambda_", "s_", "n_iter_", "sample_size_", "cache_",
+    "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class RFFMultiKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
-    Minimises sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l) over centroids,
-    weights alpha of L views on the simplex and typicalities u in [0, 1] [1]_, while s falls to
-    minus infinity.
-    With d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2 and reference distances eta_l,
-    d'_ij = u^m d_ij + (1 - u)^m sum_l alpha_l eta_l: a row far from every centroid is atypical of
-    all, and hardly moves them.
+    Minimises [1]_
+
+        sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l),
+        d'_ij = u_ij^m d_ij + (1 - u_ij)^m sum_l alpha_l eta_l,
+        d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
+
+    over centroids theta_jl, weights alpha >= 0, of sum one, of L views, and typicalities u_ij in
+    [0, 1], while the exponent s of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus
+    infinity. With the reference distances eta_l a row far from every centroid has a low typicality
+    for all clusters, and hardly moves their centroids.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    possibilistic : bool, default=True
-        False leaves typicality out: RFF-MKPKM.
-    m : float, default=2.0
-        Fuzzifier of the typicality, 1 < m <= 6. The closer to one, the harder rows are kept or
-        left out.
-    eta : {"mean", "median"} or float, default="median"
-        Reference distances, fixed at the start. "mean": the mean squared distance of a view's rows
-        from their mean feature, the paper's choice where all centroids are there. "median": the
-        median of the distances from the median feature, on a sample, which outliers do not
-        inflate. A number > 0: the same for all views.
-    weight_entropy : float, default=1.0
-        lambda over the sum of the sample weights, > 0. The smaller, the more the views with small
-        costs count.
-    kernels : list or None, default=None
-        For each view the name of a kernel of `RandomFourierFeatures`, or a pair of a name and its
-        gamma. A single array becomes as many views as there are kernels. None: "rbf" with "mean"
-        gamma for each view; a single array gets three, with 4, 1 and 1/4 times that gamma.
-    n_frequencies : {"auto", "paper"} or int, default="auto"
-        D of each view. "paper": ceil(4 log^3(2 k)). "auto": that, and at least 64; views of words
-        need more, as in `RFFKernelPowerKMeans`.
-    sampling : str, default="auto"
-        As in `RandomFourierFeatures`.
-    noise_threshold : float or None, default=None
-        Rows whose typicality of their cluster is below this number in (0, 1] get the label -1.
-    s0, anneal_factor, anneal_every, s_final, stop, sample : optional
-        As in `PowerKMeans`; "auto" for `s0` takes the critical exponent of the typicality rule.
-    init, n_init, swaps, max_iter, tol, n_jobs, verbose : optional
-        As in `PowerKMeans`, with centres in the features of all views side by side.
-    cache, memory_limit : optional
-        As in `RFFKernelPowerKMeans`.
-    random_state : int, RandomState instance or None, default=None
-        Draws the frequencies, the sample and the seeds.
+    possibilistic : bool
+        Whether rows have typicalities. False: u_ij = 1, the method RFF-MKPKM.
+    m : float
+        Fuzzifier of the typicalities, 1 < m <= 6. The closer it is to one, the closer they are to 0
+        and 1.
+    eta : {"mean", "median"} or float
+        Reference distances, fixed before annealing. "mean": the mean squared distance of a view's
+        rows from their mean feature, the paper's choice if all centroids are at that mean.
+        "median": the median of the squared distances from the median feature, on a sample, which
+        outliers do not inflate. A number from 1e-30 to 1e30: the same for all views.
+    kernels : list or None
+        For each view the name of a kernel of `RandomFourierFeatures` ("rbf", "laplacian" or
+        "cauchy"), or a pair of a name and its gamma, a number or one of "mean", "median" and
+        "scale"; "mean", the gamma of names alone, is 1 / (2 mean distance) over pairs of rows. A
+        single array becomes as many views as there are kernels. None: "rbf" with "mean" gamma for
+        each view; a single array becomes three views, with 4, 1 and 1/4 times that gamma.
+    noise_threshold : float or None
+        Rows whose typicality for their cluster is below this number in (0, 1] get the label -1.
+        None: no row does. A number needs ``possibilistic=True``.
 
     Attributes
     ----------
     feature_maps_ : list of RandomFourierFeatures
-        Fitted, one for each view.
-    kernel_weights_ : ndarray of shape (n_views,)
-        alpha, >= 0, of sum one.
+        Fitted feature maps, one for each view, with D frequencies each.
     eta_ : ndarray of shape (n_views,), or None
-        Reference distances; None without typicality.
-    lambda_ : float
-        weight_entropy times the sum of the sample weights.
+        Reference distances; None if ``possibilistic=False``.
     cluster_centers_ : ndarray of shape (n_clusters, 2 n_views D)
-        Centroids, the views side by side.
+        Centroids in feature space, in the dtype of X, those of the views side by side.
     labels_ : ndarray of int32, shape (n_samples,)
-        Nearest centroid of each row, or -1 (see `noise_threshold`).
+        Cluster of each row: the index of its nearest centroid; -1 for noise (see
+        `noise_threshold`).
     inertia_ : float
-        The kernel k-means objective of the nearest centroids with the kernel sum_l alpha_l k_l.
+        Kernel k-means objective of the clusters of nearest centroids (noise included) with the
+        kernel sum_l alpha_l k_l, without typicality: the weighted sum of squared distances of the
+        rows to the means of their clusters.
     objective_ : float
-        What is minimised, at `s_` and `cluster_centers_`: eq. (20) of [1]_ plus the constant
-        lambda log L, >= 0.
-    cache_, s_, n_iter_, sample_size_, history_, n_features_in_, feature_names_in_
-        As in `RFFKernelPowerKMeans`; n_features_in_ counts the columns of all views, records of
-        several views have "kernel_weights".
+        What is minimised, with the sum over rows weighted by the sample weights, at the exponent
+        `s_` and `cluster_centers_`: eq. (20) of [1]_ plus the constant lambda log L, so that it is
+        >= 0.
 
     Raises
     ------
@@ -112,9 +104,11 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 
     Notes
     -----
-    One pass over the rows does all views: O(n sum_l (d_l + k) D) time, O(n) memory beyond X. The
-    typicality is taken before the weights, not after them as in the printed algorithm: both orders
-    have the same fixed points, and the objective falls at each step.
+    One pass over the rows covers all views: with n rows, d_l columns of view l and D frequencies a
+    view it takes O(n sum_l (d_l + k) D) time; memory beyond X is O(n), and O(n L D) if features are
+    stored. The typicalities are updated before the weights of the power mean, not after them as in
+    the printed algorithm: both orders have the same fixed points, and the objective falls at each
+    step. The critical exponent (see `s0`) is that of the objective with typicality.
 
     References
     ----------
@@ -268,8 +262,8 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     def typicality(self, X: Any) -> Array:
         """Typicality of the rows for each cluster.
 
-        u_ij = 1 / (1 + (d_ij / eta)^(1/(m-1))) with the combined squared distances d and reference
-        distances eta (Algorithm 2, step 2).
+        u_ij = 1 / (1 + (d_ij / eta)^(1/(m-1))) with the combined squared distances d_ij and the
+        combined reference distance eta = sum_l alpha_l eta_l (Algorithm 2, step 2, of the paper).
 
         Parameters
         ----------

@@ -21,64 +21,65 @@ from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.tiles import row_tiles, run_all
+from rffpk._docs import FUSION, documented
 from rffpk._fusion.operators import FeatureOperator, Nystroem, nystroem_features
 from rffpk.kernels import Specification, check_one_kernel, one_kernel
 from rffpk.power import PowerKMeans
 
 
+@documented(
+    FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "n_iter_",
+    "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class NystroemKernelKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
     """Kernel k-means on Nystroem features.
 
-    The kernel matrix is replaced by Z W^+ Z', Z the kernel between rows and random anchors and W
-    that among the anchors. Annealed k-means runs on features whose inner products these are, or on
+    The kernel matrix is replaced by Z W^+ Z', with Z the kernel between the rows and random anchors
+    and W that among the anchors. Annealed k-means runs on features with these inner products, or on
     their leading directions [1]_.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    kernel, gamma, degree, coef0, kernel_params
-        As in `KernelKMeans`, but not "precomputed".
-    n_anchors : int, default=256
-        Anchors, drawn at random; no more than n_samples.
-    n_components : int or None, default=None
-        Keep so many leading directions of the features (about their origin, as for the best
-        approximation of this rank of Z W^+ Z'); no more than `n_anchors`. None: all.
-    n_init : "auto" or int, default="auto"
-        Starts of the annealed k-means, as in `PowerKMeans`.
-    random_state : int, RandomState instance or None, default=None
-        Draws what gamma is estimated from, the anchors, and the starts.
-    n_jobs : int or None, default=None
-        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow. Results do
-        not depend on it, to the bit.
+    kernel : str or callable
+        Kernel: a name of scikit-learn's pairwise kernels, or a function of two rows.
+    n_anchors : int
+        Number of anchors, at least 1, drawn at random without replacement; all rows if that is
+        less.
+    n_components : int or None
+        Number of leading directions of the features that are kept, at least 1 and at most
+        `n_anchors` (about their origin, as in the best approximation of this rank of Z W^+ Z').
+        None: all.
+    random_state : int, RandomState instance or None
+        Draws the anchors, the rows that gamma is estimated from, and the starts of k-means. An int
+        gives the same result in each call.
 
     Attributes
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its features.
     embedding_ : ndarray of shape (n_samples, n_components)
-        The features, in the dtype of X; all of them are as many as W has rank.
+        Features of the rows, in the dtype of X; if `n_components` is None, as many as W has rank.
     anchors_ : ndarray of int
-        The rows that are anchors, rising.
+        Rows that are anchors, in rising order.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
-        Centroids of the features.
+        Centroids of the features, in the dtype of X.
     inertia_ : float
-        The k-means objective of the features.
+        k-means objective of the features: the sum of their squared distances to the means of their
+        clusters.
     n_iter_ : int
-        Passes of k-means.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if X had column names
+        Number of passes of k-means.
 
     Raises
     ------
     ValueError, TypeError
-        If a parameter is not as described, or W is not positive semi-definite.
+        If a parameter is not as described, or W is not positive semidefinite.
 
     Notes
     -----
-    With m anchors and F features O(n m (d + F)) for the features and O(m^3) for W; k-means adds
-    O(n F k) a pass. Eigenvalues of W that are rounding are left out.
+    With n rows of d columns, m anchors and F features O(n m (d + F)) for the features and O(m^3)
+    for W; k-means adds O(n F k) a pass. Eigenvalues of W that are zero up to rounding are left out.
 
     References
     ----------
@@ -129,16 +130,30 @@ class NystroemKernelKMeans(
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
 
     def fit(self, X: Any, y: Any = None) -> NystroemKernelKMeans:
-        """Make the features and cluster them.
+        """Compute the features of the rows and cluster them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Finite numbers. float32 and float64 are kept, other dtypes become float64.
         y : Ignored
+            Present for scikit-learn's conventions.
 
         Returns
         -------
         self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or X is not as described, or W is not positive semidefinite; nothing is
+            changed then.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If centroids of the features coincide.
         """
         self._check_parameters()
         spec = Specification(*one_kernel(self))
@@ -179,16 +194,17 @@ class NystroemKernelKMeans(
         return np.concatenate(parts, dtype=X.dtype, casting="same_kind")
 
     def transform(self, X: Any) -> Array:
-        """The features of new rows.
+        """Compute the features of rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Finite numbers, with as many columns as in `fit`.
 
         Returns
         -------
         embedding : ndarray of shape (n_samples, n_components)
-            In the dtype of X.
+            Their features, in the dtype of X.
         """
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
@@ -196,15 +212,17 @@ class NystroemKernelKMeans(
             return self._embedded(X)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest centroid of new rows.
+        """Label each row with the centroid nearest to its features.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            As in `transform`.
 
         Returns
         -------
         labels : ndarray of int32, shape (n_samples,)
+            Indices of the clusters.
         """
         embedding = self.transform(X)
         return self._clusterer.predict(embedding)

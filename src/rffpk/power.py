@@ -19,6 +19,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, power_constant
 from rffpk._data.store import check_cache
 from rffpk._data.validation import is_option
+from rffpk._docs import FUZZY, POWER, RANDOM_FEATURES, documented
 from rffpk.feature_maps import (
     check_kernel,
     check_n_frequencies,
@@ -32,100 +33,17 @@ _AUTO_STARTS, _AUTO_SWAPS = 3, 20
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 
+@documented(
+    POWER, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
+    "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class PowerKMeans(CentroidClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
-    Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2), the power mean M_s with
-    exponent s < 0 [1]_, while s falls to minus infinity, where it is k-means.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    s0 : "auto" or float, default="auto"
-        The exponent to start from, <= -0.2. "auto" is the critical exponent, above which the state
-        of all centroids in one point is stable, or -0.5 where that is less; it is taken from a
-        sample.
-    anneal_factor : "auto" or float, default="auto"
-        s is multiplied by this number > 1 after each stage. "auto": from 1.05, where centroids
-        part, to 1.5, where they rest (1.1 if `anneal_every` is a number).
-    anneal_every : "auto" or int, default="auto"
-        Passes of a stage. "auto": until the centroids rest, 10 at most. The papers use a factor
-        of 1.04 and 3 to 5 passes.
-    s_final : "hard" or float, default="hard"
-        "hard": anneal until the power mean is within 0.1 % of the minimum, then run passes of
-        k-means until the centroids rest. A number <= s0: anneal to that exponent and rest there,
-        for soft results; "auto" then starts no lower than it.
-    stop : {"annealed", "objective"}, default="annealed"
-        "annealed": a start ends when annealing is over. "objective": it ends when the objective
-        changes by at most `tol` of itself from one pass to the next, as in the papers, wherever s
-        is by then; no hard passes follow, and `s_final` only bounds s.
-    sample : "auto", int or None, default="auto"
-        Rows that all starts run on: a random sample of so many (no fewer than n_clusters), whose
-        best end is then improved on larger samples and on all rows until it rests. "auto": 20 000,
-        or 200 a cluster if that is more. None, or no fewer than n_samples: all rows.
-    init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        "k-means++" and "random" choose among the rows of the sample, or among some of them: as
-        many as have two million features together, 20 000 rows at most, but 20 * n_clusters at
-        least. "k-means" goes on with k-means passes. An array holds initial
-        centres, shape (n_clusters, n_output_features). A callable gets (features of the rows to
-        choose from, n_clusters, random_state=...) and returns such an array.
-    n_init : "auto" or int, default="auto"
-        Number of starts; the best end is kept. With all of `init`, `s0`, `anneal_factor`,
-        `anneal_every` and `stop` at their defaults the starts differ: the last is annealed slowly
-        from the critical exponent, with its centroids disturbed at random before each stage; those
-        before it in turn quickly, from the lower of -5 and twice that exponent, and not at all:
-        plain k-means++. "auto" is three then; else 1. An array or a callable is one start. A start
-        that is all but hard and 2 % above the best end is dropped.
-    swaps : "auto" or int, default="auto"
-        After the starts one centroid at a time is moved far: the one that is missed least, to a
-        costly row. What lowers the objective is kept; so many failures in a row end the trials,
-        which are no more than 10 a cluster besides.
-        "auto": 20 where the starts differ and `s_final` is "hard", else 0, none.
-    max_iter : int, default=1000
-        Most passes of a start, and of what follows on each larger sample and on all rows;
-        ``init="k-means"`` may take as many before a start, swaps are not counted.
-    tol : float, default=1e-3
-        The centroids rest when their root mean square shift in a pass is at most `tol` times the
-        standard deviation of the features. At 1e-3 a hard pass lowers the objective by some
-        millionths of itself.
-    random_state : int, RandomState instance or None, default=None
-        Draws the sample and the seeds.
-    n_jobs : int or None, default=None
-        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow. Results do
-        not depend on it, to the bit.
-    verbose : int, default=0
-        Prints a line for each pass if not 0.
-
-    Attributes
-    ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
-        Centroids, in the dtype of X.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Nearest centroid of each row.
-    inertia_ : float
-        The k-means objective of `labels_`: squared distances of the rows to the means of their
-        clusters, weighted and summed.
-    objective_ : float
-        sum_i M_s at `s_` and `cluster_centers_`, weighted.
-    s_ : float
-        The last soft exponent; `predict_proba` uses it.
-    n_iter_ : int
-        Passes of the best start and of all that followed.
-    sample_size_ : int
-        Rows that the starts ran on.
-    history_ : list of dict
-        What was done, in its order. A record for each pass: "stage" ("k-means", "anneal", "hard",
-        "settle" or "swap"), "start" (its number), "rows", "s" (-inf in the hard rule), "objective"
-        (before the step), "shift" (relative, see `tol`), "distinct" (centroids that do not
-        coincide), "repairs" (vanished centroids that were moved to the costliest rows),
-        "seconds". A start opens with a record of stage "seeding" and the rows that were looked
-        at, unless `init` is an array. After all starts there is a record of stage "start" for
-        each: "start", "kind" ("given", "critical", "low" or "k-means++"), "rows", "passes",
-        "objective" at its end (infinite if it was dropped) and "outcome" ("kept", "lost" or
-        "dropped").
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if X had column names
+    Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
+    where M_s(y) = ((1/k) sum_j y_j^s)^(1/s) is the power mean with exponent s < 0 [1]_. While s
+    falls to minus infinity the power mean falls to the minimum, and the objective becomes that of
+    k-means.
 
     Raises
     ------
@@ -134,8 +52,8 @@ class PowerKMeans(CentroidClusterer):
 
     Notes
     -----
-    A pass costs O(n k d) time; memory beyond X is O(n) for the labels, and the features
-    of the rows that seeding looks at. Sums are kept in float64.
+    With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n) for the labels, and
+    the features of the seeding rows (see `init`). Sums are kept in float64.
 
     References
     ----------
@@ -211,35 +129,36 @@ class PowerKMeans(CentroidClusterer):
         return int(self.swaps)
 
 
+@documented(
+    FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
+    "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class FuzzyCMeans(CentroidClusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
-    and centroids theta [1]_. The memberships are never stored: a pass over the rows computes, uses
-    and drops them.
+    and centroids theta [1]_. The memberships are never stored: they are computed, used and dropped
+    in a pass over the rows.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    m : float, default=2.0
-        Fuzzifier, 1 < m <= 6. The closer to one, the harder the memberships.
-    init, n_init, random_state, n_jobs, verbose
-        As in `PowerKMeans`.
-    max_iter : int, default=300
-        Most passes of a start.
-    tol : float, default=1e-4
-        The run ends when the root mean square shift of the centroids in a pass is at most `tol`
-        times the standard deviation of the features.
+    m : float
+        Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
+    n_init : int
+        Number of starts, at least 1, from initial centroids of their own; the best result is kept.
+        An array or a callable as `init` is always one start.
+    random_state : int, RandomState instance or None
+        Draws the seeding rows and the initial centroids. An int gives the same result in each call.
 
     Attributes
     ----------
-    cluster_centers_, labels_, inertia_, n_iter_, history_, n_features_in_, feature_names_in_
-        As in `PowerKMeans`.
     objective_ : float
-        J_m at `cluster_centers_`, weighted; so is the objective in `history_`.
+        J_m, weighted by the sample weights, at `cluster_centers_`; the objective in `history_` is
+        J_m too.
     s_ : float
-        -1/(m-1).
+        The exponent -1/(m-1).
+    sample_size_ : int
+        Number of rows that the starts ran on: n_samples.
 
     Raises
     ------
@@ -248,9 +167,11 @@ class FuzzyCMeans(CentroidClusterer):
 
     Notes
     -----
-    J_m = k^(-(m-1)) sum_i M_s, and u^m is the weight of a row in the update of a centroid. In many
-    dimensions all centroids of fuzzy c-means may fall into one point; a `ConvergenceWarning` says
-    how many stayed distinct. A pass costs O(n k d).
+    J_m = k^(-(m-1)) sum_i M_s with the power mean M_s, and u^m is proportional to the weight of a
+    row in the update of a centroid.
+
+    In many dimensions all centroids of fuzzy c-means may coincide; a `ConvergenceWarning` says how
+    many are distinct. With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n).
 
     References
     ----------
@@ -311,51 +232,24 @@ def _fuzzifier_advice(m: float, critical: float) -> str:
     )
 
 
+@documented(
+    RANDOM_FEATURES, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_",
+    "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class RFFKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
 
-    Power k-means in the feature space of a shift-invariant kernel [1]_: rows are mapped to
-    D^(-1/2) [sin(x Omega), cos(x Omega)] on the fly, in the same pass that measures distances and
-    moves the centroids, so the features are never stored.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    kernel, gamma, sampling
-        As in `RandomFourierFeatures`.
-    n_frequencies : {"auto", "paper"} or int, default="auto"
-        D. "paper": ceil(4 log^3(2 k)), theorem 3 of [1]_. "auto": that, and at least 64. Counts of
-        words and the like, where all rows are nearly equally far apart, need some 500 to 2000.
-    s0, anneal_factor, anneal_every, s_final, stop, sample : optional
-        As in `PowerKMeans`.
-    cache : {"auto", True, False}, default="auto"
-        Whether the features of all rows are made once and stored, 2 D numbers a row in the dtype
-        of X, instead of made anew in each pass. "auto": where a model of the costs says that it at
-        least halves the time of 30 passes, of 5 after a sample, and the memory allows it. The
-        features of a sample are stored but for False. Results are the same to rounding.
-    memory_limit : int or None, default=None
-        Most bytes of stored features, of all rows or of the sample; None: a quarter of what the
-        machine, or the container, has available.
-    init, n_init, swaps, max_iter, tol, n_jobs, verbose : optional
-        As in `PowerKMeans`. Centres live in the feature space of 2 D dimensions. The protocol of
-        [1]_ is a number for `s0` with ``anneal_factor=1.04, anneal_every=3, init="k-means",
-        stop="objective", sample=None``.
-    random_state : int, RandomState instance or None, default=None
-        Draws the frequencies, the sample and the seeds.
+    Power k-means in the feature space of a shift-invariant kernel [1]_: a row x is mapped to phi(x)
+    = D^(-1/2) [sin(x Omega), cos(x Omega)] with D random frequencies, the columns of Omega, and
+    sum_i M_s(||phi(x_i) - theta_1||^2, ..., ||phi(x_i) - theta_k||^2) is minimised over k centroids
+    theta_j, where M_s(y) = ((1/k) sum_j y_j^s)^(1/s) is the power mean with exponent s < 0. While s
+    falls to minus infinity the objective becomes that of kernel k-means. Features are computed in
+    the same pass that measures distances and sums up the new centroids, and need not be stored.
 
     Attributes
     ----------
     feature_map_ : RandomFourierFeatures
-        Fitted; `feature_map_.frequencies_` is Omega, of shape (n_features_in_, D).
-    cluster_centers_ : ndarray of shape (n_clusters, 2 D)
-        Centroids in feature space, in the dtype of X.
-    cache_ : bool
-        Whether the features were stored.
-    inertia_ : float
-        The kernel k-means objective of `labels_`, in feature space.
-    labels_, objective_, s_, n_iter_, history_, n_features_in_, feature_names_in_
-        As in `PowerKMeans`.
+        Fitted feature map; `feature_map_.frequencies_` is Omega, of shape (n_features_in_, D).
 
     Raises
     ------
@@ -366,8 +260,11 @@ class RFFKernelPowerKMeans(PowerKMeans):
 
     Notes
     -----
-    A pass costs O(n (d + k) D) time; memory beyond X is O(n) for the labels, and O(n D) where
-    features are stored.
+    With n rows of d columns a pass costs O(n (d + k) D) time; memory beyond X is O(n) for the
+    labels, and O(n D) if features are stored.
+
+    The protocol of [1]_ is a number for `s0` with ``anneal_factor=1.04, anneal_every=3,
+    init="k-means", stop="objective", sample=None``.
 
     References
     ----------

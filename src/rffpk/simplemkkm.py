@@ -15,6 +15,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.messages import warn
+from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import SpectralFusion
 from rffpk.kernels import FittedKernel
 
@@ -25,38 +26,36 @@ _INNER_ITERATIONS = 1000
 _NEW = 1e-6
 
 
+@documented(
+    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
+    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class SimpleMKKM(SpectralFusion):
     """Multiple kernel k-means by minimising over the weights what is maximal over clusterings.
 
-    min over alpha on the simplex of F(alpha) = max Tr(K_alpha HH') / n over H with orthonormal
-    columns, K_alpha = sum_l alpha_l^2 K_l ([1]_; [2]_, eq. 12). F is convex where the kernels are
-    positive semidefinite, and there is nothing to tune.
+    Minimises over weights alpha >= 0 of sum one F(alpha) = max_H Tr(K_alpha HH') / n, the maximum
+    over matrices H with orthonormal columns, with K_alpha = sum_l alpha_l^2 K_l ([1]_; [2]_, eq.
+    12). F is convex if the kernels are positive semidefinite, and there are no parameters to tune.
+    Annealed k-means on the rows of H, the embedding, gives the labels. With `n_landmarks` it is
+    MKC-AE [2]_.
 
     Parameters
     ----------
-    n_clusters, kernels, center, normalize, normalize_rows, n_init, n_landmarks
-        As in `AverageMKKM`; with `n_landmarks` it is MKC-AE [2]_.
-    max_iter : int, default=100
-        Most iterations.
-    tol : float, default=1e-5
-        The iterations end when no weight changes by `tol`, or when (alpha'g - min g) / alpha'g is
-        at most `tol`, with g the gradient of F: 0 where the optimality conditions hold.
-    random_state, n_jobs, verbose
-        As in `AverageMKKM`.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Tolerance > 0: the iterations end when no weight changes by `tol`, or when (alpha'g - min g)
+        / alpha'g is at most `tol`, with g the gradient of F: it is zero where the optimality
+        conditions hold.
 
     Attributes
     ----------
-    labels_, embedding_, eigenvalues_, landmarks_, cluster_centers_, inertia_, n_features_in_
-        As in `AverageMKKM`.
-    kernel_weights_ : ndarray of shape (n_views,)
-        alpha, >= 0, of sum one; kernel l counts alpha_l^2 times.
     objective_ : float
-        F(alpha): the sum of `eigenvalues_` over the number of rows learned on.
+        F(alpha): the sum of `eigenvalues_` divided by the number of rows learned on.
     history_ : list of dict
-        For each iteration "stage", "objective", "kernel_weights", and "gap", the number that `tol`
-        is compared with: if kernels are positive semidefinite, F(alpha) - min F is at most
-        2 gap F(alpha).
-    n_iter_ : int
+        A record for each iteration, with "stage" ("weights"), "objective", "kernel_weights" and
+        "gap", the number that `tol` is compared with: if the kernels are positive semidefinite,
+        F(alpha) - min F is at most 2 gap F(alpha).
 
     Raises
     ------
@@ -70,13 +69,14 @@ class SimpleMKKM(SpectralFusion):
 
     Notes
     -----
-    The published reduced gradient method (direction away from the largest weight, from face to
-    face of the simplex while F falls, then a search along the line) runs on the kernels in the
-    subspace of the eigenvectors seen so far, where F costs little; F of the kernels themselves is
-    evaluated at the minimum there, and its eigenvectors join the subspace. Each time this takes
-    one partial eigenproblem, O(L n^2 k), and about five times suffice. In the subspace F is
-    nowhere larger than F, and has its value and gradient where it was evaluated; weights that
-    would raise F are not taken, so `history_` falls. O(L n^2) memory.
+    The published reduced gradient method (direction away from the largest weight, from face to face
+    of the simplex while F falls, then a search along the line) runs on the kernels in the subspace
+    of the eigenvectors found so far, where F costs little; F of the kernels themselves is evaluated
+    at the minimum there, and its eigenvectors are added to the subspace. Each evaluation is one
+    partial eigenproblem, O(L n^2 k), and about five suffice. In the subspace F is nowhere larger
+    than F, and has its value and gradient where it was evaluated; weights that would raise F are
+    not taken, so the objective in `history_` falls. O(L n^2) memory. With `n_landmarks` n is their
+    number.
 
     F has no gradient where its eigenvalues k and k + 1 coincide; if that is so at the minimum,
     "gap" need not become small.

@@ -18,6 +18,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import fixed_signs
 from rffpk._data.messages import warn
+from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.smkc_solver import AnchorKernels, Product, Step, steps
 from rffpk.feature_maps import resolve_gamma
@@ -32,68 +33,66 @@ _SAMPLE = 4  # rows for each anchor that k-means++ chooses
 _RATIO = 1e5  # sigma_1 / sigma_k: beyond it eps (sigma_1 / sigma_k)^2 is above 1e-6
 
 
+@documented(
+    FUSION, "labels_", "embedding_", "singular_values_", "anchors_", "kernel_weights_",
+    "objective_", "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
+)  # fmt: skip
 class SMKC(KernelFusion):
     """Scalable multiple kernel clustering (SMKC): rank-k parts of anchor kernels, fused.
 
-    With G_v = k_v(x_i, anchor_t) of shape (n, s) it minimises over matrices of rank k
+    With G_v = k_v(x_i, anchor_t) of shape (n, s), the kernel of view v between the rows and s
+    anchors, it minimises over matrices G and H_v of rank k
 
         sum_v ||H_v - G_v||^2 + ||H_v - G||^2
 
     by G = rank-k part of mean_v H_v and H_v = rank-k part of (G_v + G) / 2 in turn, from H_v =
-    rank-k part of G_v ([1]_, eq. 7 and algorithm 1). Rows are clustered by the k leading left
-    singular vectors of G.
+    rank-k part of G_v ([1]_, eq. 7 and algorithm 1). Annealed k-means on the k leading left
+    singular vectors of G, the embedding, gives the labels.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k, from 1 to the number of anchors.
-    kernels : None, list, "du2015" or "precomputed", default=None
-        As in `AverageMKKM`, with gammas from all rows: the default's exp(-||x-y||^2 / (2 delta^2))
-        has delta^2 = mean ||x-y||^2 over all pairs, as in the paper. The ranges of "du2015" are
-        those of the anchors. "precomputed": `fit` takes the matrices G_v.
-    center, normalize : bool, default=True
-        Whether kernels are centred, at the mean feature of the anchors, then scaled to a diagonal
-        of one; precomputed ones are taken as they are. The paper does not say: with both its
-        figures for the set Mfeat are reached, without they are not (docs/papers).
-    n_anchors : "auto" or int, default="auto"
-        s, at least n_clusters; n_samples where that is less. "auto": 1000 up to 20 000 rows,
-        ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and its large
-        sets; at least n_clusters.
-    anchors : {"uniform", "k-means++"} or array-like of int, default="uniform"
-        Rows that serve all views as anchors. "uniform": drawn without replacement, as published.
-        "k-means++": far apart, from 4 s random rows of all views, each scaled to equal variance.
-        An array: these rows, all different; `n_anchors` is then not used.
-    max_iter : int, default=100
-        Most iterations.
-    tol : float, default=1e-4
-        The iterations end when ||G - previous G|| <= tol ||G||. The paper says "until G
-        converges"; `docs/fusion.md` has what smaller values give. Rounding hides changes below
-        about 1e-8.
-    normalize_rows : bool, default=False
-        Whether rows of the embedding are scaled to length one for k-means. The paper does not.
-    n_init, random_state, n_jobs, verbose
-        As in `AverageMKKM`.
+    n_clusters : int
+        Number of clusters k, from 1 to the number of anchors.
+    n_anchors : "auto" or int
+        Number of anchors s, at least n_clusters; n_samples if that is less. "auto": 1000 up to
+        20 000 rows, ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and
+        its large sets; at least n_clusters.
+    anchors : {"uniform", "k-means++"} or array-like of int
+        Rows that are the anchors of all views. "uniform": drawn without replacement, as published.
+        "k-means++": chosen by k-means++ among 4 s random rows of all views, each view scaled to
+        equal variance, so that they are far apart. An array: these rows, all different; `n_anchors`
+        is then not used.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Tolerance >= 0: the iterations end when ||G - previous G|| <= tol ||G||. The paper says
+        "until G converges"; `docs/fusion.md` has what smaller values give. Rounding hides changes
+        below about 1e-8.
+    normalize_rows : bool
+        Whether the rows of the embedding are scaled to length one for k-means. In the paper they
+        are not.
+    random_state : int, RandomState instance or None
+        Draws the rows that gammas are estimated from, the anchors, and the starts of k-means. An
+        int gives the same result in each call.
 
     Attributes
     ----------
-    labels_ : ndarray of int32, shape (n_samples,)
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        U, left singular vectors of G as columns; zero ones where the rank of G is below k.
+        U, the left singular vectors of G as columns, float64; columns of zeros if the rank of G is
+        below k.
     singular_values_ : ndarray of shape (n_clusters,)
-        Of G, falling.
+        Largest singular values of G, in falling order.
     kernel_weights_ : ndarray of shape (n_views,)
-        Equal ones, of sum one: the method has no others.
+        Equal numbers of sum one: the method learns no weights.
     anchors_ : ndarray of int, shape (n_anchors,), or None
-        Rows that are anchors; None: the kernels were precomputed.
+        Rows that are anchors: in rising order if drawn, in the given order otherwise. None: the
+        kernels were precomputed.
     objective_ : float
-        The minimised sum.
-    cluster_centers_, inertia_
-        As in `AverageMKKM`.
-    n_iter_ : int
+        The minimised sum, at the last iteration.
     history_ : list of dict
-        For each iteration "stage", "objective" and "change", the relative change of G.
-    n_features_in_ : int
-        Columns of all views.
+        A record for each iteration, with "stage" ("fusion"), "objective" and "change", the relative
+        change of G.
 
     Raises
     ------
@@ -103,26 +102,34 @@ class SMKC(KernelFusion):
     Warns
     -----
     ConvergenceWarning
-        If max_iter iterations did not reach tol.
+        If `max_iter` iterations did not reach `tol`.
     UserWarning
-        If sigma_1 / sigma_k of G or of an H_v is above 1e5.
+        If sigma_1 / sigma_k, the ratio of the largest and the k-th singular value, of G or of an
+        H_v is above 1e5.
 
     Notes
     -----
-    All updates multiply B = [G_1 ... G_V] from the right, so every matrix is B times a matrix of
-    V s rows, and its singular values and right singular vectors follow from M = B'B. G = B L R'
-    with L of shape (V s, k) and R of shape (s, k), and (G_v + G) / 2 = B (E_v + L R') / 2 with E_v
-    a block of the identity. One pass over the rows gives M, the iterations do not see rows, and a
-    second pass gives U = B C with C of shape (V s, k). B is never whole: memory O((V s)^2 + n k),
-    time O(n V s (V s + d)) for the passes and O(V^2 s^2 k) for an iteration, against
-    O(V n s^2) for one by decompositions of the n x s matrices. Rows may be memory-mapped.
+    The gamma of "rbf" and "laplacian" is estimated from all rows unless given: the default kernel
+    exp(-||x-y||^2 / (2 delta^2)) has delta^2 = mean ||x-y||^2 over all pairs, as in the paper. The
+    largest distance and the range of values that scale "du2015" are those of the anchors. Kernels
+    are centred at the mean feature of the anchors. The paper does not say whether it centres and
+    normalises them: with both its figures for the set Mfeat are reached, without they are not
+    (`docs/papers`). With ``kernels="precomputed"`` X holds the matrices G_v.
 
-    Equal to that up to eps sigma_1^2 / (sigma_k^2 - sigma_{k+1}^2) in the subspace, as squared
-    singular values are resolved to eps sigma_1^2 only. Columns of U are made orthonormal by a QR
-    decomposition, whose triangle C takes up.
+    All updates multiply B = [G_1 ... G_V] from the right, so every matrix is B times a matrix of V
+    s rows, and its singular values and right singular vectors follow from M = B'B. G = B L R' with
+    L of shape (V s, k) and R of shape (s, k), and (G_v + G) / 2 = B (E_v + L R') / 2 with E_v a
+    block of the identity. One pass over the rows gives M, the iterations need no rows, and a second
+    pass gives U = B C with C of shape (V s, k). B is never stored whole: memory O((V s)^2 + n k),
+    time O(n V s (V s + d)) for the passes and O(V^2 s^2 k) for an iteration, against O(V n s^2) for
+    one by decompositions of the n x s matrices. Rows may be memory-mapped.
 
-    New rows give B_new C with B_new = [k_1(x, anchors) ... k_V(x, anchors)], which on the fitted
-    rows are those of U. This extension is not in the paper.
+    The result equals that of these decompositions up to eps sigma_1^2 / (sigma_k^2 - sigma_{k+1}^2)
+    in the subspace, as squared singular values are resolved to eps sigma_1^2 only. Columns of U are
+    made orthonormal by a QR decomposition, whose triangular factor is absorbed by C.
+
+    New rows are embedded by B_new C with B_new = [k_1(x, anchors) ... k_V(x, anchors)], which on
+    the fitted rows gives those of U. This extension is not in the paper.
 
     References
     ----------
@@ -190,17 +197,24 @@ class SMKC(KernelFusion):
         X : list of array-likes of shape (n_samples, n_features_v), or array-like
             The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, n_anchors),
             all of one width. One array with several `kernels` is a view of each. C-ordered arrays
-            of one dtype, float32 or float64, are not copied, memory-mapped ones neither.
+            of one dtype, float32 or float64, are not copied, nor are memory-mapped ones.
         y : Ignored
+            Present for scikit-learn's conventions.
 
         Returns
         -------
         self : object
+            The fitted estimator.
 
         Raises
         ------
         ValueError, TypeError
             If a parameter or a view is not as described; nothing is changed then.
+
+        Warns
+        -----
+        ConvergenceWarning, UserWarning
+            As the class says; also if centroids in the embedding coincide.
         """
         return super().fit(X, y)
 
@@ -255,7 +269,7 @@ class SMKC(KernelFusion):
         return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs))
 
     def _iterate(self, M: Array, k: int) -> Step:
-        """The iterations until G rests."""
+        """The iterations until G converges."""
         every = steps(M, len(self._kernels), k, _config.n_threads(self.n_jobs))
         for step in islice(every, self.max_iter):
             self._record(step.objective, step.change)
@@ -295,12 +309,12 @@ class SMKC(KernelFusion):
     # ---- using ------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
-        """Embed new rows: B_new C, see the notes of the class.
+        """Embed rows: B_new C, see the notes of the class.
 
         Parameters
         ----------
         X : list of array-likes of shape (n_samples, n_features_v), or array-like
-            As in `fit`; with precomputed kernels those of new rows and the anchors.
+            As in `fit`; with precomputed kernels those between the new rows and the anchors.
 
         Returns
         -------

@@ -89,15 +89,22 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             n_samples), which are taken as they are. One array with several `kernels` is a view of
             each.
         y : Ignored
+            Present for scikit-learn's conventions.
 
         Returns
         -------
         self : object
+            The fitted estimator.
 
         Raises
         ------
         ValueError, TypeError
             If a parameter or a view is not as described; nothing is changed then.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If centroids in the embedding coincide, or where the class says so.
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
@@ -158,16 +165,17 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     # ---- using ------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
-        """Embed new rows.
+        """Embed rows.
 
         Parameters
         ----------
         X : list of array-likes of shape (n_samples, n_features_l), or array-like
-            As in `fit`; with precomputed kernels the cross-kernels of new rows and fitted ones.
+            As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
+            shape (n_samples, n_samples_fit).
 
         Returns
         -------
-        embedding : ndarray of shape (n_samples, n_components)
+        embedding : ndarray of shape (n_samples, n_clusters)
             In the space of `embedding_`.
         """
         check_is_fitted(self)
@@ -193,7 +201,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return np.concatenate(run_all(embed, blocks, _config.n_threads(self.n_jobs)))
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label new rows: embed them and take the nearest centroid.
+        """Label each row with the centroid nearest to its embedding.
 
         Parameters
         ----------
@@ -203,6 +211,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Returns
         -------
         labels : ndarray of int32, shape (n_samples,)
+            Indices of the clusters.
         """
         embedding = self.transform(X)
         return self._clusterer.predict(self._prepared(embedding))

@@ -1,0 +1,414 @@
+"""Descriptions of parameters and fitted attributes that several public classes share.
+
+Each family below holds entries of numpydoc sections by name; a family takes what it does not
+describe itself from the families that it extends. `documented` completes the docstring of a class
+from one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Entries = dict[str, tuple[str, str]]  # name -> type, indented description
+C = TypeVar("C", bound=type[Any])
+
+_ENTRY = re.compile(r"^(\w+) : (.+)\n", re.MULTILINE)
+_TITLE = re.compile(r"\n\n(\w+)\n-{3,}\n")
+_INDENT = re.compile(r".*\n*( *)")  # of what follows the first line
+
+
+def entries(section: str) -> Entries:
+    """The entries of the text of a numpydoc section."""
+    _, *parts = _ENTRY.split(section)
+    triples = zip(parts[::3], parts[1::3], parts[2::3])
+    return {name: (kind, text.rstrip()) for name, kind, text in triples}
+
+
+def documented(family: Entries, *attributes: str) -> Callable[[C], C]:
+    """Class decorator: complete the sections Parameters and Attributes of the docstring.
+
+    Parameters come in the order of the signature, each from the class's own docstring, else from
+    the family, with its default from the signature; a parameter without an entry, or an entry
+    without its parameter, is a KeyError. Attributes come in the order of `attributes`, described in
+    the same way, after those that only the class's own docstring names.
+    """
+
+    def complete(cls: C) -> C:
+        if cls.__doc__ is None:  # python -OO
+            return cls
+        indent = _INDENT.match(cls.__doc__)[1]  # type: ignore[index]
+        summary, *parts = _TITLE.split(cls.__doc__.replace("\n" + indent, "\n"))
+        sections = dict(zip(parts[::2], parts[1::2]))
+        own = entries(sections.pop("Parameters", ""))
+        known, defaults = family | own, _defaults(cls)
+        parameters = [
+            _written(name, known[name], f", default={_literal(defaults[name])}")
+            for name in dict.fromkeys((*defaults, *own))
+        ]
+        own = entries(sections.pop("Attributes", ""))
+        known = family | own
+        names = [*(name for name in own if name not in attributes), *attributes]
+        fitted = [_written(name, known[name]) for name in names]
+        sections = {"Parameters": "".join(parameters), "Attributes": "".join(fitted)} | sections
+        titled = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items()]
+        cls.__doc__ = "\n\n".join(part.strip() for part in (summary, *titled)) + "\n"
+        return cls
+
+    return complete
+
+
+def _defaults(cls: type[Any]) -> dict[str, Any]:
+    """The parameters of a class and their defaults, which all have; inspect.signature would take
+    as long as everything else here."""
+    init = cls.__init__
+    positional = zip(init.__code__.co_varnames[1:], init.__defaults__ or ())
+    return dict(positional) | (init.__kwdefaults__ or {})
+
+
+def _literal(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _written(name: str, entry: tuple[str, str], default: str = "") -> str:
+    kind, text = entry
+    return f"{name} : {kind}{default}\n{text}\n"
+
+
+COMMON = entries("""
+n_clusters : int
+    Number of clusters k, from 1 to n_samples.
+n_jobs : int or None
+    Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of the
+    process, OMP_NUM_THREADS and threadpoolctl allow; -2: all of these except one, and so on.
+    Results are the same to the bit for any number of threads.
+verbose : int
+    If not 0, one line is printed for each pass.
+n_features_in_ : int
+    Number of columns of X in `fit`.
+feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    Names of the columns of X in `fit`; set only if all of them have names that are strings.
+""")
+
+# Several views or kernels.
+VIEWS = entries("""
+weight_entropy : float
+    Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The smaller
+    it is, the more weight goes to the views with small sums of squared distances.
+kernel_weights_ : ndarray of shape (n_views,)
+    Weights alpha >= 0 of the views, of sum one. If there are several views, the record of a pass in
+    `history_` has those before the pass as "kernel_weights".
+lambda_ : float
+    Entropy weight: `weight_entropy` times the sum of the sample weights.
+n_features_in_ : int
+    Number of columns of X in `fit`; if X was a list of views, of all of them together.
+feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    Names of the columns of X in `fit`; set only if X was one array and all of its columns have
+    names that are strings.
+""")
+
+_PASS_RECORDS = """\
+    Records of what was done, in order. Each pass has a record with "stage", "start" (number of its
+    start, from 0), "rows" (number of rows visited), "s" (the exponent; -inf for hard assignment),
+    "objective" (before the centroids moved), "shift" (of the centroids, relative as in `tol`),
+    "distinct" (number of centroids that do not coincide), "repairs" (number of empty clusters whose
+    centroid was moved to one of the rows farthest from theirs) and "seconds"."""
+_STAGES = """\
+    The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes of
+    k-means after annealing), "settle" (passes at a finite exponent until convergence)"""
+_START_RECORDS = """\
+    After all starts each of them has a record of stage "start" with "start", "kind" ("given": as
+    the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and not
+    annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if it was
+    dropped) and "outcome" ("kept", "lost" or "dropped")."""
+
+_EQUAL_START_RECORDS = """\
+    After all starts each of them has a record of stage "start" with "start", "kind" ("given"),
+    "rows", "passes", "objective" (at its end) and "outcome" ("kept" or "lost")."""
+
+_DIFFERENT_STARTS = """\
+    Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every` and
+    `stop` all have their defaults, the starts differ: the last one is annealed slowly from the
+    critical exponent (see `s0`), with random disturbances of the centroids before each stage; the
+    others are, in turn, annealed quickly from the smaller of -5 and twice the critical exponent,
+    and not annealed at all (plain k-means++). A start is dropped when the power mean is within 1 %
+    of its limit (see `s_final`) and the objective 2 % above the best result so far."""
+
+POWER = COMMON | entries(f"""
+n_init : "auto" or int
+{_DIFFERENT_STARTS}
+    "auto": three if the starts differ, otherwise one. An array or a callable as `init` is always
+    one start.
+history_ : list of dict
+{_PASS_RECORDS}
+{_STAGES} and
+    "swap" (passes of a trial, see `swaps`). Unless `init` is an array, the passes of a start follow
+    a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
+{_START_RECORDS}
+s0 : "auto" or float
+    Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the critical
+    exponent, above which the state in which all centroids coincide is stable; it is estimated on a
+    sample of the rows.
+anneal_factor : "auto" or float
+    After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where stages
+    take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
+    `anneal_every` is a number.
+anneal_every : "auto" or int
+    Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most 10.
+    The source papers use a factor of 1.04 and 3 to 5 passes.
+s_final : "hard" or float
+    Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
+    squared distance; passes of k-means follow until convergence. They assign rows hard: each row
+    belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent, with
+    passes there until convergence. Rows stay assigned softly: each row has a weight in every
+    cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at `s_final`
+    or above.
+stop : {{"annealed", "objective"}}
+    When a start ends. "annealed": when annealing has ended and passes have converged, see
+    `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass to
+    the next, at whatever exponent, as in the source papers; no hard passes follow, and `s_final` is
+    only a lower bound of s.
+sample : "auto", int or None
+    Number of rows that the starts run on: a random sample, drawn in proportion to the sample
+    weights, of at least n_clusters rows. The best result is then improved on larger samples and at
+    last on all rows until convergence. "auto": 20 000 rows, or 200 for each cluster if that is
+    more. None, or a number >= n_samples: all rows.
+init : {{"k-means++", "random", "k-means"}}, array or callable
+    Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows of
+    those that the starts run on, as many as have two million features together, but at most 20 000
+    and at least 20 for each cluster, or all where there are fewer. "k-means" chooses as "k-means++"
+    and goes on with passes of k-means before a start. An array holds initial centroids in the shape
+    of `cluster_centers_`. A callable gets (features of the seeding rows, n_clusters,
+    random_state=...) and returns such an array.
+swaps : "auto" or int
+    Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
+    search. A trial moves one centroid, the one whose removal raises the objective least, to a row
+    far from its centroid, and makes a few passes of k-means; it is kept if it lowers the objective.
+    There are at most 10 trials for each cluster and `swaps` more. "auto": 20 if the starts differ
+    (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs ``s_final="hard"`` and
+    ``stop="annealed"``.
+max_iter : int
+    Largest number of passes of a start, and of the passes on each larger sample and on all rows
+    that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
+tol : float
+    Tolerance >= 0: passes have converged when the root mean square shift of the centroids in one
+    pass is at most `tol` times the standard deviation of the features (the root of their total
+    variance). At 1e-3 a pass of k-means lowers the objective by some millionths of itself.
+random_state : int, RandomState instance or None
+    Draws the sample, the initial centroids, and their disturbances and swaps. An int gives the same
+    result in each call.
+cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
+    Centroids, in the dtype of X.
+labels_ : ndarray of int32, shape (n_samples,)
+    Cluster of each row: the index of its nearest centroid.
+inertia_ : float
+    k-means objective of `labels_`: the weighted sum of squared distances of the rows to the means
+    of their clusters.
+objective_ : float
+    sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
+s_ : float
+    Last finite exponent of the best start, or, if that was not annealed, of one that was;
+    `predict_proba` uses it.
+n_iter_ : int
+    Number of passes of the best start and of all that followed it, swaps included.
+sample_size_ : int
+    Number of rows that the starts ran on.
+""")
+
+_GAMMA = """\
+    "mean": 1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
+    Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the median.
+    "scale": 1 / (n_features * X.var()). The mean of squared Euclidean distances is exact; other
+    means and medians are over the pairs of at most 1000 random rows. If all rows are equal, gamma
+    is 1. A number must be > 0."""
+
+# Random Fourier features.
+FEATURES = COMMON | entries(f"""
+gamma : {{"mean", "median", "scale"}} or float
+    Bandwidth parameter of the kernel.
+{_GAMMA}
+kernel : {{"rbf", "laplacian", "cauchy"}}
+    Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
+    prod_i 1 / (1 + gamma (x_i-y_i)^2).
+sampling : {{"auto", "orthogonal", "structured", "iid"}}
+    How frequencies are drawn. "orthogonal", for "rbf" only: blocks of up to d orthogonal directions
+    with chi-distributed lengths, d the number of columns (Yu et al., NeurIPS 2016). "structured",
+    for "rbf" only: products of Walsh-Hadamard matrices and random signs (the same paper); a
+    projection then takes 3 log2(p) additions a frequency, p the next power of two from d on,
+    instead of d multiplications and additions. Their frequencies all have one length, which biases
+    the kernel in few dimensions (below about 16). "iid": independent draws (Rahimi, Recht, NeurIPS
+    2007). "auto": for "rbf" "structured" from d = 32 on and "orthogonal" below, "iid" for the other
+    kernels.
+""")
+
+# Power k-means on random Fourier features.
+RANDOM_FEATURES = (
+    POWER
+    | FEATURES
+    | entries("""
+n_frequencies : {"auto", "paper"} or int
+    Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2 k))
+    for k clusters (Chen et al., theorem 3). "auto": the larger of that and 64. Counts of words and
+    other data whose rows are nearly equally far apart need some 500 to 2000.
+cache : "auto", True or False
+    Whether the features of all rows are computed once and stored, in the dtype of X, instead of
+    computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the costs, it
+    at least halves the time of the passes over all rows (of 30, or of 5 after a sample). The
+    features of a sample are stored unless `cache` is False, if `memory_limit` allows it. Results
+    are the same up to rounding.
+memory_limit : int or None
+    Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
+    what the machine, or the container, has available.
+random_state : int, RandomState instance or None
+    Draws the rows that gamma is estimated from, the frequencies, the sample, the initial centroids,
+    and their disturbances and swaps. An int gives the same result in each call.
+cluster_centers_ : ndarray of shape (n_clusters, 2 D)
+    Centroids in feature space, in the dtype of X.
+inertia_ : float
+    Kernel k-means objective of `labels_`, in feature space: the weighted sum of squared distances
+    of the rows to the means of their clusters.
+cache_ : bool
+    Whether the features of all rows were stored.
+""")
+)
+
+# Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.
+KERNELS = COMMON | entries(f"""
+gamma : {{"mean", "median", "scale"}}, float or None
+    Parameter of the kernels that have one; a callable does not get it. The words are for "rbf" and
+    "laplacian"; other kernels then take scikit-learn's default, as all do for None.
+{_GAMMA}
+kernel : str or callable
+    Kernel: a name of scikit-learn's pairwise kernels, "precomputed" (X is then the kernel matrix),
+    or a function of two rows.
+degree : float
+    Degree >= 0 of the polynomial kernel.
+coef0 : float
+    Constant term of the polynomial and the sigmoid kernel.
+kernel_params : dict or None
+    Parameters of a callable. For a named kernel its entries come before `gamma`, `degree` and
+    `coef0`.
+kernels : None, list, "du2015" or "precomputed"
+    A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one
+    of those and its gamma or a dict of its parameters. One array becomes as many views as there are
+    kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven Gaussian, four
+    polynomial and the cosine, scaled to a diagonal of one and then to [0, 1]. "precomputed": X
+    holds kernel matrices. None: "rbf" for each view. Unless given, the gamma of "rbf" and
+    "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for "rbf" and the sum
+    of absolute differences for "laplacian".
+""")
+
+# Kernel k-means and power k-means with exact kernels.
+EXACT = (
+    POWER
+    | KERNELS
+    | entries(f"""
+n_init : "auto" or int
+{_DIFFERENT_STARTS}
+    "auto": eight if the starts differ, otherwise one. An array as `init` is always one start. All
+    starts advance together, with one product of matrices in each pass.
+history_ : list of dict
+{_PASS_RECORDS}
+{_STAGES}.
+{_START_RECORDS}
+init : {{"k-means++", "random", "k-means", "spectral"}} or array
+    Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
+    among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
+    `max_iter`, before a start. "spectral": the clusters that k-means finds among the rows, scaled
+    to length one, of the n_clusters leading eigenvectors of the centred kernel. An array holds
+    integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at least once, or
+    weights of the rows, shape (n_clusters, n_samples), which are scaled to sums of one.
+max_iter : int
+    Largest number of passes of a start. ``init="k-means"`` may take as many before.
+cache : "auto", True or False
+    Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block by
+    block. "auto": stored if `memory_limit` allows it.
+memory_limit : int or None
+    Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
+    container, has available.
+random_state : int, RandomState instance or None
+    Draws the rows that gammas are estimated from, the initial centroids and their disturbances. An
+    int gives the same result in each call.
+dual_coef_ : ndarray of shape (n_clusters, n_samples)
+    Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
+inertia_ : float
+    Kernel k-means objective of `labels_`: the weighted sum of squared distances of the rows to the
+    means of their clusters, in the space of the kernel.
+objective_ : float
+    sum_i M_s, weighted by the sample weights, at the exponent `s_` and `dual_coef_`.
+n_iter_ : int
+    Number of passes of the best start.
+cache_ : bool
+    Whether the kernel matrices were stored.
+""")
+)
+
+# Kernel k-means: all starts end at s = -inf.
+HARD_EXACT = EXACT | entries(f"""
+history_ : list of dict
+{_PASS_RECORDS}
+    The stages are "k-means" (of ``init="k-means"``) and "hard" (of the start after that).
+{_EQUAL_START_RECORDS}
+""")
+
+# Fuzzy c-means: one exponent, all rows.
+FUZZY = (
+    POWER
+    | {name: EXACT[name] for name in ("max_iter", "n_iter_")}
+    | entries(f"""
+history_ : list of dict
+{_PASS_RECORDS}
+    The stages are "k-means" (of ``init="k-means"``), "anneal" (the first pass of a start after
+    that) and "settle" (the others). Unless `init` is an array, the passes of a start follow a
+    record of stage "seeding" with "rows", the number of seeding rows (see `init`).
+{_EQUAL_START_RECORDS}
+""")
+)
+
+# Kernels fused into an embedding of the rows, and k-means on it.
+FUSION = (
+    KERNELS
+    | VIEWS
+    | entries("""
+center : bool
+    Whether kernels are centred, so that their features have mean zero. Precomputed kernels are
+    taken as they are (`center_kernel` centres them).
+normalize : bool
+    Whether kernels are scaled to a diagonal of one, after centring. Precomputed kernels are taken
+    as they are (`normalize_kernel` scales them).
+normalize_rows : bool
+    Whether the rows of the embedding are scaled to length one for k-means.
+n_init : "auto" or int
+    Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result is
+    kept. "auto": three.
+n_landmarks : int or None
+    Number of random rows, at least n_clusters, to learn on; all rows are embedded by what was
+    learned there (MKC-AE: Liang et al., NeurIPS 2022), in time and memory linear in n_samples.
+    None, or a number >= n_samples: learn on all rows.
+random_state : int, RandomState instance or None
+    Draws the rows that gammas are estimated from, the landmarks, and the starts of k-means. An int
+    gives the same result in each call.
+verbose : int
+    If not 0, one line is printed for each iteration.
+labels_ : ndarray of int32, shape (n_samples,)
+    Cluster of each row: the index of the centroid nearest to its embedding.
+embedding_ : ndarray of shape (n_samples, n_clusters)
+    Embedding of the rows, float64: with orthonormal columns, the eigenvectors of the combined
+    kernel; if there are landmarks, the extension of theirs to all rows.
+eigenvalues_ : ndarray of shape (n_clusters,)
+    Largest eigenvalues of the combined kernel, in falling order.
+landmarks_ : ndarray of int, shape (n_landmarks,), or None
+    Rows that were learned on, in rising order. None: all rows.
+kernel_weights_ : ndarray of shape (n_views,)
+    Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
+cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+    Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
+inertia_ : float
+    k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`.
+n_iter_ : int
+    Number of iterations: the length of `history_`.
+history_ : list of dict
+    A record for each iteration, with "stage" ("weights"), "objective" and "kernel_weights".
+""")
+)

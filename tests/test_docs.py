@@ -1,0 +1,263 @@
+"""The docstrings against what they describe: signatures, fitted attributes, numpydoc's sections."""
+
+import ast
+import inspect
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rffpk
+from rffpk._docs import documented, entries
+
+SECTIONS = [
+    "Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "References", "Examples",
+]  # fmt: skip
+PUBLIC = [getattr(rffpk, name) for name in sorted(rffpk.__all__) if name != "__version__"]
+CLASSES = [thing for thing in PUBLIC if inspect.isclass(thing)]
+FUNCTIONS = [thing for thing in PUBLIC if not inspect.isclass(thing)]
+METHODS = [
+    pytest.param(cls, method, id=f"{cls.__name__}.{name}")
+    for cls in CLASSES
+    for name, method in inspect.getmembers(cls, inspect.isfunction)
+    if not name.startswith("_") and method.__module__.startswith("rffpk")
+]
+
+ROWS = np.random.RandomState(0).randn(30, 4)
+FRAME = pd.DataFrame(ROWS, columns=[*"abcd"])
+VIEWS = [ROWS[:, :1], ROWS[:, 1:]]
+KERNEL = np.exp(-((ROWS[:, None] - ROWS) ** 2).sum(axis=2) / 4)
+GIVEN = {"kernel": "precomputed"}
+ALL_GIVEN = {"kernels": "precomputed"}
+SOFT = {"s_final": -3.0, "anneal_every": 2}
+
+# Fits of each class that set all of its attributes, between them.
+FITS = {
+    "RandomFourierFeatures": [({}, FRAME), ({"sampling": "structured"}, ROWS)],
+    "PowerKMeans": [
+        ({}, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
+    ],
+    "FuzzyCMeans": [({}, FRAME), ({"init": "k-means"}, ROWS)],
+    "RFFKernelPowerKMeans": [({}, FRAME), ({"cache": False, "sample": 20}, ROWS)],
+    "RFFMultiKernelPowerKMeans": [
+        ({}, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),
+        ({"noise_threshold": 0.5}, ROWS),
+    ],
+    "KernelKMeans": [({}, FRAME), (GIVEN, KERNEL), ({"init": "k-means"}, ROWS)],
+    "KernelPowerKMeans": [({}, FRAME), (GIVEN, KERNEL), (SOFT, ROWS)],
+    "MultiKernelPowerKMeans": [({}, FRAME), ({}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "AverageMKKM": [({}, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, KERNEL)],
+    "MKKM": [({}, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "SimpleMKKM": [({}, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "SMKC": [({}, FRAME), ({"n_anchors": 10}, VIEWS), (ALL_GIVEN, KERNEL[:, :9])],
+    "FAMKKM": [
+        ({}, FRAME), ({"fusion": "kernel"}, VIEWS), ({"fusion": "partition"}, VIEWS),
+        ({"approximation": "rff"}, VIEWS), ({"approximation": "nystroem"}, VIEWS),
+        (ALL_GIVEN, KERNEL),
+    ],
+    "NystroemKernelKMeans": [({}, FRAME), ({"n_anchors": 9, "n_components": 3}, ROWS)],
+}  # fmt: skip
+KINDS = {
+    "ndarray": np.ndarray, "float": float, "int": int, "bool": bool, "list": list, "tuple": tuple,
+    "RandomFourierFeatures": rffpk.RandomFourierFeatures,
+}  # fmt: skip
+
+
+def sections_of(thing):
+    """(title, lines) of each section of a docstring, in its order."""
+    lines = inspect.getdoc(thing).splitlines()
+    starts = [i for i, line in enumerate(lines[1:]) if line and set(line) == {"-"}]
+    return [(lines[a], lines[a + 2 : b]) for a, b in zip(starts, [*starts[1:], len(lines)])]
+
+
+def described(thing, title):
+    """(name, type, description) of each entry of a section."""
+    found = []
+    for line in dict(sections_of(thing)).get(title, []):
+        if line.startswith(" "):
+            found[-1][2] += line.strip()
+        elif line:
+            name, _, kind = line.partition(" : ")
+            found.append([name, kind, ""])
+    return found
+
+
+def check_parameters(thing, parameters):
+    """Each once, in the order of the signature, with its default."""
+    entries = described(thing, "Parameters")
+    assert [name for name, _, _ in entries] == [*parameters]
+    for name, kind, _ in entries:
+        kind, _, default = kind.partition(", default=")
+        assert kind
+        if default:
+            assert ast.literal_eval(default) == parameters[name].default, name
+
+
+def check_sections(thing):
+    titles = [title for title, _ in sections_of(thing)]
+    assert titles == [title for title in SECTIONS if title in titles]
+    text = inspect.getdoc(thing)
+    cited, listed = re.findall(r"(?<!\.\. )\[(\d)\]_", text), re.findall(r"\.\. \[(\d)\]", text)
+    assert {*cited} == {*listed} and len(listed) == len({*listed})
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_parameter_of_a_class_is_described_once_with_its_default(cls):
+    parameters = inspect.signature(cls).parameters
+    check_parameters(cls, parameters)
+    for name, kind, text in described(cls, "Parameters"):
+        assert ", default=" in kind and text, name
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_parameter_of_a_function_is_described(function):
+    check_parameters(function, inspect.signature(function).parameters)
+    check_sections(function)
+    assert all(text for _, _, text in described(function, "Parameters"))
+
+
+@pytest.mark.parametrize("cls, method", METHODS)
+def test_every_parameter_of_a_method_is_described(cls, method):
+    _, *parameters = inspect.signature(method).parameters.items()
+    check_parameters(method, dict(parameters))
+    check_sections(method)
+    for name in re.findall("As in `(.*?)`", inspect.getdoc(method)):
+        assert inspect.isfunction(getattr(cls, name))
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_sections_are_those_of_numpydoc_and_refer_to_no_other_class(cls):
+    check_sections(cls)
+    own = {name for title in ("Parameters", "Attributes") for name, _, _ in described(cls, title)}
+    assert {*re.findall("(?:[Aa]s in|see) `(.*?)`", inspect.getdoc(cls))} <= own
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_attributes_that_fits_set_are_those_described(cls):
+    attributes = described(cls, "Attributes")
+    kinds = {name: kind for name, kind, text in attributes if text}
+    assert len(kinds) == len(attributes)
+    found = set()
+    for parameters, X in FITS[cls.__name__]:
+        if "n_clusters" in inspect.signature(cls).parameters:
+            parameters = {"n_clusters": 3, **parameters}
+        model = cls(**parameters, random_state=0).fit(X)
+        fitted = {n: v for n, v in vars(model).items() if n.endswith("_") and n[0] != "_"}
+        found |= {*fitted}
+        for name, value in fitted.items():
+            check_kind(name, value, kinds[name], model)
+        check_history(model, inspect.getdoc(cls))
+    assert found == {*kinds}
+
+
+def check_kind(name, value, kind, model):
+    """The type, and the shape of an array as far as its sizes are known."""
+    if value is None:
+        assert kind.endswith("or None"), name
+        return
+    assert isinstance(value, KINDS[kind.split()[0].strip(",")]), name
+    sizes = {"n_samples": len(ROWS), "n_clusters": 3, "n_features_in_": model.n_features_in_}
+    if shape := re.search(r"shape \((.*?),?\)", kind):
+        described = shape[1].split(", ")
+        assert len(described) == value.ndim, name
+        assert [sizes.get(*pair) for pair in zip(described, value.shape)] == [*value.shape], name
+    if "int32" in kind:
+        assert value.dtype == np.int32, name
+
+
+def check_history(model, doc):
+    """Keys and words of the records are explained."""
+    for record in getattr(model, "history_", []):
+        words = [record[key] for key in ("stage", "kind", "outcome") if key in record]
+        assert not [word for word in (*record, *words) if f'"{word}"' not in doc]
+
+
+# ---- how docstrings are completed
+
+
+SHARED = entries("""
+alpha : float
+    Shared.
+beta : int
+    Shared too,
+    in two lines.
+gamma_ : float
+    Learned.
+""")
+
+
+def test_a_docstring_is_completed_from_the_signature_and_the_family():
+    @documented(SHARED, "gamma_")
+    class Model:
+        """Summary.
+
+        Parameters
+        ----------
+        alpha : "auto" or float
+            Its own.
+
+        Notes
+        -----
+        Text.
+        """
+
+        def __init__(self, *, beta=2, alpha="auto"):
+            pass
+
+    assert inspect.getdoc(Model) == inspect.cleandoc("""Summary.
+
+        Parameters
+        ----------
+        beta : int, default=2
+            Shared too,
+            in two lines.
+        alpha : "auto" or float, default="auto"
+            Its own.
+
+        Attributes
+        ----------
+        gamma_ : float
+            Learned.
+
+        Notes
+        -----
+        Text.
+        """)
+
+
+def test_a_parameter_without_an_entry_is_refused():
+    with pytest.raises(KeyError, match="delta"):
+
+        @documented(SHARED)
+        class Model:
+            """Summary."""
+
+            def __init__(self, alpha=1, delta=2):
+                pass
+
+
+def test_an_entry_without_its_parameter_is_refused():
+    with pytest.raises(KeyError, match="delta"):
+
+        @documented(SHARED)
+        class Model:
+            """Summary.
+
+            Parameters
+            ----------
+            delta : float
+                No longer there.
+            """
+
+            def __init__(self, alpha=1):
+                pass
+
+
+def test_without_docstrings_the_package_works(python):
+    code = (
+        "import rffpk; print(rffpk.PowerKMeans(1).fit([[0.]]).labels_, rffpk.PowerKMeans.__doc__)"
+    )
+    assert python(code, PYTHONOPTIMIZE="2").split() == ["[0]", "None"]
