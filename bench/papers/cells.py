@@ -153,8 +153,8 @@ def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
         found = methods_of(cell.experiment, cell.dataset.split(":")[0])
         method = next(m for m in found if (m.name, m.protocol) == (cell.method, cell.protocol))
         for seed in range(repeats):
-            run = partial(method.grid[cell.variant], views, len(np.unique(y)), seed)
-            took, labels = timed(run)
+            fit = partial(method.grid[cell.variant], views, len(np.unique(y)), seed)
+            took, labels = timed(fit)
             pipe.send([*(100 * score for score in agreement(y, labels)), took])
     except Exception as error:  # a cell that fails says so; the others go on
         pipe.send(f"{type(error).__name__}: {error}")
