@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import Step, dual
+from bench.internals import History, KernelSpace, PowerMean, Products, Step
 from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
@@ -36,20 +36,18 @@ def pass_seconds(n: int, k: int, n_starts: int, dtype: str, threads: int, repeat
     """Median seconds of a step of so many starts, all of it, beside stored kernels."""
     random = np.random.RandomState(0)
     kernel = FittedKernel(data(n, dtype), specification("rbf", "kernel"), n_threads=threads)
-    products = dual.Products([kernel], threads, True)
-    shared = dual.make_dual(products, None, None, 2 * k, random, threads)
-    runs = []
-    for number in range(n_starts):
-        W = np.zeros((k, n), dtype=dtype)
+
+    def seed(space: KernelSpace) -> np.ndarray:
+        W = np.zeros((k, n))
         W[np.arange(k), random.choice(n, k, replace=False)] = 1
-        runs.append(dual.DualRun(shared, W, [], random, number, 0))
-        runs[-1].arrive(products.multiply(W))
+        return W
+
+    products = Products([kernel], threads, True)
+    space = KernelSpace(products, None, PowerMean(), seed, History([]), random, 2 * k)
+    runs = space.begin(list(range(n_starts)))
 
     def step() -> None:
-        W = np.vstack([run.propose(Step("anneal", -3.0)) for run in runs])
-        Y = products.multiply(W)
-        for number, run in enumerate(runs):
-            run.accept(Y[:, number * k : (number + 1) * k])
+        space.advance(runs, [Step("anneal", -3.0)] * n_starts)
 
     step()
     return timing.median(partial(seconds, step), repeats)

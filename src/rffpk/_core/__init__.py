@@ -1,4 +1,4 @@
-"""The compiled core: the pass in C, for each instruction set, and its threads in Cython."""
+"""The compiled core: the pass in C, one build per instruction set, and its threads in Cython."""
 
 from rffpk._core._pass import (
     HARD,

@@ -4,7 +4,7 @@
  *   sin, cos of x quarter turns  absolute 1 eps     every finite x
  *   log2                         absolute 1.5 eps + relative 1.5 eps   every x > 0; 0 gives -inf
  *   exp2                         relative 1.5 eps   [MIN_EXPONENT, 0]; 0 below
- * Polynomials: bench/fit_vecmath.py. */
+ * Polynomials: bench/quality/fit_vecmath.py. */
 #ifndef RFFPK_VECMATH_H
 #define RFFPK_VECMATH_H
 
