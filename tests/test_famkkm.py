@@ -288,21 +288,21 @@ def test_all_anchors_give_the_dense_result(views):
 
 
 def test_no_square_array_is_made(views):
-    """A product with 40 000 rows, whose matrix would take 12.8 GB."""
+    """Of 10 000 rows, whose matrix would take 800 MB."""
     import tracemalloc
 
-    xs = [np.random.default_rng(0).standard_normal((40_000, 3)).astype(np.float32)]
+    xs = [np.random.default_rng(0).standard_normal((10_000, 3)).astype(np.float32)]
     tracemalloc.start()
     for approximation in ("rff", "nystroem"):
         model = FAMKKM(
-            3, approximation=approximation, n_frequencies=8, n_anchors=16, max_iter=2,
+            3, approximation=approximation, n_frequencies=8, n_anchors=16, max_iter=2, n_init=1,
             random_state=0,
         )  # fmt: skip
         model.fit(xs)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 300e6
-    assert len(pickle.dumps(model)) < 20e6
+    assert peak < 50e6
+    assert len(pickle.dumps(model)) < 6e5
 
 
 @pytest.mark.parametrize("columns", [1, 3, 40])

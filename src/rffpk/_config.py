@@ -83,8 +83,9 @@ def one_blas_thread() -> Iterator[None]:
     Limits are those of the whole process. Where several threads hold BLAS at once, the first sets
     the limit, and the last restores what the first found. So a limit that other code sets
     meanwhile is in force until the last one leaves, and is then replaced; and what other code finds
-    meanwhile and restores later is one thread. In a child that is forked meanwhile, BLAS keeps to
-    one thread unless the forking thread alone held it.
+    meanwhile and restores later is one thread. While another thread is inside threadpoolctl's
+    own limits (3.8 or later), these stand. In a child that is forked meanwhile, BLAS keeps to one
+    thread unless the forking thread alone held it.
     """
     limit = _blas_limit
     limit.enter()
