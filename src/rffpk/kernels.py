@@ -25,7 +25,7 @@ _ASYMMETRY = 1e-6
 
 
 def center_kernel(K: Any) -> Array:
-    """Inner products of the features with their mean subtracted.
+    """Centre a kernel matrix: inner products of the features with their mean subtracted.
 
     Parameters
     ----------
@@ -43,6 +43,10 @@ def center_kernel(K: Any) -> Array:
     ValueError
         If K is not square, or has NaN or infinity in it.
 
+    Notes
+    -----
+    O(n_samples^2) time and memory.
+
     Examples
     --------
     >>> from rffpk.kernels import center_kernel
@@ -57,7 +61,7 @@ def center_kernel(K: Any) -> Array:
 
 
 def normalize_kernel(K: Any) -> Array:
-    """Cosines of the angles between features.
+    """Scale a kernel matrix to a diagonal of one: cosines of the angles between features.
 
     Parameters
     ----------
@@ -73,6 +77,10 @@ def normalize_kernel(K: Any) -> Array:
     ------
     ValueError
         If K is not square, has NaN or infinity in it, or a negative diagonal.
+
+    Notes
+    -----
+    O(n_samples^2) time and memory.
 
     Examples
     --------
