@@ -1,4 +1,4 @@
-"""Exact kernels, block by block: specifications, centring, normalisation, and a published bank."""
+"""Exact kernels, block by block: specifications, centering, normalisation, and a published bank."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ASYMMETRY = 1e-6
 
 
 def center_kernel(K: Any) -> Array:
-    """Centre a kernel matrix: inner products of the features with their mean subtracted.
+    """Center a kernel matrix: inner products of the features with their mean subtracted.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class FittedKernel:
     Attributes
     ----------
     n : int
-    dtype : of what it is made from; blocks are float64, so that nothing is lost before centring.
+    dtype : of what it is made from; blocks are float64, so that nothing is lost before centering.
     diagonal : array (n,)
     params : dict
         With the gamma in use.
@@ -289,7 +289,7 @@ class FittedKernel:
         self._center = center and not self.precomputed
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         self._scale: tuple[float, float] | None = None
-        self._columns: Array | None = None  # means, where the kernel is centred
+        self._columns: Array | None = None  # means, where the kernel is centered
         self._mean = 0.0
         self.params = dict(spec.params)
         gamma = self.params.get("gamma", "mean")
