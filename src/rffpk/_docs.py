@@ -316,7 +316,7 @@ init : {{"k-means++", "random", "k-means", "spectral"}} or array
     Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
     among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
     `max_iter`, before a start. "spectral": the clusters that k-means finds among the rows, scaled
-    to length one, of the n_clusters leading eigenvectors of the centred kernel. An array holds
+    to length one, of the n_clusters leading eigenvectors of the centered kernel. An array holds
     integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at least once, or
     weights of the rows, shape (n_clusters, n_samples), which are scaled to sums of one.
 max_iter : int
@@ -372,10 +372,10 @@ FUSION = (
     | VIEWS
     | entries("""
 center : bool
-    Whether kernels are centred, so that their features have mean zero. Precomputed kernels are
-    taken as they are (`center_kernel` centres them).
+    Whether kernels are centered, so that their features have mean zero. Precomputed kernels are
+    taken as they are (`center_kernel` centers them).
 normalize : bool
-    Whether kernels are scaled to a diagonal of one, after centring. Precomputed kernels are taken
+    Whether kernels are scaled to a diagonal of one, after centering. Precomputed kernels are taken
     as they are (`normalize_kernel` scales them).
 normalize_rows : bool
     Whether the rows of the embedding are scaled to length one for k-means.

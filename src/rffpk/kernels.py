@@ -1,4 +1,4 @@
-"""Exact kernels, block by block: specifications, centring, normalisation, and a published bank."""
+"""Exact kernels, block by block: specifications, centering, normalisation, and a published bank."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ASYMMETRY = 1e-6
 
 
 def center_kernel(K: Any) -> Array:
-    """Inner products of the features with their mean subtracted.
+    """Center a kernel matrix: inner products of the features with their mean subtracted.
 
     Parameters
     ----------
@@ -43,6 +43,10 @@ def center_kernel(K: Any) -> Array:
     ValueError
         If K is not square, or has NaN or infinity in it.
 
+    Notes
+    -----
+    O(n_samples^2) time and memory.
+
     Examples
     --------
     >>> from rffpk.kernels import center_kernel
@@ -57,7 +61,7 @@ def center_kernel(K: Any) -> Array:
 
 
 def normalize_kernel(K: Any) -> Array:
-    """Cosines of the angles between features.
+    """Scale a kernel matrix to a diagonal of one: cosines of the angles between features.
 
     Parameters
     ----------
@@ -73,6 +77,10 @@ def normalize_kernel(K: Any) -> Array:
     ------
     ValueError
         If K is not square, has NaN or infinity in it, or a negative diagonal.
+
+    Notes
+    -----
+    O(n_samples^2) time and memory.
 
     Examples
     --------
@@ -257,7 +265,7 @@ class FittedKernel:
     Attributes
     ----------
     n : int
-    dtype : of what it is made from; blocks are float64, so that nothing is lost before centring.
+    dtype : of what it is made from; blocks are float64, so that nothing is lost before centering.
     diagonal : array (n,)
     params : dict
         With the gamma in use.
@@ -281,7 +289,7 @@ class FittedKernel:
         self._center = center and not self.precomputed
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         self._scale: tuple[float, float] | None = None
-        self._columns: Array | None = None  # means, where the kernel is centred
+        self._columns: Array | None = None  # means, where the kernel is centered
         self._mean = 0.0
         self.params = dict(spec.params)
         gamma = self.params.get("gamma", "mean")

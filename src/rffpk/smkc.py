@@ -112,7 +112,7 @@ class SMKC(KernelFusion):
     The gamma of "rbf" and "laplacian" is estimated from all rows unless given: the default kernel
     exp(-||x-y||^2 / (2 delta^2)) has delta^2 = mean ||x-y||^2 over all pairs, as in the paper. The
     largest distance and the range of values that scale "du2015" are those of the anchors. Kernels
-    are centred at the mean feature of the anchors. The paper does not say whether it centres and
+    are centered at the mean feature of the anchors. The paper does not say whether it centers and
     normalises them: with both its figures for the set Mfeat are reached, without they are not
     (`docs/papers`). With ``kernels="precomputed"`` X holds the matrices G_v.
 

@@ -110,7 +110,7 @@ class DenseOperator:
 class FeatureOperator:
     """Inner products of explicit features: O(n F) memory, O(n F k) a product.
 
-    Features are centred at their mean and scaled to length one as asked, and stored in the dtype
+    Features are centered at their mean and scaled to length one as asked, and stored in the dtype
     of x; all that is summed is float64.
     """
 
@@ -151,7 +151,7 @@ class FeatureOperator:
 
 @dataclass(frozen=True)
 class Finished:
-    """Features centred and, where asked, scaled to length one; 0 stays 0."""
+    """Features centered and, where asked, scaled to length one; 0 stays 0."""
 
     raw: Features
     mean: Array
@@ -276,7 +276,7 @@ def operators(
 ) -> list[Operator]:
     """One for each view and its kernel: a matrix (None), "rff" or "nystroem" features.
 
-    Precomputed kernels are neither centred nor normalised: their owner has made them.
+    Precomputed kernels are neither centered nor normalised: their owner has made them.
     """
     n = len(xs[0])
     anchors = np.arange(n)
