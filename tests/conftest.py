@@ -15,7 +15,8 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("default")
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 @pytest.fixture(params=["core", "numpy"])

@@ -1,0 +1,108 @@
+# The stages of .ci/run and what they share. Each stage runs in a subshell with `set -e`; $work is a
+# folder that .ci/run removes at the end.
+# shellcheck shell=bash
+
+# What drives the compiled code directly.
+core_tests=(
+    tests/test_pass.py tests/test_vecmath.py tests/test_feature_maps.py tests/test_tile_c.py
+    tests/test_store.py tests/test_config.py tests/test_exact.py
+)
+
+stage_tests() {
+    rm -rf .venv
+    local command
+    command=$(grep -E '^python3 -m venv .*pytest$' README.md)
+    echo "+ $command"
+    eval "$command" | tee "$work/tests.log"
+}
+
+stage_hooks() {
+    environment hooks pre-commit
+    PRE_COMMIT_HOME="$work/hooks/cache" "$work/hooks/bin/pre-commit" run --all-files
+}
+
+stage_plain() {
+    build openmp=disabled isa=plain
+    test_core
+}
+
+stage_clang() {
+    need clang -- clang libomp-dev
+    export CC=clang
+    build openmp=enabled
+    test_core
+}
+
+stage_sanitizers() {
+    # What the three checks left out find, AddressSanitizer finds too; gcc is twice as fast.
+    export CC="gcc -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    CC+=" -fno-sanitize=null,object-size,pointer-overflow"
+    build openmp=enabled optimization=1
+    # Python is not instrumented, so the runtime must be loaded before it; libstdc++ comes along for
+    # the exceptions of SciPy. Reports are written to the standard error that pytest leaves alone.
+    export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
+    export LD_PRELOAD
+    LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
+    test_core --capture=sys
+}
+
+stage_aarch64() {
+    need aarch64-linux-gnu-gcc qemu-aarch64 -- gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+    build
+    "$work/core/bin/python" -m pytest tests/test_tile_c.py -k aarch64 | tee "$work/aarch64.log"
+    if tail -n 1 "$work/aarch64.log" | grep skipped; then
+        echo "the emulated tests were skipped although their tools are installed"
+        return 1
+    fi
+}
+
+# need PROGRAM... -- PACKAGE...: installs the Debian packages. Where that is impossible the stage
+# goes on if the programs are there, and is skipped if not.
+need() {
+    local programs=() reason
+    while [ "$1" != -- ]; do
+        programs+=("$1")
+        shift
+    done
+    shift
+    if ! command -v apt-get >/dev/null; then
+        reason="there is no apt-get"
+    elif [ "$(id -u)" -ne 0 ]; then
+        reason="this is not root"
+    elif apt_install "$@" >"$work/apt.log" 2>&1; then
+        return
+    else
+        cat "$work/apt.log"
+        reason="apt-get failed"
+    fi
+    type "${programs[@]}" >/dev/null 2>&1 || skip "needs the packages $*, but $reason"
+}
+
+apt_install() {
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq update || true # another source may be out of reach
+    apt-get -qq install --no-install-recommends "$@"
+}
+
+# environment NAME PACKAGE...: a virtual environment with these packages, unless it is there.
+environment() {
+    [ -d "$work/$1" ] || python3 -m venv "$work/$1"
+    "$work/$1/bin/pip" install --quiet --upgrade pip "${@:2}" || skip "pip cannot install ${*:2}"
+}
+
+# build OPTION=VALUE...: the package in the environment `core`, built with these options of meson.
+build() {
+    environment core meson-python cython ninja
+    "$work/core/bin/pip" install --quiet --no-build-isolation ".[test]" "${@/#/-Csetup-args=-D}"
+}
+
+# test_core OPTION...: the tests of the core in that environment, with these options of pytest.
+test_core() {
+    "$work/core/bin/rffpk" info
+    "$work/core/bin/python" -m pytest "${core_tests[@]}" "$@"
+}
+
+skip() {
+    echo "$*" | tee "$work/skipped"
+    exit 1
+}
