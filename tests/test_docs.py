@@ -123,6 +123,8 @@ def test_every_parameter_of_a_method_is_described(cls, method):
     _, *parameters = inspect.signature(method).parameters.items()
     check_parameters(method, dict(parameters))
     check_sections(method)
+    for title in ("Parameters", "Returns"):
+        assert all(text for _, _, text in described(method, title))
     for name in re.findall("As in `(.*?)`", inspect.getdoc(method)):
         assert inspect.isfunction(getattr(cls, name))
 

@@ -91,27 +91,33 @@ class CentroidClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Or a list of such views, where several are taken. Finite numbers. C-ordered float32 and
-            float64 arrays, memory-mapped ones too, are read in place; anything else is converted
-            (integers and float16 to float64).
+        X : array-like of shape (n_samples, n_features), or a list of views
+            Finite numbers. A list of views, arrays of shape (n_samples, n_features_l) with the same
+            rows, is for classes with the parameter `kernels` only. C-ordered float32 and float64
+            arrays, memory-mapped ones too, are read in place; anything else is converted (integers
+            and float16 to float64).
         y : Ignored
+            Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
 
         Returns
         -------
         self : object
+            The fitted estimator.
 
         Raises
         ------
         ValueError, TypeError
             If a parameter, X or sample_weight is not as described; nothing is changed then.
+        MemoryError
+            If the class has the parameter `cache`, it is True, and the features take more than
+            `memory_limit`.
 
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` ended a run, or centroids coincide at the end.
+            If `max_iter` ended a run before it converged, or centroids coincide at the end.
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
@@ -275,11 +281,13 @@ class CentroidClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or what `fit` takes
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`.
 
         Returns
         -------
         labels : ndarray of int32, shape (n_samples,)
+            Indices of the clusters.
         """
         found = self._visit(X, -math.inf, ("labels", "nearest"))[-1]
         return self._objective.labels(found["labels"], found["nearest"], self._alpha)
@@ -287,12 +295,14 @@ class CentroidClusterer(
     def predict_proba(self, X: Any) -> Array:
         """Memberships of the rows in the clusters at the exponent `s_`.
 
-        u_ij = d_ij^s / sum_l d_il^s with squared distances d, or with what typicality makes of
-        them: the memberships of fuzzy c-means.
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids: the
+        memberships of fuzzy c-means. If the class has typicality, d_ij are the distances d'_ij of
+        its objective.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or what `fit` takes
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`.
 
         Returns
         -------
@@ -303,17 +313,19 @@ class CentroidClusterer(
         return self._visit(X, self.s_, ("memberships",), typical=True)[-1]["memberships"]
 
     def transform(self, X: Any) -> Array:
-        """Euclidean distances of the rows to the centroids, in feature space.
+        """Euclidean distances of the rows to the centroids, in the space of `cluster_centers_`.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or what `fit` takes
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            In the dtype of X. Their squares are precise to a few eps of the squared distance from
-            the mean of the rows that were fitted.
+            In the dtype of X. If there are several views, their squared distances are combined with
+            `kernel_weights_`. The squares are precise to a few eps of the squared distance from the
+            mean of the fitted rows.
         """
         distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
         return np.sqrt(distances, out=distances)
@@ -323,14 +335,17 @@ class CentroidClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or what `fit` takes
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`.
         y : Ignored
+            Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each.
 
         Returns
         -------
         score : float
-            <= 0; the higher the better.
+            At most 0; the higher the better.
         """
         rows, theta, sums, outputs = self._visit(X, -math.inf, ("labels",), sample_weight)
         return -accurate_cost(rows, sums.hard, sums, theta, outputs["labels"])

@@ -91,16 +91,19 @@ class KernelClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers, or what the class takes besides: kernel matrices of shape (n_samples,
-            n_samples) where those are precomputed, a list of views where there are several.
+        X : array-like of shape (n_samples, n_features), or a list of views
+            Finite numbers; with precomputed kernels a kernel matrix of shape (n_samples,
+            n_samples). A list of views, arrays of shape (n_samples, n_features_l) with the same
+            rows, or of kernel matrices, is for classes with the parameter `kernels` only.
         y : Ignored
+            Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0 of the rows, by default one each.
 
         Returns
         -------
         self : object
+            The fitted estimator.
 
         Raises
         ------
@@ -112,9 +115,10 @@ class KernelClusterer(
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` ended the best start, or centroids coincide at the end.
+            If `max_iter` ended the best start before it converged, or centroids coincide at the
+            end.
         UserWarning
-            If a kernel has a clearly negative eigenvalue: squared distances below 0 then count as
+            If a kernel has a clearly negative eigenvalue: negative squared distances then count as
             0 while fitting, and `predict` may differ from `labels_`.
         """
         self._check_parameters()
@@ -225,35 +229,37 @@ class KernelClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or what `fit` takes
-            With precomputed kernels the cross-kernel of new rows and fitted ones, of shape
-            (n_samples, n_samples_fit).
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
+            shape (n_samples, n_samples_fit).
 
         Returns
         -------
         labels : ndarray of int32, shape (n_samples,)
+            Indices of the clusters.
         """
         return self._visit(X)[0].argmin(axis=1).astype(np.int32)
 
     def predict_proba(self, X: Any) -> Array:
         """Memberships of the rows in the clusters at the exponent `s_`.
 
-        u_ij = d_ij^s / sum_l d_il^s with squared distances d; one for the nearest centroid where
-        s is -inf.
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; if `s_`
+        is -inf, one for the nearest centroid and zero for the others.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of views as in `fit`
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`, with kernels that are not precomputed.
 
         Returns
         -------
         memberships : ndarray of shape (n_samples, n_clusters)
-            In [0, 1]; rows sum to one.
+            In [0, 1], in the dtype of X; rows sum to one.
 
         Raises
         ------
         ValueError
-            If the kernels are precomputed.
+            If the kernels are precomputed: k(x, x) of the rows is then not known.
         """
         d, dtype = self._visit(X, "predict_proba")
         shares = hard_weights(d) if math.isinf(self.s_) else power_weights(d, self.s_)
@@ -264,17 +270,19 @@ class KernelClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of views as in `fit`
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`, with kernels that are not precomputed.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            In the dtype of X.
+            In the dtype of X. If there are several kernels, their squared distances are combined
+            with `kernel_weights_`.
 
         Raises
         ------
         ValueError
-            If the kernels are precomputed.
+            If the kernels are precomputed: k(x, x) of the rows is then not known.
         """
         d, dtype = self._visit(X, "transform")
         return np.sqrt(d).astype(dtype, copy=False)
@@ -284,14 +292,22 @@ class KernelClusterer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of views as in `fit`
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`, with kernels that are not precomputed.
         y : Ignored
+            Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each.
 
         Returns
         -------
         score : float
-            <= 0; the higher the better.
+            At most 0; the higher the better.
+
+        Raises
+        ------
+        ValueError
+            If the kernels are precomputed: k(x, x) of the rows is then not known.
         """
         least = self._visit(X, "score")[0].min(axis=1)
         weight = validation.check_sample_weight(sample_weight, len(least))
