@@ -484,9 +484,9 @@ def test_kernels_that_the_algebra_does_not_allow_are_refused(matrices):
         if allowed:
             model.fit([good, bad])
             continue
-        with pytest.raises(ValueError, match=r"X\[1\] is too far from positive semi-definite"):
+        with pytest.raises(ValueError, match=r"X\[1\] is too far from positive semidefinite"):
             model.fit([good, bad])
-    with pytest.raises(ValueError, match=r"X\[1\] is not positive semi-definite"):
+    with pytest.raises(ValueError, match=r"X\[1\] is not positive semidefinite"):
         FAMKKM(4, kernels="precomputed", approximation="nystroem").fit([good, bad])
 
 

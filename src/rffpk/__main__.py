@@ -30,7 +30,7 @@ def _timed_fit(model: Any, X: Any) -> float:
 
 
 def demo() -> None:
-    """Cluster scikit-learn's digits, beside its KMeans on the same random features."""
+    """Cluster scikit-learn's digits, also with its KMeans on the same random features."""
     X, y = load_digits(return_X_y=True)
     threads = show_config()["threads"]
     ours = RFFKernelPowerKMeans(10, random_state=0)
@@ -50,7 +50,7 @@ def demo() -> None:
 
 
 def info() -> None:
-    """What this installation runs on."""
+    """Print the versions, backend, threads and BLAS in use."""
     for key, value in show_config().items():
         if key == "openmp" and value is None:
             value = "missing: one thread"

@@ -1,4 +1,4 @@
-"""What this process runs on: threads, backend, and a report of both."""
+"""Configuration of the process: threads, backend, and a report of both."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _forked = False
 def n_threads(n_jobs: int | None) -> int:
     """Threads for `n_jobs`.
 
-    None and -1 take all that the affinity mask, OMP_NUM_THREADS and threadpoolctl allow, -2 all
-    but one and so on; a positive number is taken as it is. A forked child gets one.
+    None and -1 stand for all threads that the affinity mask, OMP_NUM_THREADS and threadpoolctl
+    allow, -2 for one less and so on; a positive number stands for itself. A forked child gets one
+    thread.
     """
     if _forked:
         return 1
@@ -48,7 +49,7 @@ def _blas() -> threadpoolctl.ThreadpoolController:
 
 
 class _BlasLimit:
-    """Who holds BLAS to one thread, in this process."""
+    """The limit of one BLAS thread in this process, and the number of threads that hold it."""
 
     def __init__(self) -> None:
         self.lock, self.holders = threading.Lock(), 0
@@ -68,7 +69,7 @@ class _BlasLimit:
             self.holders -= 1
             if not self.holders:
                 with self._limiter:
-                    pass  # its end restores
+                    pass  # leaving the context restores the limit
 
 
 _blas_limit = _BlasLimit()
@@ -76,16 +77,16 @@ _blas_limit = _BlasLimit()
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread: its workers would spin on beside the threads of the pass.
+    """Limit BLAS to one thread: its idle threads would spin and slow down those of the pass.
 
-    On two cores, digits: a fit takes 0.05 s with this and 0.2 s without.
+    On two cores a fit of the digits takes 0.05 s with this and 0.2 s without.
 
-    Limits are those of the whole process. Where several threads hold BLAS at once, the first sets
-    the limit, and the last restores what the first found. So a limit that other code sets
-    meanwhile is in force until the last one leaves, and is then replaced; and what other code finds
-    meanwhile and restores later is one thread. While another thread is inside threadpoolctl's
-    own limits (3.8 or later), these stand. In a child that is forked meanwhile, BLAS keeps to one
-    thread unless the forking thread alone held it.
+    The limit applies to the whole process. If several threads hold it at once, the first sets it,
+    and the last restores the limit that the first replaced. So a limit that other code sets
+    meanwhile is in force until the last one leaves, and is then replaced; and other code that
+    saves the limit meanwhile restores one thread later. While another thread is inside limits of
+    threadpoolctl (3.8 or later), those stay in force. In a child that is forked meanwhile, BLAS
+    keeps one thread unless the forking thread alone held the limit.
     """
     limit = _blas_limit
     limit.enter()
@@ -96,11 +97,11 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """In a child. GNU's OpenMP hangs in one that is forked after its threads were started; one
-    thread works. Locks may be held, and BLAS limited, by threads that are not there any more."""
+    """Prepare a forked child. GNU's OpenMP hangs in a child that is forked after its threads were
+    started, unless it uses one thread. Threads that the child lacks may hold locks and limits."""
     global _forked, _blas_limit
     _forked = True
-    _blas_limit.lock = threading.Lock()  # the forking thread may be inside, and still leaves
+    _blas_limit.lock = threading.Lock()  # the forking thread may hold the limit, and will leave it
     _blas_limit = _BlasLimit()
 
 
@@ -108,7 +109,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-# Where Linux says what is left to a process: cgroup v2, then v1, as a container sees itself.
+# Where Linux reports the memory limit and use of a container: cgroup v2, then v1.
 _CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -116,11 +117,11 @@ _CGROUPS = (
         "/sys/fs/cgroup/memory/memory.usage_in_bytes",
     ),
 )
-_UNKNOWN_MEMORY = 2**31  # where the system does not tell
+_UNKNOWN_MEMORY = 2**31  # if the system does not report it
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: of the machine, and of its container's limit."""
+    """Bytes that this process may still allocate, by the machine and by the container's limit."""
     found = [_machine_memory()]
     for limit, used in _CGROUPS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"

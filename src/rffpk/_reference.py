@@ -1,11 +1,11 @@
 """The NumPy twin of the compiled pass, which verifies it.
 
-The twin computes in float64 whatever the type of its input, takes distances as sums
-of squared differences, and so has none of the core's shortcuts. The compiled pass agrees with it to
-`TOLERANCE[dtype] * (1 + |s|)`, where |s| + 1/(m-1) takes the place of |s| with typicality, relative
-to the largest entry of each result and to what it was made from, on rows whose nearest distance is
-above 1 % of ||phi||^2. Closer to a centroid a distance keeps an absolute precision of a few eps
-||phi||^2, and weights only what follows from that.
+The twin computes in float64 whatever the type of its input, and distances as sums of squared
+differences, which avoids cancellation. The compiled pass agrees with it to `TOLERANCE[dtype] * (1 +
+|s|)`, where |s| + 1/(m-1) takes the place of |s| with typicality, relative to the largest entry of
+each result and to what it was made from, on rows whose nearest distance is above 1 % of ||phi||^2.
+Closer to a centroid the absolute error of a distance is a few eps ||phi||^2, and weights have the
+error that follows from it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def fused_pass(
     xs : list of L arrays (n, d_l)
         The views.
     omegas : list of L arrays (d_l, D_l), or None
-        Frequencies; None asks for identity features.
+        Frequencies; None stands for identity features, the columns themselves.
     shifts : list of L arrays (F_l,)
         Subtracted from the features; F_l is 2 D_l, or d_l for identity features.
     theta : array (k, F)
@@ -84,7 +84,7 @@ def fused_pass(
     s : float
         Exponent of the power mean, < 0; not used by HARD.
     n_threads : int
-        The twin uses one whatever it says.
+        Ignored: the twin uses one thread.
     structures : list of L (int8 array (blocks, 3, p), float), or None; optional
         Signs S3, S2, S1 and scale of omegas[l]' = scale H S1 H S2 H S3, block by block, its first
         d_l columns. The compiled pass projects with these instead of `omegas`; the twin does not.
@@ -161,7 +161,7 @@ def weigh_products(
     weights: Array | None = None,
     labels: Array | None = None,
 ) -> tuple[Array, float, float]:
-    """Weights of rows that only inner products with the centroids are known of.
+    """Weights of rows from their inner products with the centroids.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def weigh_products(
     s : float
         Exponent of the power mean, < 0; not used by HARD.
     n_threads : int
-        The twin uses one whatever it says.
+        Ignored: the twin uses one thread.
     weights : array (k, n) to fill, optional
         May be `products`.
     labels : int32 array (n,) to fill, optional

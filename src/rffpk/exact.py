@@ -113,7 +113,7 @@ class KernelKMeans(KernelClusterer):
         super()._check_parameters()
         check_one_kernel(self, PRECOMPUTED)
 
-    def _asked_kernels(self) -> Any:
+    def _kernel_parameter(self) -> Any:
         return PRECOMPUTED if is_option(self.kernel, PRECOMPUTED) else [one_kernel(self)]
 
     def _starts(self, critical: float) -> list[Start]:
@@ -121,7 +121,7 @@ class KernelKMeans(KernelClusterer):
         return given_starts(schedule, self.init, self.n_init)
 
 
-# Starts that differ, where they are left to us; docs/exact.md.
+# Number of starts of different kinds if n_init is "auto"; see docs/exact.md.
 _AUTO_STARTS = 8
 
 
@@ -326,7 +326,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         check_kernels(self.kernels)
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
-    def _asked_kernels(self) -> Any:
+    def _kernel_parameter(self) -> Any:
         return self.kernels
 
     def _make_objective(self) -> WeightedViews:

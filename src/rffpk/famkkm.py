@@ -1,4 +1,4 @@
-"""FAMKKM: two approximate partitions of each kernel, fused in one objective with the kernels."""
+"""FAMKKM: two approximate partitions of each kernel, fused with the kernels in one objective."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FAMKKM(KernelFusion):
     Parameters
     ----------
     lambda1 : float
-        Weight >= 0 of the agreement of H_i and G_i.
+        Weight >= 0 of the agreement between H_i and G_i.
     lambda2 : float
         Weight >= 0 of the fusion of partitions. The paper chooses both weights from 0.01, 0.1 and
         1.
@@ -51,10 +51,10 @@ class FAMKKM(KernelFusion):
         and gamma. "kernel" (MKKM_KF, whose figures there are those of MKKM): eq. (7), sum_i
         gamma_i^2 Tr(K_i (I - FF')), is minimised over F and weights of sum one, as by `MKKM`.
     approximation : {None, "rff", "nystroem"}
-        What stands for the kernels. None: matrices K_i, of n_samples^2 numbers each. "rff": random
-        Fourier features (`RandomFourierFeatures`). "nystroem": Z W^+ Z' with Z the kernel between
-        rows and anchors and W that among anchors. Both take time and memory linear in n_samples,
-        and no kernels "du2015"; "rff" takes "rbf" and "laplacian" only.
+        Approximation of the kernels. None: exact matrices K_i, of n_samples^2 numbers each. "rff":
+        random Fourier features (`RandomFourierFeatures`). "nystroem": Z W^+ Z' with Z the kernel
+        between rows and anchors and W that among anchors. Both take time and memory linear in
+        n_samples, and do not accept "du2015"; "rff" accepts "rbf" and "laplacian" only.
     n_frequencies : {"auto", "paper"} or int
         Number of frequencies of "rff", at least 1, for each view; each gives two features. "paper":
         ceil(4 log^3(2 k)). "auto": the larger of that and 64.
@@ -91,22 +91,21 @@ class FAMKKM(KernelFusion):
     -----
     Algorithm 1 of the paper, in its order, from random H_i = G_i, R_i = W_i = I and gamma_i =
     1/n_views, which is the start of the authors' public demo, as are the numbers of the stopping
-    rule. An iteration ends with the update of F, which the paper has at the beginning of the next
-    one.
+    rule. An iteration ends with the update of F, which in the paper begins the next iteration.
 
     An iteration takes two products of each kernel with k columns, O(n^2 k) with matrices and
-    O(n F k) with F features a view, and O(n k^2) beside them.
+    O(n F k) with F features a view, and O(n k^2) for the other updates.
 
-    The updates need no more of K_i than products with K_i and K_i'. But max Tr(H'(K + lambda1 I)G)
+    The updates need K_i only in products. But max Tr(H'(K + lambda1 I)G)
     is attained at the k leading *singular* vectors of K + lambda1 I: only if these belong to the k
     largest eigenvalues of K do H and G describe a clustering (Theorem 1, for semidefinite K). So
     matrices must be symmetric, up to 1e-6 of their largest entry, and their least eigenvalue must
     not lie below -(the k-th largest + 2 lambda1).
 
     *New rows.* An update by a polar decomposition is linear in the rows: H_i = (K_i G_i + lambda1
-    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, and so for G_i and F. Asking the rows
-    h_i, g_i, f of a new x to satisfy the same equations, with k_i(x, X) in place of a row of K_i,
-    gives one linear system with the solution f = sum_i k_i(x, X) B_i, B_i of shape (n, k). If the
+    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, and so for G_i and F. If the rows
+    h_i, g_i, f of a new x satisfy the same equations, with k_i(x, X) in place of a row of K_i, they
+    solve a linear system, and f = sum_i k_i(x, X) B_i with B_i of shape (n, k). If the
     algorithm has converged, this is F on the fitted rows. Directions that no kernel determines (k
     above the rank of the kernels) become zero.
 
@@ -188,16 +187,16 @@ class FAMKKM(KernelFusion):
     # ---- fitting
 
     def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
-        found = self._operators_of(xs, k, random)
+        kernels = self._operators_of(xs, k, random)
         n_threads = _config.n_threads(self.n_jobs)
         if self.fusion == "kernel":
-            maps = self._fuse_kernels(found, k)
+            maps = self._fuse_kernels(kernels, k)
         else:
             given = None
             if self.fusion == "partition":
-                given = [leading_eigenvectors(one.times, k, one.n) for one in found]
+                given = [leading_eigenvectors(one.times, k, one.n) for one in kernels]
             state = Alternation(
-                found, k, float(self.lambda1), float(self.lambda2), random, n_threads, given
+                kernels, k, float(self.lambda1), float(self.lambda2), random, n_threads, given
             )
             before = -np.inf
             for _ in range(self.max_iter):
@@ -211,8 +210,8 @@ class FAMKKM(KernelFusion):
             maps = state.maps()
         self.n_iter_ = len(self.history_)
         self.kernel_weights_ = self.history_[-1]["kernel_weights"]
-        self._features = [one.features for one in found]
-        self._maps = [one.gathered(B) for one, B in zip(found, maps)]
+        self._features = [one.features for one in kernels]
+        self._maps = [one.gathered(B) for one, B in zip(kernels, maps)]
 
     def _operators_of(self, xs: list[Array], k: int, random: Any) -> list[Operator]:
         one_array = not self._n_views
@@ -259,7 +258,7 @@ class FAMKKM(KernelFusion):
         if self.verbose:
             print(f"[fusion] objective={objective:.8g} weights={np.round(gamma, 4)}")
 
-    # ---- using
+    # ---- prediction
 
     def _embedded(self, xs: list[Array]) -> Array:
         if not self._n_views:

@@ -21,12 +21,12 @@ KERNELS = ("rbf", "laplacian", "cauchy")
 GAMMAS = ("mean", "median", "scale")
 SAMPLINGS = ("auto", "orthogonal", "structured", "iid")
 
-# docs/benchmarks.md: structured frequencies have the smaller error from 16 dimensions on, with a
-# bias that has halved at 32; the pass is as fast with them at 32 and faster from 40 on.
+# docs/benchmarks.md: structured frequencies have the smallest error from 16 dimensions on, with
+# half as much bias at 32; the pass is as fast with them at 32 dimensions and faster from 40 on.
 STRUCTURED_FROM = 32
 
-# Distances without a closed mean come from the pairs of at most this many rows: the relative
-# error of a mean or median of distances is then a few percent, far below what gamma needs.
+# Means of distances without a closed form, and medians, are taken over the pairs of at most this
+# many rows: their relative error is then a few percent, which suffices for gamma.
 _PAIR_ROWS = 1000
 
 
@@ -36,7 +36,7 @@ def default_n_frequencies(n_clusters: int) -> int:
 
 
 def check_n_frequencies(value: Any) -> None:
-    """ "auto", "paper" or an integer, in the estimators."""
+    """Check the parameter `n_frequencies` of an estimator: "auto", "paper" or an integer."""
     if isinstance(value, str):
         validation.check_choice(value, "n_frequencies", ("auto", "paper"), also="an int >= 1")
     else:
@@ -51,7 +51,7 @@ def n_frequencies(value: str | int, n_clusters: int) -> int:
 
 
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
-    """The parameters that every user of random features shares."""
+    """Check the parameters of a kernel with random Fourier features."""
     validation.check_choice(kernel, "kernel", KERNELS)
     if isinstance(gamma, str):
         validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
@@ -138,7 +138,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Their values count only if `gamma` is a word; float32 gives float32
+            Finite numbers. Their values matter only if `gamma` is a str; float32 gives float32
             `frequencies_`, anything else float64.
         y : Ignored
             Present for scikit-learn's conventions.
@@ -200,7 +200,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return features
 
     def _rows(self, X: Array) -> Rows:
-        """The rows of X behind this map, without a shift."""
+        """The rows of X with this map, without a shift."""
         omega = self.frequencies_.astype(X.dtype, copy=False)
         zero = np.zeros(2 * omega.shape[1], dtype=X.dtype)
         n_threads = _config.n_threads(self.n_jobs)
@@ -215,7 +215,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 def fit_map(
     estimator: Any, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
 ) -> RandomFourierFeatures:
-    """The map of a view, by the `n_frequencies`, `sampling` and `n_jobs` of an estimator."""
+    """The fitted map of a view, with the `n_frequencies`, `sampling` and `n_jobs` of an
+    estimator."""
     mapped = RandomFourierFeatures(
         n_frequencies(estimator.n_frequencies, estimator.n_clusters),
         kernel=kernel,
@@ -230,7 +231,7 @@ def fit_map(
 def resolve_gamma(
     X: Array, kernel: str, gamma: str | float, weight: Array | None, random: Any, n_threads: int
 ) -> float:
-    """The number behind the parameter `gamma`; see `RandomFourierFeatures`."""
+    """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):

@@ -1,4 +1,4 @@
-"""Exact kernels, block by block: specifications, centering, normalisation, and a published bank."""
+"""Exact kernels by blocks: specifications, centering, normalisation, a published set of kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRECOMPUTED = "precomputed"
 
 _DIAGONAL_ROWS = 64
 
-# A precomputed kernel may differ from its transpose by so much of its largest entry.
+# A precomputed kernel may differ from its transpose by this fraction of its largest entry.
 _ASYMMETRY = 1e-6
 
 
@@ -127,7 +127,7 @@ def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
 
 @dataclass(frozen=True)
 class Specification:
-    """A kernel as it is asked for."""
+    """A kernel as the user specifies it."""
 
     metric: str | Callable[..., float]
     params: dict[str, Any] = field(default_factory=dict)
@@ -139,7 +139,7 @@ _PARAMETERS = ("gamma", "degree", "coef0")  # of scikit-learn's kernels
 
 
 def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
-    """A kernel of scikit-learn's pairwise kernels, a callable, or one of `more` words."""
+    """A kernel of scikit-learn's pairwise kernels, a callable, or one of the names `more`."""
     if not callable(metric):
         known = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more)
         validation.check_choice(metric, name, known, also="a callable")
@@ -155,26 +155,26 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
 
 
 def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
-    """The kernel that the parameters `kernel`, `gamma`, `degree`, `coef0` and `kernel_params` ask
-    for, as a pair."""
+    """The kernel and its parameters, from `kernel`, `gamma`, `degree`, `coef0` and
+    `kernel_params`."""
     named = () if callable(estimator.kernel) else _PARAMETERS
     given = {name: getattr(estimator, name) for name in named}
     return estimator.kernel, given | (estimator.kernel_params or {})
 
 
 def check_one_kernel(estimator: Any, *more: str) -> None:
-    """The parameters of `one_kernel`; `more` words name kernels too."""
+    """Check the parameters that `one_kernel` reads; `more` names further kernels."""
     validation.check_real(estimator.degree, "degree", 0)
     validation.check_real(estimator.coef0, "coef0")
-    own = estimator.kernel_params
-    if not isinstance(own, (dict, type(None))):
-        raise TypeError(f"kernel_params == {own!r}, must be a dict or None.")
+    extra = estimator.kernel_params
+    if not isinstance(extra, (dict, type(None))):
+        raise TypeError(f"kernel_params == {extra!r}, must be a dict or None.")
     metric, params = one_kernel(estimator)
     check_metric(metric, "kernel", {"gamma": estimator.gamma} | params, *more)
 
 
 def positive_definite(spec: Specification) -> bool:
-    """Whether a kernel is known to be."""
+    """Whether a kernel is known to be positive semidefinite."""
     if spec.metric in ("poly", "polynomial"):
         degree, coef0 = spec.params.get("degree", 3), spec.params.get("coef0", 1)
         return coef0 >= 0 and float(degree).is_integer()
@@ -182,7 +182,7 @@ def positive_definite(spec: Specification) -> bool:
 
 
 def specification(given: Any, name: str) -> Specification:
-    """From a name, a callable, or a pair of one of those and its gamma or its parameters."""
+    """The specification of a name, a callable, or a pair of one and its gamma or its parameters."""
     pair = given if isinstance(given, (tuple, list)) else (given, {})
     if len(pair) != 2:
         raise ValueError(
@@ -196,7 +196,7 @@ def specification(given: Any, name: str) -> Specification:
 
 
 def specifications(kernels: Any, n_views: int) -> list[Specification]:
-    """One for each of so many views; None asks for "rbf"."""
+    """The specifications of `n_views` views; None is "rbf" for each."""
     if kernels is None:
         return [specification("rbf", "kernels")] * n_views
     if not isinstance(kernels, (list, tuple)) or not len(kernels):
@@ -209,8 +209,8 @@ def specifications(kernels: Any, n_views: int) -> list[Specification]:
 def matched(
     xs: list[Array], kernels: Any, one_array: bool
 ) -> tuple[list[Array], list[Specification]]:
-    """Views and their kernels, one to one, as the parameter `kernels` asks for; precomputed ones
-    are checked."""
+    """The view and the specification of each kernel, from the parameter `kernels`; precomputed
+    kernels are checked."""
     if isinstance(kernels, str) and kernels == PRECOMPUTED:
         names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
         checked = [check_precomputed(x, name) for x, name in zip(xs, names)]
@@ -229,7 +229,7 @@ def matched(
 
 
 def check_kernels(kernels: Any) -> None:
-    """The parameter of `matched`."""
+    """Check the parameter `kernels` of `matched`."""
     if isinstance(kernels, str):
         validation.check_choice(kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
     else:
@@ -249,11 +249,11 @@ def du2015(x: Array) -> list[Specification]:
     )
     apart = largest > 64 * np.finfo(np.float64).eps * norms.max()  # more than rounding
     unit = 1 / (2 * largest) if apart else 0.0  # equal rows: constant kernels
-    found: list[tuple[str, dict[str, Any]]] = [
+    pairs: list[tuple[str, dict[str, Any]]] = [
         ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
     ]
-    found += [("polynomial", {"gamma": 1, "coef0": a, "degree": b}) for a in (0, 1) for b in (2, 4)]
-    return [Specification(*pair, True, True) for pair in [*found, ("cosine", {})]]
+    pairs += [("polynomial", {"gamma": 1, "coef0": a, "degree": b}) for a in (0, 1) for b in (2, 4)]
+    return [Specification(*pair, True, True) for pair in [*pairs, ("cosine", {})]]
 
 
 # ---- evaluation ---------------------------------------------------------------------------------
@@ -265,10 +265,10 @@ class FittedKernel:
     Attributes
     ----------
     n : int
-    dtype : of what it is made from; blocks are float64, so that nothing is lost before centering.
+    dtype : of the rows or the precomputed matrix; blocks are float64, to be centered without loss.
     diagonal : array (n,)
     params : dict
-        With the gamma in use.
+        Parameters of the kernel, with the number that gamma stands for.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class FittedKernel:
         self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
         self.n_threads = n_threads
         self.precomputed = isinstance(spec.metric, str) and spec.metric == PRECOMPUTED
-        # a precomputed kernel is what its owner made it
+        # a precomputed kernel is used without changes
         self._center = center and not self.precomputed
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         self._scale: tuple[float, float] | None = None
@@ -297,7 +297,7 @@ class FittedKernel:
             if isinstance(gamma, str):
                 gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
             self.params["gamma"] = gamma
-        elif isinstance(gamma, str) and not callable(spec.metric):  # words are about distances
+        elif isinstance(gamma, str) and not callable(spec.metric):  # "mean" and so on: distances
             self.params.pop("gamma", None)
         if self.params.get("gamma", 0) is None:  # scikit-learn's default
             del self.params["gamma"]
@@ -307,30 +307,30 @@ class FittedKernel:
         if self.precomputed:
             self.diagonal = np.diagonal(self.x).astype(np.float64)
             return
-        self._raw_diagonal = self._own(self.x)
+        self._raw_diagonal = self._diagonal_of(self.x)
         if self._center:
             raw = self._by_rows(lambda b: self._raw(self.x[b], self.x).mean(axis=1))
             self._columns = np.concatenate(raw)
             self._mean = float(self._columns.mean())
         if self._normalize:
-            own = self._centered_own(self._raw_diagonal, self._columns)
-            self._inverse_norms = _inverse_norms(own)
+            diagonal = self._centered_diagonal(self._raw_diagonal, self._columns)
+            self._inverse_norms = _inverse_norms(diagonal)
         if rescale:
             ends = self._by_rows(lambda b: (self.block(b).min(), self.block(b).max()))
             low, high = min(e[0] for e in ends), max(e[1] for e in ends)
             apart = high - low > 64 * np.finfo(np.float64).eps * max(abs(high), abs(low))
             self._scale = (low, 1 / (high - low) if apart else 1.0)
-        self.diagonal = self._finished_own(self._raw_diagonal, self._columns)
+        self.diagonal = self._finished_diagonal(self._raw_diagonal, self._columns)
 
     def drop_matrix(self) -> None:
-        """Let a precomputed matrix go once all of it has been read: new rows bring their own."""
+        """Drop a precomputed matrix after its last use: new rows come with their kernels."""
         if self.precomputed:
             del self.x
 
     # ---- values
 
     def block(self, rows: slice | Array, columns: slice = slice(None)) -> Array:
-        """k(x_i, x_j) for some rows i and, unless told, all j, float64; made anew."""
+        """k(x_i, x_j) for some rows i and some columns j, float64, computed in each call."""
         if self.precomputed:
             return np.array(self.x[rows, columns], dtype=np.float64)
         means = None if self._columns is None else self._columns[rows]
@@ -338,21 +338,21 @@ class FittedKernel:
         return self._finished(raw, self._raw_diagonal[rows], means, columns)
 
     def cross(self, x: Array) -> tuple[Array, Array | None]:
-        """k(x, x_j) for new rows x and all j, and k(x, x), which a precomputed one does not say."""
+        """k(x, x_j) for new rows x and all j, and k(x, x), None if the kernel is precomputed."""
         if self.precomputed:
             return x.astype(np.float64), None
-        raw, own = self._raw(x, self.x), self._own(x)
+        raw, diagonal = self._raw(x, self.x), self._diagonal_of(x)
         means = raw.mean(axis=1) if self._center else None
-        return self._finished(raw, own, means), self._finished_own(own, means)
+        return self._finished(raw, diagonal, means), self._finished_diagonal(diagonal, means)
 
     def values(self, x: Array) -> Array:
-        """k(x, x_j) for new rows x and all j; quicker than `cross` where k(x, x) is not needed."""
+        """k(x, x_j) for new rows x and all j; faster than `cross`, which also computes k(x, x)."""
         if self.precomputed or self._center or self._normalize:
             return self.cross(x)[0]
         return self._rescaled(self._raw(x, self.x))
 
     def matrix(self, dtype: Any = np.float64) -> Array:
-        """All of it, exactly symmetric; O(n^2) memory."""
+        """The whole matrix, exactly symmetric; O(n^2) memory."""
         out = np.empty((self.n, self.n), dtype=dtype)
 
         def fill(tile: tuple[slice, slice]) -> None:
@@ -364,10 +364,10 @@ class FittedKernel:
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
         return out
 
-    # ---- how they are made
+    # ---- computation
 
     def _by_rows(self, function: Callable[[slice], Any]) -> list[Any]:
-        """`function` of all blocks of rows, in their order, by threads."""
+        """`function` of all blocks of rows, in order, computed by threads."""
         return run_all(function, row_tiles(self.n, self.n), self.n_threads)
 
     def _raw(self, x: Array, y: Array) -> Array:
@@ -375,33 +375,33 @@ class FittedKernel:
             found = pairwise_kernels(x, y, metric=self.metric, **self.params)
         else:
             wide = [a.astype(np.float64, copy=False) for a in (x, y)]
-            with np.errstate(over="ignore", invalid="ignore"):  # whoever uses it looks
+            with np.errstate(over="ignore", invalid="ignore"):  # callers check for these
                 found = pairwise_kernels(
                     *wide, metric=self.metric, filter_params=True, **self.params
                 )
         return np.asarray(found, dtype=np.float64)
 
-    def _own(self, x: Array) -> Array:
+    def _diagonal_of(self, x: Array) -> Array:
         parts = np.split(x, range(_DIAGONAL_ROWS, len(x), _DIAGONAL_ROWS))
         return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
 
     def _finished(
-        self, raw: Array, own: Array, means: Array | None, columns: slice = slice(None)
+        self, raw: Array, diagonal: Array, means: Array | None, columns: slice = slice(None)
     ) -> Array:
         if means is not None and self._columns is not None:
             raw += self._mean - self._columns[columns]
             raw -= means[:, None]
         if self._normalize:
             raw *= self._inverse_norms[columns]
-            raw *= _inverse_norms(self._centered_own(own, means))[:, None]
+            raw *= _inverse_norms(self._centered_diagonal(diagonal, means))[:, None]
         return self._rescaled(raw)
 
-    def _finished_own(self, own: Array, means: Array | None) -> Array:
-        own = self._centered_own(own, means)
-        return self._rescaled((own > 0).astype(np.float64) if self._normalize else own)
+    def _finished_diagonal(self, diagonal: Array, means: Array | None) -> Array:
+        diagonal = self._centered_diagonal(diagonal, means)
+        return self._rescaled((diagonal > 0).astype(np.float64) if self._normalize else diagonal)
 
-    def _centered_own(self, own: Array, means: Array | None) -> Array:
-        return own if means is None else np.maximum(own - 2 * means + self._mean, 0)
+    def _centered_diagonal(self, diagonal: Array, means: Array | None) -> Array:
+        return diagonal if means is None else np.maximum(diagonal - 2 * means + self._mean, 0)
 
     def _rescaled(self, values: Array) -> Array:
         return values if self._scale is None else (values - self._scale[0]) * self._scale[1]

@@ -1,4 +1,4 @@
-"""Multiple kernel k-means by eigenvectors: the mean kernel, and alternating kernel weights."""
+"""Multiple kernel k-means by eigenvectors: with equal, given or learned kernel weights."""
 
 from __future__ import annotations
 

@@ -26,12 +26,13 @@ from rffpk.feature_maps import (
 )
 from rffpk.power import PowerKMeans
 
-# Multiples of the "mean" gamma for a single array: bandwidths of half, once and twice its own.
+# Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
+# of the mean.
 _BANK = (4.0, 1.0, 0.25)
 
 MAX_TYPICALITY_M = 6.0
 
-_RANGE = (1e-30, 1e30)  # of what squared distances are compared with, in float32 too
+_RANGE = (1e-30, 1e30)  # of eta and weight_entropy, so that float32 holds them too
 
 
 @documented(
@@ -257,7 +258,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.lambda_ = self.weight_entropy * rows.total_weight
         self.eta_ = self._objective.eta
 
-    # ---- using ------------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------
 
     def typicality(self, X: Any) -> Array:
         """Typicality of the rows for each cluster.
@@ -288,7 +289,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         return typicality(distances, np.array(eta, dtype=distances.dtype), self._objective.m)
 
 
-# Rows that the median of distances is taken from: some 1 % of precision.
+# The median of distances is taken from at most this many rows: its error is then about 1 %.
 _MEDIAN_ROWS = 5000
 
 
@@ -296,11 +297,11 @@ def reference_distances(rows: Rows, eta: str | float) -> NDArray[np.float64]:
     """eta_l of each view; see `RFFMultiKernelPowerKMeans`."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
-    found = view_variances(rows)
+    distances = view_variances(rows)
     if eta == "median":
-        medians = _median_distances(rows.counted())
-        found = np.where(medians > 0, medians, found)  # most rows of a view may be equal
-    return np.where(found > 0, found, 1.0)  # a view without spread tells nothing
+        medians = _median_distances(rows.counted())  # zero if most rows of a view are equal
+        distances = np.where(medians > 0, medians, distances)
+    return np.where(distances > 0, distances, 1.0)  # of equal rows: any number > 0
 
 
 def _median_distances(rows: Rows) -> NDArray[np.float64]:
@@ -317,7 +318,7 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 
 
 def _median(values: Array, weight: Array | None) -> Array:
-    """Of each column: the least value that, with all below it, has half of the weight."""
+    """The weighted median of each column: the least value with half the weight at or below it."""
     if weight is None:
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]

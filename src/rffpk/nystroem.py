@@ -165,9 +165,9 @@ class NystroemKernelKMeans(
             m = min(self.n_anchors, len(X))
             self.anchors_ = np.sort(random.choice(len(X), m, replace=False))
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
-            found = FeatureOperator(X, raw, center=False, normalize=False, n_threads=n_threads)
-            self._features = self._restricted(raw, found)
-            self.embedding_ = self._embedded(X) if self.n_components else found.stored
+            full = FeatureOperator(X, raw, center=False, normalize=False, n_threads=n_threads)
+            self._features = self._restricted(raw, full)
+            self.embedding_ = self._embedded(X) if self.n_components else full.stored
             self._clusterer = PowerKMeans(
                 k,
                 n_init=self.n_init,
@@ -181,11 +181,11 @@ class NystroemKernelKMeans(
         self._n_features_out = self.embedding_.shape[1]
         return self
 
-    def _restricted(self, raw: Nystroem, found: FeatureOperator) -> Nystroem:
-        """The features along their leading directions, the eigenvectors of their sum of squares."""
+    def _restricted(self, raw: Nystroem, full: FeatureOperator) -> Nystroem:
+        """The features projected on their leading directions, eigenvectors of their second moments."""
         if self.n_components is None:
             return raw
-        values, vectors = eigh(found.gathered(found.stored))
+        values, vectors = eigh(full.gathered(full.stored))
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
     def _embedded(self, X: Array) -> Array:

@@ -26,8 +26,8 @@ from rffpk.feature_maps import (
     fit_map,
 )
 
-# docs/annealing.md: on 29 sets three starts and these swaps end within 0.1 % of the best of twenty
-# k-means++ runs, and below it on most.
+# docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
+# twenty k-means++ runs, and below it on most.
 _AUTO_STARTS, _AUTO_SWAPS = 3, 20
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
@@ -137,8 +137,8 @@ class FuzzyCMeans(CentroidClusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
-    and centroids theta [1]_. The memberships are never stored: they are computed, used and dropped
-    in a pass over the rows.
+    and centroids theta [1]_. The memberships are not stored: each pass over the rows computes them
+    and uses them at once.
 
     Parameters
     ----------
@@ -223,12 +223,12 @@ class FuzzyCMeans(CentroidClusterer):
 
 
 def _fuzzifier_advice(m: float, critical: float) -> str:
-    """What to do where all centroids of fuzzy c-means merge."""
+    """The end of the warning if all centroids of fuzzy c-means merge."""
     if critical >= 0 or m <= 1 - 1 / critical:
         return ""
     return (
-        f" Above m_c = 1 - 1/s_c = {1 - 1 / critical:.4g} the state in which all of them are "
-        "one is stable; a smaller m keeps them apart."
+        f" Above m_c = 1 - 1/s_c = {1 - 1 / critical:.4g} the state in which all centroids "
+        "coincide is stable; a smaller m keeps them apart."
     )
 
 

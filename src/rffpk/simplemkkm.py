@@ -1,4 +1,4 @@
-"""SimpleMKKM: the kernel weights with which the best clustering fits the kernels the least."""
+"""SimpleMKKM: kernel weights that minimise the largest alignment over relaxed clusterings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import SpectralFusion
 from rffpk.kernels import FittedKernel
 
-# The minimum over the subspace is found to this part of the tolerance.
+# The tolerance in the subspace, relative to the tolerance of the fit.
 _INNER = 0.01
 _INNER_ITERATIONS = 1000
-# The part of new eigenvectors outside the subspace that is taken in: less changes F by its square.
+# Components of new eigenvectors outside the subspace that are smaller than this are left out: they
+# change F by their square only.
 _NEW = 1e-6
 
 
@@ -31,7 +32,7 @@ _NEW = 1e-6
     "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class SimpleMKKM(SpectralFusion):
-    """Multiple kernel k-means by minimising over the weights what is maximal over clusterings.
+    """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
 
     Minimises over weights alpha >= 0 of sum one F(alpha) = max_H Tr(K_alpha HH') / n, the maximum
     over matrices H with orthonormal columns, with K_alpha = sum_l alpha_l^2 K_l ([1]_; [2]_, eq.
@@ -67,16 +68,14 @@ class SimpleMKKM(SpectralFusion):
     ConvergenceWarning
         If `max_iter` iterations do not suffice.
 
-    Notes
-    -----
-    The published reduced gradient method (direction away from the largest weight, from face to face
-    of the simplex while F falls, then a search along the line) runs on the kernels in the subspace
-    of the eigenvectors found so far, where F costs little; F of the kernels themselves is evaluated
-    at the minimum there, and its eigenvectors are added to the subspace. Each evaluation is one
-    partial eigenproblem, O(L n^2 k), and about five suffice. In the subspace F is nowhere larger
-    than F, and has its value and gradient where it was evaluated; weights that would raise F are
-    not taken, so the objective in `history_` falls. O(L n^2) memory. With `n_landmarks` n is their
-    number.
+    Notes ----- The published reduced gradient method (direction away from the largest weight, from
+    face to face of the simplex while F falls, then a search along the line) runs on the kernels in
+    the subspace of the eigenvectors found so far, where F costs little; F of the kernels themselves
+    is evaluated at the minimum there, and its eigenvectors are added to the subspace. Each
+    evaluation is one partial eigenproblem, O(L n^2 k), and about five suffice. The F of the
+    subspace is nowhere larger than F, and has its value and gradient where F was evaluated; weights
+    that would raise F are rejected, so the objective in `history_` falls. O(L n^2) memory. With
+    `n_landmarks` n is their number.
 
     F has no gradient where its eigenvalues k and k + 1 coincide; if that is so at the minimum,
     "gap" need not become small.
@@ -139,10 +138,10 @@ class SimpleMKKM(SpectralFusion):
         for K, kernel in zip(Ks, kernels):
             K[:] = kernel.matrix()
         for point in minimise(Ks, k, self.tol, self.max_iter):
-            self._take(point)
+            self._record_point(point)
         self._keep(point.values, point.vectors, point.alpha)
 
-    def _take(self, point: Point) -> None:
+    def _record_point(self, point: Point) -> None:
         self._record(point.alpha, point.objective)
         self.history_[-1]["gap"] = point.gap
 
@@ -172,7 +171,7 @@ class Alignment:
         self._start: Array | None = None
 
     def at(self, alpha: Array) -> Point:
-        """One eigenproblem; dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n."""
+        """F and its gradient dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
         L, size, _ = self.Ks.shape
         K = (alpha**2 @ self.Ks.reshape(L, -1)).reshape(size, size)
         values, H = leading_eigenvectors(K, self.k, size, self._start)
@@ -189,7 +188,7 @@ class Subspace:
         self.whole, self.basis, self.Ks = whole, np.empty((n, 0)), np.empty((L, 0, 0))
 
     def add(self, H: Array) -> None:
-        """Take in orthonormal vectors (n, k). O(L n^2 k)."""
+        """Extend the basis by orthonormal vectors (n, k). O(L n^2 k)."""
         V = self.basis
         left, sizes, _ = svd(H - V @ (V.T @ H), full_matrices=False)
         new = left[:, sizes > _NEW]
@@ -203,8 +202,8 @@ class Subspace:
 
 
 def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
-    """Points of falling F for kernels (L, n, n), from equal weights to the minimum; the method is
-    in the notes of `SimpleMKKM`."""
+    """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum; the notes of
+    `SimpleMKKM` describe the method."""
     whole, subspace = Alignment(Ks, k, Ks.shape[1]), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
     yield point
@@ -212,13 +211,13 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
     for _ in range(max_iter):
         if point.gap <= tol:
             return
-        part = Alignment(subspace.Ks, k, whole.n)
-        alpha = reduced_gradient(part, part.at(point.alpha), _INNER * tol).alpha
-        found = whole.at(alpha)
-        subspace.add(found.vectors)
+        bound = Alignment(subspace.Ks, k, whole.n)
+        alpha = reduced_gradient(bound, bound.at(point.alpha), _INNER * tol).alpha
+        candidate = whole.at(alpha)
+        subspace.add(candidate.vectors)
         moved = np.abs(alpha - point.alpha).max()
-        if found.objective < point.objective:
-            point = found
+        if candidate.objective < point.objective:
+            point = candidate
             yield point
         if moved < tol:
             return
@@ -228,7 +227,7 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
 def reduced_gradient(
     F: Alignment, point: Point, tol: float, max_iter: int = _INNER_ITERATIONS
 ) -> Point:
-    """The minimum of F over the simplex, from a point of it; ends as `SimpleMKKM` says of tol."""
+    """The minimum of F over the simplex, from a given point; `tol` is as in `SimpleMKKM`."""
     for _ in range(max_iter):
         if point.gap <= tol:
             break
@@ -258,7 +257,7 @@ def _line_search(F: Alignment, point: Point, tol: float) -> Point:
 
 
 def _feasible(direction: Array, alpha: Array, pivot: int) -> Array:
-    """Weights of zero do not fall; the pivot's gives what the others take."""
+    """The direction without decrease of zero weights, and with entries of sum zero by the pivot."""
     direction = np.where((alpha > 0) | (direction > 0), direction, 0.0)
     direction[pivot] = 0
     direction[pivot] = -direction.sum()
@@ -268,14 +267,14 @@ def _feasible(direction: Array, alpha: Array, pivot: int) -> Array:
 def _between(
     F: Alignment, start: Point, end: Point, direction: Array, reach: float, tol: float
 ) -> Point:
-    """The best of what a search for the zero of the slope of F comes by."""
-    seen = {0.0: start, reach: end}
+    """The best point that a search for a zero of the slope of F evaluates."""
+    evaluated = {0.0: start, reach: end}
 
     def slope(step: float) -> float:
-        if step not in seen:
-            seen[step] = F.at(np.maximum(start.alpha + step * direction, 0))
-        return float(seen[step].gradient @ direction)
+        if step not in evaluated:
+            evaluated[step] = F.at(np.maximum(start.alpha + step * direction, 0))
+        return float(evaluated[step].gradient @ direction)
 
-    if slope(reach) > 0:  # as it is where F is convex
+    if slope(reach) > 0:  # it is if F is convex
         brentq(slope, 0.0, reach, xtol=_INNER * tol / np.abs(direction).max())
-    return min(seen.values(), key=lambda point: point.objective)
+    return min(evaluated.values(), key=lambda point: point.objective)

@@ -20,7 +20,7 @@ from rffpk._data.decompositions import fixed_signs
 from rffpk._data.messages import warn
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
-from rffpk._fusion.smkc_solver import AnchorKernels, Product, Step, steps
+from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, Product, iterations
 from rffpk.feature_maps import resolve_gamma
 from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, matched
 
@@ -28,9 +28,9 @@ ANCHORS = ("uniform", "k-means++")
 
 # The paper takes 1000 anchors on its sets of up to 10 800 rows, 3 sqrt(n) from 30 475 rows on.
 _FEW_ANCHORS, _LARGE = 1000, 20_000
-_SAMPLE = 4  # rows for each anchor that k-means++ chooses
+_SAMPLE = 4  # k-means++ chooses the anchors from this many rows for each
 
-_RATIO = 1e5  # sigma_1 / sigma_k: beyond it eps (sigma_1 / sigma_k)^2 is above 1e-6
+_RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
 
 
 @documented(
@@ -67,8 +67,8 @@ class SMKC(KernelFusion):
         Largest number of iterations.
     tol : float
         Tolerance >= 0: the iterations end when ||G - previous G|| <= tol ||G||. The paper says
-        "until G converges"; `docs/fusion.md` has what smaller values give. Rounding hides changes
-        below about 1e-8.
+        "until G converges"; `docs/fusion.md` shows the effect of smaller values. Changes below
+        about 1e-8 are rounding errors.
     normalize_rows : bool
         Whether the rows of the embedding are scaled to length one for k-means. In the paper they
         are not.
@@ -113,16 +113,16 @@ class SMKC(KernelFusion):
     exp(-||x-y||^2 / (2 delta^2)) has delta^2 = mean ||x-y||^2 over all pairs, as in the paper. The
     largest distance and the range of values that scale "du2015" are those of the anchors. Kernels
     are centered at the mean feature of the anchors. The paper does not say whether it centers and
-    normalises them: with both its figures for the set Mfeat are reached, without they are not
+    normalises them: its figures for the data set Mfeat are reached with both, and not without them
     (`docs/papers`). With ``kernels="precomputed"`` X holds the matrices G_v.
 
     All updates multiply B = [G_1 ... G_V] from the right, so every matrix is B times a matrix of V
     s rows, and its singular values and right singular vectors follow from M = B'B. G = B L R' with
     L of shape (V s, k) and R of shape (s, k), and (G_v + G) / 2 = B (E_v + L R') / 2 with E_v a
     block of the identity. One pass over the rows gives M, the iterations need no rows, and a second
-    pass gives U = B C with C of shape (V s, k). B is never stored whole: memory O((V s)^2 + n k),
-    time O(n V s (V s + d)) for the passes and O(V^2 s^2 k) for an iteration, against O(V n s^2) for
-    one by decompositions of the n x s matrices. Rows may be memory-mapped.
+    pass gives U = B C with C of shape (V s, k). B is not stored: memory O((V s)^2 + n k), time
+    O(n V s (V s + d)) for the passes and O(V^2 s^2 k) for an iteration, against O(V n s^2) for one
+    by decompositions of the n x s matrices. Rows may be memory-mapped.
 
     The result equals that of these decompositions up to eps sigma_1^2 / (sigma_k^2 - sigma_{k+1}^2)
     in the subspace, as squared singular values are resolved to eps sigma_1^2 only. Columns of U are
@@ -222,11 +222,11 @@ class SMKC(KernelFusion):
         self.anchors_ = self._choose_anchors(xs, k, random)
         self._kernels = self._fit_kernels(xs, random)
         B = self._anchored(xs)
-        step = self._iterate(B.gram(), k)
+        last = self._iterate(B.gram(), k)
         self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
-        self.singular_values_ = np.sqrt(step.fused.squares)
-        self.objective_, self.n_iter_ = step.objective, len(self.history_)
-        self._finish(B, step.fused)
+        self.singular_values_ = np.sqrt(last.fused.squares)
+        self.objective_, self.n_iter_ = last.objective, len(self.history_)
+        self._finish(B, last.fused)
 
     def _choose_anchors(self, xs: list[Array], k: int, random: Any) -> NDArray[np.intp] | None:
         n = len(xs[0])
@@ -238,57 +238,57 @@ class SMKC(KernelFusion):
         auto = _FEW_ANCHORS if n <= _LARGE else math.ceil(3 * math.sqrt(n))
         s = min(n, max(auto, k) if isinstance(self.n_anchors, str) else int(self.n_anchors))
         chosen = random.choice(n, s, replace=False) if self.anchors == "uniform" else None
-        return np.sort(_far_apart(xs, s, random) if chosen is None else chosen)
+        return np.sort(_spread_rows(xs, s, random) if chosen is None else chosen)
 
     def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
-        """Kernels over the anchors, with gammas from all rows."""
+        """Kernels fitted to the anchors, with gammas estimated from all rows."""
         if self.anchors_ is None:
             return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
-        rows = [np.array(x[self.anchors_]) for x in xs]
-        rows, specs = matched(rows, self.kernels, not self._n_views)
+        anchors = [np.array(x[self.anchors_]) for x in xs]
+        anchors, specs = matched(anchors, self.kernels, not self._n_views)
         n_threads = _config.n_threads(self.n_jobs)
         kernels = []
-        for x, own, spec in zip(self._viewed(xs, len(specs)), rows, specs):
+        for x, rows, spec in zip(self._view_of_each(xs, len(specs)), anchors, specs):
             gamma = spec.params.get("gamma", "mean")
             if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
                 gamma = resolve_gamma(x, str(spec.metric), gamma, None, random, n_threads)
                 spec = replace(spec, params={**spec.params, "gamma": gamma})
             kernel = FittedKernel(
-                own, spec, n_threads=n_threads, center=self.center, normalize=self.normalize
+                rows, spec, n_threads=n_threads, center=self.center, normalize=self.normalize
             )
             kernels.append(kernel)
         return kernels
 
-    def _viewed(self, xs: list[Array], n_kernels: int) -> list[Array]:
-        """The rows that each kernel sees."""
+    def _view_of_each(self, xs: list[Array], n_kernels: int) -> list[Array]:
+        """The view of each kernel."""
         return xs if self._n_views else xs * n_kernels
 
     def _anchored(self, xs: list[Array]) -> AnchorKernels:
-        views = self._viewed(xs, len(self._kernels))
+        views = self._view_of_each(xs, len(self._kernels))
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
         return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs))
 
-    def _iterate(self, M: Array, k: int) -> Step:
-        """The iterations until G converges."""
-        every = steps(M, len(self._kernels), k, _config.n_threads(self.n_jobs))
-        for step in islice(every, self.max_iter):
-            self._record(step.objective, step.change)
-            if step.change <= self.tol:
+    def _iterate(self, M: Array, k: int) -> Iteration:
+        """Iterate until G converges; return the last iteration."""
+        endless = iterations(M, len(self._kernels), k, _config.n_threads(self.n_jobs))
+        for iteration in islice(endless, self.max_iter):
+            self._record(iteration.objective, iteration.change)
+            if iteration.change <= self.tol:
                 break
         else:
             warn(
                 f"SMKC did not reach tol={self.tol:g} in max_iter={self.max_iter} iterations: "
-                "take more, or a larger tol.",
+                "take more iterations, or a larger tol.",
                 ConvergenceWarning,
             )
-        if step.ratio > _RATIO:
+        if iteration.ratio > _RATIO:
             warn(
-                f"sigma_1 / sigma_k of the fused kernels is {step.ratio:.2g}, and singular "
+                f"sigma_1 / sigma_k of the fused kernels is {iteration.ratio:.2g}, and singular "
                 "vectors are taken from squares: their error may be above 1e-6. Take fewer "
                 "clusters, or kernels with a larger gamma.",
                 UserWarning,
             )
-        return step
+        return iteration
 
     def _record(self, objective: float, change: float) -> None:
         self.history_.append({"stage": "fusion", "objective": objective, "change": change})
@@ -306,7 +306,7 @@ class SMKC(KernelFusion):
         empty = ((0, 0), (0, k - U.shape[1]))
         self.embedding_, self._coefficients = np.pad(U, empty), np.pad(C, empty)
 
-    # ---- using ------------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
         """Embed rows: B_new C, see the notes of the class.
@@ -328,7 +328,7 @@ class SMKC(KernelFusion):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = False  # columns of G_v are anchors, and stay when rows go
+        tags.input_tags.pairwise = False  # a subset of the rows keeps all anchors, the columns
         return tags
 
 
@@ -337,7 +337,7 @@ class SMKC(KernelFusion):
 
 def _check_widths(widths: list[int], k: int) -> None:
     if len({*widths}) > 1:
-        raise ValueError(f"X has precomputed kernels of {widths} columns, must be equally many.")
+        raise ValueError(f"X has precomputed kernels of {widths} columns, must have equally many.")
     if widths[0] < k:
         raise ValueError(f"X has {widths[0]} anchors as columns, must be >= n_clusters == {k}.")
 
@@ -345,18 +345,18 @@ def _check_widths(widths: list[int], k: int) -> None:
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
     found = np.asarray(anchors)
     if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise TypeError(f"anchors == {anchors!r}, must be a word or one-dimensional integers.")
+        raise TypeError(f"anchors == {anchors!r}, must be a str or a 1-d array of integers.")
     if len(found) < k:
         raise ValueError(f"anchors has {len(found)} rows, must be >= n_clusters == {k}.")
     if found.min() < 0 or found.max() >= n:
-        raise ValueError(f"anchors has {found.min()} to {found.max()}, must be from 0 to {n - 1}.")
+        raise ValueError(f"anchors are {found.min()} to {found.max()}, must be from 0 to {n - 1}.")
     if len(np.unique(found)) < len(found):
-        raise ValueError("anchors has a row twice, must be different ones.")
+        raise ValueError("anchors contains a row twice, must contain different rows.")
     return found.astype(np.intp)
 
 
-def _far_apart(xs: list[Array], s: int, random: Any) -> NDArray[np.intp]:
-    """Rows by k-means++ on a sample, with all views of one weight."""
+def _spread_rows(xs: list[Array], s: int, random: Any) -> NDArray[np.intp]:
+    """Rows chosen by k-means++ from a sample, with equal weight of all views."""
     n = len(xs[0])
     sample = np.sort(random.choice(n, min(n, _SAMPLE * s), replace=False))
     scaled = []
@@ -365,6 +365,6 @@ def _far_apart(xs: list[Array], s: int, random: Any) -> NDArray[np.intp]:
         part -= part.mean(axis=0)
         scaled.append(part / (np.linalg.norm(part) or 1.0))
     _, chosen = kmeans_plusplus(np.hstack(scaled), s, random_state=random.randint(2**31 - 1))
-    chosen = np.unique(chosen)  # equal rows may come twice
+    chosen = np.unique(chosen)  # if rows are equal, an index may occur twice
     rest = random.permutation(np.setdiff1d(np.arange(len(sample)), chosen))
     return np.asarray(sample[np.concatenate([chosen, rest[: s - len(chosen)]])])

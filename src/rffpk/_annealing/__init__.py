@@ -1,1 +1,1 @@
-"""How power means are annealed: objectives, schedules, starts, swaps, steps."""
+"""Annealing of power means: objectives, schedules, starts, swaps, steps."""

@@ -1,4 +1,4 @@
-"""The common skeleton of the estimators whose centroids are points in a space of features."""
+"""The base class of the estimators whose centroids are points in a feature space."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from rffpk._data.validation import is_option
 
 INITS = ("k-means++", "random", "k-means")
 
-# Starts run on so many rows, or on so many for each cluster where that is more.
+# Starts run on a sample of this many rows, or of this many for each cluster if that is more.
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 200
 
 
@@ -46,8 +46,8 @@ class CentroidClusterer(
 ):
     """Base of the estimators that minimise a power mean of squared distances to centroids.
 
-    A subclass says how rows become features, what is minimised, and which starts are run. What is
-    not a parameter of a subclass has the value below.
+    A subclass defines how rows become features, what is minimised, and which starts are run. A
+    parameter that a subclass does not have keeps the value below.
     """
 
     n_clusters: int
@@ -63,25 +63,25 @@ class CentroidClusterer(
     memory_limit: int | None = None
     _automatic_starts = False  # whether `n_init` may be "auto"
 
-    # ---- what subclasses decide -------------------------------------------------------------
+    # ---- what subclasses define -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         also = "an array or a callable"
         validation.check_search_parameters(self, INITS, also, auto=self._automatic_starts)
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
-        """The views of X, of one dtype, checked: X itself where there is one."""
+        """The checked views of X, of one dtype; a single array is one view."""
         return [validation.check_rows(self, X, reset=reset)]
 
     def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
-        """What turns the rows of each view into features, None where the features are the rows."""
+        """The fitted feature map of each view, None if the features are the columns themselves."""
         return [None]
 
     def _make_objective(self, rows: Rows) -> PowerMean:
         return PowerMean()
 
     def _plan(self, critical: float) -> Plan:
-        """The starts and swaps, which may depend on the critical exponent."""
+        """The starts and the number of swaps, which may depend on the critical exponent."""
         raise NotImplementedError
 
     # ---- fitting ----------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class CentroidClusterer(
         self._publish(rows, run, end, plan)
 
     def _levels(self, rows: Rows, storage: Storage, random: Any) -> list[Rows]:
-        """Samples of growing size, the first for the starts, and then all rows."""
+        """Samples of growing size, the first of them for the starts, and then all rows."""
         counted = rows.n if rows.weight is None else int(np.count_nonzero(rows.weight))
         size = self._sample_size(counted)
         samples = []
@@ -176,7 +176,7 @@ class CentroidClusterer(
         return [*samples, whole]
 
     def _sample_size(self, n: int) -> int:
-        """How many of n rows starts run on."""
+        """The number of rows, out of n, that starts run on."""
         if self.sample is None:
             return n
         if is_option(self.sample, "auto"):
@@ -195,7 +195,7 @@ class CentroidClusterer(
     def _initial_centroids(
         self, seeding: Rows, features: Array, history: History, random: Any
     ) -> Array:
-        """Shifted initial centroids (k, F), chosen among the seeding rows unless they are given."""
+        """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
         k, width = self.n_clusters, features.shape[1]
         if isinstance(self.init, str):
             history.add_seeding(seeding.n)
@@ -207,7 +207,7 @@ class CentroidClusterer(
         return self._checked_centroids(centroids, width) - seeding.shift
 
     def _check_init(self, width: int) -> None:
-        """Refuse an array of initial centroids that is none."""
+        """Raise an error if `init` is an array that does not hold initial centroids."""
         if not isinstance(self.init, str) and not callable(self.init):
             self._checked_centroids(self.init, width)
 
@@ -223,15 +223,15 @@ class CentroidClusterer(
         return centroids
 
     def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
-        """Set the fitted attributes; warn of what did not go well."""
+        """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
         alpha, self._alpha = run.rows.alpha, run.rows.alpha
         rows = replace(rows, alpha=alpha)
-        found = _evaluate(rows, run.theta, end.s)
-        self.cluster_centers_ = found.centers
-        self.labels_ = self._objective.labels(found.labels, found.nearest, alpha)
-        self.inertia_ = found.inertia
+        final = _evaluate(rows, run.theta, end.s)
+        self.cluster_centers_ = final.centers
+        self.labels_ = self._objective.labels(final.labels, final.nearest, alpha)
+        self.inertia_ = final.inertia
         self.s_ = end.s
-        objective = found.soft_sums.objective(end.s) + self._objective.penalty(
+        objective = final.soft_sums.objective(end.s) + self._objective.penalty(
             alpha, rows.total_weight
         )
         self.objective_ = plan.unit * objective
@@ -243,9 +243,9 @@ class CentroidClusterer(
                 f"max_iter={self.max_iter} passes ended the run before it converged.",
                 ConvergenceWarning,
             )
-        cost = found.hard_sums.hard / rows.total_weight
+        cost = final.hard_sums.hard / rows.total_weight
         close = coincidence(cost, run.variance, rows.dtype)
-        distinct = count_distinct(rows.scaled(found.theta), close)
+        distinct = count_distinct(rows.scaled(final.theta), close)
         if distinct < self.n_clusters:
             warn(
                 f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
@@ -253,7 +253,7 @@ class CentroidClusterer(
                 ConvergenceWarning,
             )
 
-    # ---- using ------------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------
 
     def _visit(
         self,
@@ -263,7 +263,7 @@ class CentroidClusterer(
         sample_weight: Any = None,
         typical: bool = False,
     ) -> Any:
-        """One pass over new rows at the fitted centroids, plain distances unless `typical`."""
+        """One pass over new rows at the fitted centroids, without typicality unless `typical`."""
         check_is_fitted(self)
         xs = self._check_views(X, reset=False)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]))
@@ -277,7 +277,7 @@ class CentroidClusterer(
         return rows, theta, sums, outputs
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with its nearest centroid; noise, where that is told, with -1.
+        """Label each row with its nearest centroid, or with -1 if the model marks it as noise.
 
         Parameters
         ----------
@@ -289,8 +289,8 @@ class CentroidClusterer(
         labels : ndarray of int32, shape (n_samples,)
             Indices of the clusters.
         """
-        found = self._visit(X, -math.inf, ("labels", "nearest"))[-1]
-        return self._objective.labels(found["labels"], found["nearest"], self._alpha)
+        outputs = self._visit(X, -math.inf, ("labels", "nearest"))[-1]
+        return self._objective.labels(outputs["labels"], outputs["nearest"], self._alpha)
 
     def predict_proba(self, X: Any) -> Array:
         """Memberships of the rows in the clusters at the exponent `s_`.
@@ -357,20 +357,20 @@ class CentroidClusterer(
 
 
 def _finish(run: FeatureRun, levels: list[Rows], end: Result, schedule: Schedule) -> None:
-    """Passes over larger and larger samples and then over all rows, at the end's exponent."""
+    """Passes over growing samples and then over all rows, at the exponent of the end."""
     s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.rows = replace(rows, alpha=run.rows.alpha)
-        # the centroids of a sample are no more precise than this
+        # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
         converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
-    # a soft end that the sample did not reach has not been reached
+    # these passes do not lower s, so a final exponent that was not reached stays so
     end.converged = converged and (schedule.ends_hard or end.converged)
 
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """The end of a run, evaluated at the centroids as they are published."""
+    """The end of a run, evaluated at the centroids in the dtype of X, as they are published."""
 
     centers: Array  # (k, F), the dtype of X
     theta: Array  # the same, shifted, float64

@@ -1,4 +1,4 @@
-"""Which centroids coincide, which clusters are empty, and where the centroids of these go."""
+"""Which centroids coincide, and where the centroids of empty clusters move to."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from rffpk._data.arrays import Array
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
 
-_PRODUCT_ERROR = 1e-12  # of squared distances from a product, relative to the squared norms
+# Error of squared distances that come from a matrix product, relative to the squared norms.
+_PRODUCT_ERROR = 1e-12
 
 
 def coincidence(cost: float, variance: float, dtype: Any) -> float:
-    """The squared distance up to which centroids coincide: small compared with the mean cost of a
-    row, or rounding."""
+    """The squared distance up to which centroids coincide: a small fraction of the mean cost of a
+    row, or the rounding error."""
     rounding = (8 * np.finfo(dtype).eps) ** 2 * variance
     return float(max(_COINCIDENT * cost, rounding))
 
 
 def count_distinct(theta: Array, close: float) -> int:
-    """Centroids farther than `close` (squared) from all distinct ones before them. O(k^2 F): one
-    product, and differences for the pairs that it leaves in doubt."""
+    """The number of centroids whose squared distance to all distinct ones before them exceeds
+    `close`. O(k^2 F): one product, and differences for the pairs that it does not decide."""
     theta = np.asarray(theta, dtype=np.float64)
     norms = np.einsum("jf,jf->j", theta, theta)
     sums = norms[:, None] + norms
@@ -41,8 +42,8 @@ def costliest_rows(
 ) -> Array:
     """Up to `count` rows with the largest weighted squared distance to their nearest centroid.
 
-    Rows at rounding distance from a centroid are left out: with fewer distinct rows than centroids
-    there is no place for the centroids of empty clusters, and they stay where they were.
+    Rows whose distance to a centroid is a rounding error are left out: if there are fewer distinct
+    rows than centroids, the centroids of empty clusters stay where they were.
     """
     nearest = nearest.astype(np.float64)
     nearest[nearest <= 64 * np.finfo(dtype).eps * variance] = 0

@@ -1,6 +1,6 @@
-"""The critical exponent s_c, above which the state of all centroids in one point is stable.
+"""The critical exponent s_c, above which the merged state, all centroids at one point, is stable.
 
-docs/math.md derives the formulas.
+docs/math.md, section 8, derives the formulas.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 
-# Rows that it is taken from. The features of rows that only a kernel tells cost O(m^3) for m rows,
-# so that those are fewer.
+# Numbers of rows that it is computed from. With an exact kernel, vectors for m rows cost O(m^3), so
+# that fewer rows are taken.
 _FEATURE_ROWS, KERNEL_ROWS = 1000, 500
 
-_DENSE = 200  # up to this order a full decomposition is as quick as a partial one
+_DENSE = 200  # up to this order a full decomposition is as fast as a partial one
 
 
 def critical_exponent(features: Array, weight: Array | None) -> float:
     """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
 
-    lambda_max is the largest eigenvalue of sum p zz'/sum p over the rows' directions z from their
-    mean (docs/math.md). O(m F) times some tens of steps for m rows, by Lanczos' method where
+    lambda_max is the largest eigenvalue of sum p zz'/sum p over the unit vectors z from the mean
+    to the rows. O(m F) times some tens of steps for m rows, by Lanczos' method where
     both m and F are above 200.
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
@@ -45,7 +45,7 @@ def _directions(z: Array, p: Array) -> tuple[Array, Array]:
 
 
 def typical_critical_exponent(features: Array, weight: Array | None, eta: float, m: float) -> float:
-    """The same with typicality, for one reference distance `eta` of all centroids.
+    """The critical exponent with typicality, for one reference distance `eta` of all centroids.
 
     The centroids merge where sum q z = 0, q ~ p u^m; with R = sum q u zz' and
     P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1 R), and
@@ -91,19 +91,19 @@ def of_rows(rows: Rows, features: Array) -> float:
     z = rows.scaled(features[some].astype(np.float64))
     weight = None if rows.weight is None else rows.weight[some]
     if rows.eta is None:
-        found = critical_exponent(z, weight)
+        exponent = critical_exponent(z, weight)
     else:
-        found = typical_critical_exponent(z, weight, float(rows.eta @ rows.alpha), rows.m)
-    return found if math.isfinite(found) else 0.0
+        exponent = typical_critical_exponent(z, weight, float(rows.eta @ rows.alpha), rows.m)
+    return exponent if math.isfinite(exponent) else 0.0
 
 
 def of_gram(gram: Array, weight: Array | None) -> float:
     """The critical exponent of rows with these inner products; 0 if the rows are equal. O(m^3)."""
-    found = critical_exponent(features_of(gram), weight)
-    return found if math.isfinite(found) else 0.0
+    exponent = critical_exponent(features_of(gram), weight)
+    return exponent if math.isfinite(exponent) else 0.0
 
 
 def features_of(gram: Array) -> Array:
-    """Vectors with these inner products, one a row."""
+    """Vectors with these inner products, as the rows of a matrix."""
     values, vectors = eigh((gram + gram.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

@@ -29,15 +29,15 @@ from rffpk._data.passes import empty_clusters, is_hard, power_constant, power_ob
 
 @dataclass
 class KernelSpace:
-    """Where starts with exact kernels run, all together: what they share."""
+    """What starts with exact kernels share; they advance together."""
 
     products: Products
-    weight: Array | None  # (n,) of the rows, float64, of a size that float32 holds
+    weight: Array | None  # (n,) of the rows, float64, scaled to the range of float32
     objective: PowerMean
     seed: Callable[[KernelSpace], Array]  # draws initial centroids (k, n)
     history: History
     random: Any
-    n_directions: int  # random directions that disturbances are mixed from
+    n_directions: int  # random directions whose mixtures are the disturbances
 
     lockstep: bool = field(default=True, init=False)
     variance: float = field(init=False)  # total variance of the features
@@ -50,10 +50,10 @@ class KernelSpace:
         directions = self.random.standard_normal((self.n_directions, n)) / math.sqrt(n)
         directions -= directions.mean(axis=1, keepdims=True)
         share = np.full(n, 1 / n) if self.weight is None else self.weight / self.weight.sum()
-        found = products.multiply(np.vstack([directions, share])).astype(np.float64)
-        variances = products.diagonals @ share - found[:, -1] @ share
+        Y = products.multiply(np.vstack([directions, share])).astype(np.float64)
+        variances = products.diagonals @ share - Y[:, -1] @ share
         self.variance = max(float(variances.mean()), 0.0)
-        self.directions, self.direction_products = directions, found[:, :-1]
+        self.directions, self.direction_products = directions, Y[:, :-1]
 
     @property
     def dtype(self) -> Any:
@@ -64,21 +64,21 @@ class KernelSpace:
         return float(self.products.n if self.weight is None else self.weight.sum())
 
     def critical_exponent(self) -> float:
-        """Of a few random rows; 0 if those are equal."""
+        """The critical exponent of at most 500 random rows; 0 if these are equal."""
         counted = np.arange(self.products.n) if self.weight is None else np.flatnonzero(self.weight)
         index = np.sort(self.random.permutation(counted)[: critical.KERNEL_ROWS])
         gram = self.products.rows(index)[:, :, index].mean(axis=0, dtype=np.float64)
         return critical.of_gram(gram, None if self.weight is None else self.weight[index])
 
     def begin(self, numbers: list[int]) -> list[KernelRun]:
-        """Starts with these numbers, with the products of their initial centroids."""
+        """Runs of the starts with these numbers, with the products of their initial centroids."""
         runs = [KernelRun(self, self.seed(self).astype(self.dtype), number) for number in numbers]
         for run, Y in zip(runs, self._multiply([run.W for run in runs])):
             run.set_products(Y)
         return runs
 
     def advance(self, runs: list[KernelRun], steps: list[Step]) -> list[StepResult]:
-        """One step of each, with one product for all."""
+        """One step of each run, with one product for all runs."""
         proposed = [run.propose(step) for run, step in zip(runs, steps)]
         return [run.move(Y) for run, Y in zip(runs, self._multiply(proposed))]
 
@@ -120,7 +120,7 @@ class KernelRun:
         return self._next
 
     def move(self, Y: Array) -> StepResult:
-        """To the W that was proposed, whose products these are; new kernel weights."""
+        """Move to the proposed W, whose products are Y, and update the kernel weights."""
         step, k = self._step, len(self.W)
         squares = squared_norms(self._next, Y)
         shift = self._shift(squares)
@@ -145,7 +145,7 @@ class KernelRun:
         return result
 
     def cost(self, s: float) -> float:
-        """The objective where the centroids are."""
+        """The objective at the current centroids."""
         _, soft, hard = self._weigh(s)
         return power_objective(soft, hard, len(self.W), s) + self._penalty()
 
@@ -155,7 +155,7 @@ class KernelRun:
         return labels, self._weigh(-math.inf, labels)[2]
 
     def count_distinct(self, hard: float) -> int:
-        """Centroids that do not coincide, compared with a hard objective."""
+        """The number of distinct centroids; the tolerance is relative to a hard objective."""
         dtype = self.space.dtype
         gram = np.einsum("l,lij->ij", self.alpha, self.Y @ self.W.T, dtype=np.float64)
         close = coincidence(hard / self.space.total_weight, self.space.variance, dtype)
@@ -174,7 +174,7 @@ class KernelRun:
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
     def _combined(self) -> tuple[Array, Array, Array]:
-        """Products, squared norms of rows and of centroids, with the kernel weights."""
+        """Products, and squared norms of rows and of centroids, summed with the kernel weights."""
         dtype = self.space.dtype
         if len(self.alpha) == 1:
             Y = np.ascontiguousarray(self.Y[0])
@@ -189,13 +189,13 @@ class KernelRun:
         weight = None if weight is None else weight.astype(dtype)
         rule = _core.HARD if is_hard(s, dtype) else _core.POWER
         n_threads = self.space.products.n_threads
-        found: tuple[Array, float, float] = _config.backend().weigh_products(
+        result: tuple[Array, float, float] = _config.backend().weigh_products(
             *self._combined(), weight, rule, s, n_threads, labels=labels
         )
-        return found
+        return result
 
     def _reweigh(self, s: float) -> None:
-        """New kernel weights from the costs at the new centroids, where those are learned."""
+        """New kernel weights from the costs at the new centroids, if the weights are learned."""
         if not self.space.objective.learns_weights:
             return
         rows = np.einsum("k,kn->n", self._G, self.W)
@@ -212,7 +212,7 @@ class KernelRun:
         self.set_products((self.Y + mix @ self.space.direction_products).astype(dtype))
 
     def _relocate(self, empty: Array) -> int:
-        """Move the centroids of empty clusters to the costliest rows; returns how many moved."""
+        """Move the centroids of empty clusters to the costliest rows; return how many moved."""
         Y, diagonal, squares = self._combined()
         kept = ~empty
         nearest = (squares[kept, None] - 2 * Y[kept]).min(axis=0) + diagonal.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The records of a fit: one for each pass, each seeding, and the end of each start."""
+"""The records of a fit: one for each pass, for each seeding, and for the end of each start."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Record = dict[str, Any]
 
 @dataclass
 class History:
-    """Where the runs of one fit leave their records."""
+    """The records of all runs of one fit."""
 
     records: list[Record]
     verbose: int = 0
     unit: float = 1.0  # objectives are reported in multiples of it
 
     def add_seeding(self, rows: int) -> None:
-        """Initial centroids were chosen among so many rows."""
+        """Record that initial centroids were chosen from `rows` rows."""
         self.records.append({"stage": "seeding", "rows": rows})
 
     def add_step(
         self, step: Step, result: StepResult, start: int, rows: int, alpha: Array, seconds: float
     ) -> None:
-        """One pass of a start over so many rows, printed if that was asked for."""
+        """Record one pass of a start over `rows` rows, and print it if `verbose`."""
         record: Record = {
             "stage": step.stage,
             "start": start,
@@ -51,7 +51,7 @@ class History:
         self, start: Start, number: int, rows: int, passes: int, cost: float, end: Result,
         kept: bool,
     ) -> None:  # fmt: skip
-        """The end of a start, at the cost that starts are compared by."""
+        """Record the end of a start, with the cost by which starts are compared."""
         outcome = "kept" if kept else "dropped" if end.dropped else "lost"
         self.records.append(
             {

@@ -1,4 +1,4 @@
-"""The common skeleton of the estimators whose centroids are weights of the fitted rows."""
+"""The base class of the estimators whose centroids are weights of the fitted rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from rffpk.kernels import (
 
 INITS = ("k-means++", "random", "k-means", "spectral")
 
-# An eigenvalue below minus this fraction of the largest is no rounding.
+# An eigenvalue below minus this fraction of the largest is more than a rounding error.
 _INDEFINITE = 1e-6
 
 
@@ -51,7 +51,7 @@ class KernelClusterer(
 ):
     """Base of the estimators whose centroids are weights of the fitted rows.
 
-    A subclass says which kernels are taken, what is minimised, and which starts are run.
+    A subclass defines which kernels are used, what is minimised, and which starts are run.
     """
 
     n_clusters: int
@@ -64,17 +64,17 @@ class KernelClusterer(
     random_state: Any
     n_jobs: int | None
     verbose: int
-    _several = False  # whether several views are taken
-    _soft = True  # whether starts have soft steps, before which centroids may be disturbed
+    _several = False  # whether `fit` accepts several views
+    _soft = True  # whether starts have soft steps, before which centroids may be moved at random
 
-    # ---- what subclasses decide -------------------------------------------------------------
+    # ---- what subclasses define -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self, INITS, "an array")
         check_cache(self.cache, self.memory_limit)
 
-    def _asked_kernels(self) -> Any:
-        """What `matched` takes as kernels."""
+    def _kernel_parameter(self) -> Any:
+        """The argument `kernels` of `matched`."""
         raise NotImplementedError
 
     def _make_objective(self) -> PowerMean:
@@ -137,7 +137,7 @@ class KernelClusterer(
         return self
 
     def _products(self, xs: list[Array], weight: Array | None, random: Any) -> Products:
-        xs, specs = matched(xs, self._asked_kernels(), not self._n_views)
+        xs, specs = matched(xs, self._kernel_parameter(), not self._n_views)
         n_threads = _config.n_threads(self.n_jobs)
         self._kernels = [
             FittedKernel(x, spec, weight=weight, random=random, n_threads=n_threads)
@@ -155,7 +155,7 @@ class KernelClusterer(
     ) -> None:
         """`fit` for products and parameters that have been checked."""
         k, unit = self.n_clusters, 1.0
-        if weight is not None:  # float32 holds weights of this size
+        if weight is not None:  # scaled to the range of float32
             unit = 2.0 ** math.frexp(float(weight.max()))[1]
             weight = weight / unit
 
@@ -172,7 +172,7 @@ class KernelClusterer(
         self._publish(run, end)
 
     def _publish(self, run: KernelRun, end: Result) -> None:
-        """Set the fitted attributes; warn of what did not go well."""
+        """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
         space, k, unit = run.space, len(run.W), run.space.history.unit
         self.dual_coef_ = run.W
         self.labels_, hard = run.nearest()
@@ -180,7 +180,7 @@ class KernelClusterer(
         self.inertia_ = unit * _inertia(run, self.labels_)
         self.s_, self.n_iter_ = end.s, run.passes
         self._alpha = run.alpha
-        self._squares = _uncentred_squares(run)
+        self._squares = _uncentered_squares(run)
         self._n_features_out = k
         if not end.converged:
             warn(
@@ -195,29 +195,32 @@ class KernelClusterer(
                 ConvergenceWarning,
             )
 
-    # ---- using ------------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------
 
-    def _visit(self, X: Any, own_needed: str = "") -> tuple[Array, Any]:
-        """Squared distances (n, k) of new rows to the centroids, without k(x, x) where only their
-        order counts, and the dtype of X."""
+    def _visit(self, X: Any, caller: str = "") -> tuple[Array, Any]:
+        """Squared distances (n, k) of new rows to the centroids, and the dtype of X.
+
+        k(x, x), which does not change the order of a row's distances, is left out unless a method
+        is named by `caller`.
+        """
         check_is_fitted(self)
         xs = validation.check_views(self, X, reset=False)
         if not self._n_views:
             xs = xs * len(self._kernels)
-        if own_needed and any(kernel.precomputed for kernel in self._kernels):
+        if caller and any(kernel.precomputed for kernel in self._kernels):
             raise ValueError(
-                f"{own_needed} needs k(x, x), which precomputed kernels of new rows do not tell."
+                f"{caller} needs k(x, x), which precomputed kernels of new rows do not contain."
             )
         coef = self.dual_coef_.T.astype(np.float64)
 
         def distances(rows: slice) -> Array:
             total = np.tile(self._alpha @ self._squares, (len(xs[0][rows]), 1))
             for alpha, kernel, x in zip(self._alpha, self._kernels, xs):
-                block, own = kernel.cross(x[rows])
+                block, diagonal = kernel.cross(x[rows])
                 total -= 2 * alpha * (block @ coef)
-                if own_needed and own is not None:
-                    total += alpha * own[:, None]
-            return np.maximum(total, 0) if own_needed else total
+                if caller and diagonal is not None:
+                    total += alpha * diagonal[:, None]
+            return np.maximum(total, 0) if caller else total
 
         blocks = row_tiles(len(xs[0]), self._kernels[0].n)
         with _config.one_blas_thread():
@@ -315,13 +318,13 @@ class KernelClusterer(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_option(self._asked_kernels(), PRECOMPUTED)
+        tags.input_tags.pairwise = is_option(self._kernel_parameter(), PRECOMPUTED)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
 def _inertia(run: KernelRun, labels: Array) -> float:
-    """sum p ||phi - mean of its cluster||^2 of the labels."""
+    """sum p ||phi - mean of its cluster||^2 for these labels."""
     space, k = run.space, len(run.W)
     p = np.ones(run.n_rows) if space.weight is None else space.weight
     members = (np.arange(k)[:, None] == labels) * p
@@ -332,8 +335,8 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     return float(max(run.alpha @ costs, 0.0))
 
 
-def _uncentred_squares(run: KernelRun) -> NDArray[np.float64]:
-    """(W K_l W')_jj of the kernels as they are, (L, k)."""
+def _uncentered_squares(run: KernelRun) -> NDArray[np.float64]:
+    """(W K_l W')_jj of the kernels without centering, (L, k)."""
     products = run.space.products
     sums = run.W.sum(axis=1, dtype=np.float64)
     about = products.offsets @ run.W.T.astype(np.float64)
@@ -349,7 +352,7 @@ def _warn_if_indefinite(products: Products) -> None:
         values = ritz_values(multiply, kernel.n)
         if values[0] < -_INDEFINITE * max(values[-1], 0):
             warn(
-                f"kernel {number} is indefinite: it has an eigenvalue <= {values[0]:.3g} beside "
+                f"kernel {number} is indefinite: it has an eigenvalue <= {values[0]:.3g} and "
                 f"one >= {values[-1]:.3g}; squared distances may be negative, and count as 0.",
                 UserWarning,
             )

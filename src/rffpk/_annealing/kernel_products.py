@@ -1,4 +1,4 @@
-"""Products of centred kernels with a few vectors, of stored kernels or of blocks made anew."""
+"""Products of centered kernels with a few vectors, from stored kernels or recomputed blocks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rffpk._data.arrays import Array
 from rffpk._data.tiles import run_all, tiles
 from rffpk.kernels import FittedKernel
 
-# Kernels are centred at the mean of so many rows, so that what is left is about distances and
-# float32 holds it. Any point near the data does.
+# Kernels are centered at the mean of this many rows, so that their values are of the size of the
+# distances and float32 resolves them. Any point near the data serves.
 _CENTER_ROWS = 256
 
 
 class Products:
-    """Products of the centred kernels K_l of n rows: <phi_i - c, phi_j - c>, view by view."""
+    """Products of the centered kernels K_l of n rows: <phi_i - c, phi_j - c>, view by view."""
 
     def __init__(self, kernels: list[FittedKernel], n_threads: int, stored: bool) -> None:
         self.kernels, self.n, self.n_threads = kernels, kernels[0].n, n_threads
@@ -25,11 +25,11 @@ class Products:
         step = -(-self.n // _CENTER_ROWS)
         self._places = np.arange(0, self.n, step)
         with_places = [kernel.block(self._places) for kernel in kernels]
-        own = np.stack([kernel.diagonal for kernel in kernels])
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+        diagonals = np.stack([kernel.diagonal for kernel in kernels])
+        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused
             self.offsets = np.stack([block.mean(axis=0) for block in with_places])  # (L, n)
             self.means = self.offsets[:, self._places].mean(axis=1)
-            self.diagonals = np.maximum(own - 2 * self.offsets + self.means[:, None], 0)
+            self.diagonals = np.maximum(diagonals - 2 * self.offsets + self.means[:, None], 0)
             self._check_finite()
         self.stored = self._all() if stored else None
 
@@ -44,13 +44,13 @@ class Products:
 
     @staticmethod
     def stored_bytes(kernels: list[FittedKernel]) -> int:
-        """Memory that the kernels take."""
+        """Bytes that the stored kernels take."""
         n = kernels[0].n
         line = -(-n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
         return sum(n * line * kernel.dtype.itemsize for kernel in kernels)
 
     def _all(self) -> list[Array]:
-        found = []
+        matrices = []
         for number in range(len(self.kernels)):
             matrix = _core.empty_matrix(self.n, self.n, self.dtype)
 
@@ -60,11 +60,11 @@ class Products:
                 matrix[tile] = self._block(number, *tile)
 
             run_all(fill, tiles(self.n, self.n), self.n_threads)
-            found.append(matrix)
-        return found
+            matrices.append(matrix)
+        return matrices
 
     def _block(self, number: int, rows: slice | Array, columns: slice) -> Array:
-        """A part of a centred kernel."""
+        """A block of a centered kernel."""
         block = self.kernels[number].block(rows, columns)
         block -= self.offsets[number, columns] - self.means[number]
         block -= self.offsets[number, rows, None]
@@ -92,7 +92,7 @@ class Products:
         return out
 
     def rows(self, index: Array) -> Array:
-        """Centred rows of all kernels, (L, m, n)."""
+        """Rows of all centered kernels, (L, m, n)."""
         if self.stored is not None:
             return np.stack([matrix[index, : self.n] for matrix in self.stored])
         every = slice(0, self.n)

@@ -19,7 +19,7 @@ from rffpk._data.validation import is_option
 
 
 def initial_weights(space: KernelSpace, k: int, init: str) -> Array:
-    """Centroids that a start begins at, (k, n)."""
+    """Initial centroids of a start, (k, n)."""
     if is_option(init, "spectral"):
         return _spectral(space, k)
     W = np.zeros((k, space.products.n))
@@ -47,7 +47,7 @@ def given_weights(init: Any, k: int, n: int) -> Array:
 
 
 def _seeds(space: KernelSpace, k: int, init: str) -> NDArray[np.intp]:
-    """k rows, at random or by greedy k-means++ in the space of the mean kernel. O(n k log k)
+    """k rows, drawn at random or by greedy k-means++ in the space of the mean kernel. O(n k log k)
     evaluations."""
     products, n, random = space.products, space.products.n, space.random
     weight = np.ones(n) if space.weight is None else space.weight
@@ -77,8 +77,8 @@ def _seeds(space: KernelSpace, k: int, init: str) -> NDArray[np.intp]:
 
 
 def _spectral(space: KernelSpace, k: int) -> Array:
-    """Means of the clusters that k-means finds among the rows of the k leading eigenvectors of the
-    kernel, centred at its mean and weighted."""
+    """Means of the clusters that k-means finds in the rows of the k leading eigenvectors of the
+    kernel, centered at its mean and weighted."""
     n = space.products.n
     p = np.ones(n) if space.weight is None else space.weight
     share, root = p / p.sum(), np.sqrt(p)
@@ -86,8 +86,8 @@ def _spectral(space: KernelSpace, k: int) -> Array:
     def multiply(v: Array) -> Array:
         columns = root[:, None] * v.reshape(n, -1)
         columns = columns - share[:, None] * columns.sum(axis=0)
-        found = space.products.multiply(columns.T).mean(axis=0, dtype=np.float64).T
-        return np.asarray(root[:, None] * (found - share @ found)).reshape(v.shape)
+        product = space.products.multiply(columns.T).mean(axis=0, dtype=np.float64).T
+        return np.asarray(root[:, None] * (product - share @ product)).reshape(v.shape)
 
     H = normalize(leading_eigenvectors(multiply, k, n)[1])
     with warnings.catch_warnings():

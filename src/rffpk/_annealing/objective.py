@@ -1,8 +1,8 @@
-"""What annealing minimises over the centroids, and what it learns besides them.
+"""The objectives that annealing minimises over the centroids and the view weights.
 
-Steps over features and steps with exact kernels use the same objective. It has no state of a run:
-the view weights alpha belong to the rows or to the run that they weight, and so does the total
-weight of the rows, sum_i p_i, of a sample or of all.
+Steps over features and steps with exact kernels use the same objective. It holds no state of a run:
+the rows or the run hold the view weights alpha and the total weight of the rows, sum_i p_i, of a
+sample or of all rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PowerMean:
     learns_weights = False  # whether `reweigh` changes the view weights
 
     def begin(self, rows: Rows) -> Rows:
-        """The rows as annealing starts with them."""
+        """The rows with the constants of the objective, for the beginning of annealing."""
         return rows
 
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
@@ -35,11 +35,11 @@ class PowerMean:
         raise NotImplementedError
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
-        """What is minimised besides sum_i p_i M_s."""
+        """The term of the objective that is added to sum_i p_i M_s."""
         return 0.0
 
     def restore(self, rows: Rows, alpha: Array) -> Rows:
-        """New rows with what has been learned."""
+        """New rows with the learned view weights and the constants of the objective."""
         return rows
 
     def labels(self, labels: Array, nearest: Array, alpha: Array) -> Array:

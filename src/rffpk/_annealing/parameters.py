@@ -1,4 +1,4 @@
-"""The parameters of annealing, checked and made into starts: one meaning in every estimator."""
+"""The parameters of annealing: their checks, and the starts that they define."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from rffpk._annealing.schedule import Schedule, Start, portfolio
 from rffpk._data import validation
 from rffpk._data.validation import is_option
 
-MAX_S = -0.2  # the largest exponent whose weights float32 holds up to k = 10^4
+MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
 
-_FIXED_FACTOR = 1.1  # where only the passes of a stage are given
+_FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What an estimator asks of the search."""
+    """The starts and swaps that an estimator runs."""
 
     starts: list[Start]
-    swaps: int = 0  # failed swaps in a row that end them; 0: no swaps
+    swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
     unit: float = 1.0  # objectives are reported in multiples of it
     merger_advice: str = ""  # added to the warning that centroids coincide
 
@@ -55,7 +55,7 @@ def check_annealing(estimator: Annealed) -> None:
 
 
 def schedule(estimator: Annealed, critical: float) -> Schedule:
-    """The schedule that the parameters ask for, which may depend on the critical exponent."""
+    """The schedule that the parameters define, which may depend on the critical exponent."""
     s_final = -math.inf if is_option(estimator.s_final, "hard") else float(estimator.s_final)
     s0 = min(-0.5, critical) if is_option(estimator.s0, "auto") else float(estimator.s0)
     factor = None if is_option(estimator.anneal_factor, "auto") else float(estimator.anneal_factor)
@@ -72,23 +72,24 @@ def schedule(estimator: Annealed, critical: float) -> Schedule:
 
 
 def is_automatic(estimator: Annealed) -> bool:
-    """Whether all of `s0`, `anneal_factor`, `anneal_every`, `init` and `stop` have their defaults:
-    then starts differ."""
+    """Whether `s0`, `anneal_factor`, `anneal_every`, `init` and `stop` all have their defaults;
+    only then the starts differ in kind."""
     choices = (estimator.s0, estimator.anneal_factor, estimator.anneal_every)
     automatic = all(is_option(choice, "auto") for choice in choices)
     return automatic and is_option(estimator.init, "k-means++") and estimator.stop == "annealed"
 
 
 def annealed_starts(estimator: Annealed, critical: float, n_auto: int) -> list[Start]:
-    """The starts that are asked for, or different ones: `n_auto` unless `n_init` is a number."""
-    found = schedule(estimator, critical)
+    """The starts that the parameters define; with automatic parameters starts of different kinds,
+    `n_auto` of them unless `n_init` is a number."""
+    base = schedule(estimator, critical)
     if not is_automatic(estimator):
-        return given_starts(found, estimator.init, estimator.n_init)
+        return given_starts(base, estimator.init, estimator.n_init)
     n_init = n_auto if is_option(estimator.n_init, "auto") else int(estimator.n_init)
-    return portfolio(found, critical, n_init)
+    return portfolio(base, critical, n_init)
 
 
 def given_starts(schedule: Schedule, init: Any, n_init: str | int) -> list[Start]:
-    """What `init` and `n_init` ask for: the same start again, once where it is given."""
+    """`n_init` starts of one kind; one start if `init` is not the name of a method."""
     one = is_option(n_init, "auto") or not isinstance(init, str)
     return [Start("given", schedule, is_option(init, "k-means"))] * (1 if one else int(n_init))

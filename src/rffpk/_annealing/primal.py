@@ -1,7 +1,7 @@
-"""Steps over features: a pass over the rows weighs them and moves the centroids.
+"""Steps over features: a pass computes the weights of the rows and moves the centroids.
 
 Each is a step of majorisation-minimisation: the objective never rises at a fixed exponent s, and,
-as M_s grows with s, it never rises when s falls either (docs/math.md).
+as M_s increases with s, it never rises when s falls either (docs/math.md, section 2).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FeatureRun:
 
     rows: Rows
     theta: Array  # (k, F), shifted like the features
-    variance: float  # total variance of the features: the unit of all tolerances
+    variance: float  # total variance of the features; tolerances are relative to it
     objective: PowerMean
     history: History
     random: Any
@@ -40,12 +40,12 @@ class FeatureRun:
         return self.rows.n
 
     def cost(self, s: float) -> float:
-        """The objective where the centroids are."""
+        """The objective at the current centroids."""
         sums, _ = one_pass(self.rows, self.theta, s)
         return sums.objective(s) + self._penalty()
 
     def step(self, step: Step) -> StepResult:
-        """One pass; moves the centroids and the view weights."""
+        """Make one pass, and update the centroids and the view weights."""
         started = time.perf_counter()
         if step.noise:
             self._disturb(step.noise)
@@ -73,7 +73,7 @@ class FeatureRun:
         return result
 
     def settle(self, stage: str, s: float, tol: float, passes: int) -> bool:
-        """Passes at a fixed `s` until they converge; whether they did within `passes`."""
+        """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
         return drive(self.step, settling(stage, s, tol, passes))
 
     def _penalty(self) -> float:
@@ -89,7 +89,7 @@ class FeatureRun:
         return count_distinct(self.rows.scaled(theta), close)
 
     def _reweigh(self, sums: Sums, s: float) -> None:
-        """New view weights from the costs of the views at the new centroids, where those are
+        """New view weights from the costs of the views at the new centroids, if the weights are
         learned (IP-RFF-MKPKM, step 5)."""
         if not self.objective.learns_weights:
             return
@@ -107,7 +107,7 @@ class FeatureRun:
         self.theta = self.theta + spread * self.random.standard_normal(self.theta.shape)
 
     def _relocate(self, theta: Array, empty: Array) -> int:
-        """Move the centroids of empty clusters, in place, to the costliest rows; returns how many
+        """Move the centroids of empty clusters, in place, to the costliest rows; return how many
         moved."""
         rows = self.rows
         _, outputs = one_pass(rows, theta[~empty], -math.inf, want=("nearest",))
@@ -121,7 +121,7 @@ class FeatureRun:
 
 @dataclass
 class FeatureSpace:
-    """Where starts over features run, one after the other."""
+    """What starts over features share; they run one after the other."""
 
     rows: Rows
     variance: float
@@ -137,7 +137,7 @@ class FeatureSpace:
         return self.rows.dtype
 
     def begin(self, numbers: list[int]) -> list[FeatureRun]:
-        """Starts with these numbers."""
+        """Runs of the starts with these numbers."""
         return [
             FeatureRun(
                 self.rows, self.seed(), self.variance, self.objective, self.history, self.random,
@@ -147,5 +147,5 @@ class FeatureSpace:
         ]  # fmt: skip
 
     def advance(self, runs: list[FeatureRun], steps: list[Step]) -> list[StepResult]:
-        """One step of each."""
+        """One step of each run."""
         return [run.step(step) for run, step in zip(runs, steps)]

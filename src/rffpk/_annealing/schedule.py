@@ -1,8 +1,9 @@
 """Which exponent each step of a start takes, and when the start ends.
 
-A course is a generator of decisions: it yields the next step and is sent its result. Whoever
-drives it owns the rows, so that passes over features and products with exact kernels, which
-advance many starts together, follow the same rules.
+A start is one run of the algorithm from its own initial centroids. A step computes weights and
+moves the centroids once; a stage is a sequence of steps at one exponent. The course of a start is a
+generator that yields the next step and is sent its result. The caller holds the rows, so that
+passes over features and products with exact kernels follow the same rules.
 """
 
 from __future__ import annotations
@@ -14,28 +15,28 @@ from typing import Any, TypeVar
 
 from rffpk._data.passes import is_hard
 
-# Annealing is over when the power mean is this close to the minimum: 1 - sum M' / sum d_min.
-# Merged centroids give log(k)/|s|, so they cannot end it early.
+# Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
+# minimum, is at most this. Merged centroids give log(k)/|s|, so they do not end it early.
 HARDNESS = 1e-3
 
-# The adaptive schedule. The passes of a stage, at one exponent, end when the centroids move by
-# less than _STAGE_TOL in a pass, or after _STAGE_PASSES. The factor between exponents grows while
-# stages converge at once and shrinks while they do not, as happens where centroids separate.
-# Centroids that have become equal never separate by themselves: where some have, all are moved at
-# random by _SEPARATION of the features' standard deviation before the next stage; slow starts move
-# them by NOISE before each stage.
+# The adaptive schedule. A stage ends when the centroids move by less than _STAGE_TOL in a pass, or
+# after _STAGE_PASSES passes. The factor between exponents grows after stages of at most _QUICK
+# passes and shrinks after stages of at least _SLOW, as happens where centroids separate. Centroids
+# that have become equal never separate by themselves: if some are equal, all are moved at random by
+# _SEPARATION of the features' standard deviation before the next stage; slow starts move them by
+# NOISE before each stage.
 _STAGE_TOL, _STAGE_PASSES, NOISE, _SEPARATION = 3e-3, 10, 0.02, 1e-5
 _LEAST_FACTOR, _FIRST_FACTOR, _MOST_FACTOR = 1.05, 1.2, 1.5
-_QUICK, _SLOW = 2, 5  # passes of a stage
+_QUICK, _SLOW = 2, 5
 
-# Where the power mean is this close to the minimum, sum d_min is within 0.5 % of where it ends (on
-# eight sets); a start that is 2 % above the best one then will not win.
+# If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
+# eight data sets); a start that is then 2 % above the best one will not become the best.
 _NEARLY_HARD, _HOPELESS = 0.99, 1.02
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How s falls, and when a run ends."""
+    """How the exponent s falls, and when a run ends."""
 
     s0: float
     s_final: float  # -inf: end in the hard rule
@@ -53,7 +54,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a search: how it is annealed, from what."""
+    """One start of a search."""
 
     kind: str
     schedule: Schedule
@@ -62,25 +63,25 @@ class Start:
 
 @dataclass(frozen=True)
 class Step:
-    """What to do next: weights at the exponent s, then new centroids."""
+    """The next step: weights at the exponent s, then new centroids."""
 
-    stage: str
+    stage: str  # as the history names it
     s: float
-    noise: float = 0.0  # random displacement of the centroids before it
+    noise: float = 0.0  # random displacement of the centroids before the step
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step did. Costs are those at the centroids before it; none is negative."""
+    """The result of a step. Costs are those at the centroids before it; none is negative."""
 
     soft: float  # sum p M', and ...
-    hard: float  # ... sum p d_min: the first over the second tells how hard the weights are
-    objective: float  # sum p M_s and what is minimised besides
-    penalty: float  # the latter alone
-    shift: float  # root mean square shift of the centroids, relative to the features' spread
-    distinct: int  # centroids that do not coincide
-    merged: bool  # whether some do
-    repairs: int  # centroids of empty clusters that were moved
+    hard: float  # ... sum p d_min; soft / hard tends to one as s falls
+    objective: float  # sum p M_s plus the penalty
+    penalty: float  # of the view weights
+    shift: float  # root mean square shift of the centroids, in standard deviations of the features
+    distinct: int  # number of centroids that do not coincide
+    merged: bool  # whether some coincide
+    repairs: int  # number of centroids of empty clusters that were moved
 
 
 @dataclass
@@ -89,7 +90,7 @@ class Result:
 
     s: float  # the last soft exponent
     converged: bool
-    dropped: bool = False  # ended early, as another start is better
+    dropped: bool = False  # ended early, because another start is better
 
 
 T = TypeVar("T")
@@ -97,7 +98,7 @@ Course = Generator[Step, StepResult, T]
 
 
 def drive(step: Callable[[Step], StepResult], course: Course[T]) -> T:
-    """Take the steps of a course to its end."""
+    """Run a course to its end; return its result."""
     try:
         following = next(course)
         while True:
@@ -107,8 +108,8 @@ def drive(step: Callable[[Step], StepResult], course: Course[T]) -> T:
 
 
 def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
-    """`n_init` starts, quick ones first: plain k-means and annealing from a low exponent in turn,
-    and at last one annealed slowly from the critical exponent."""
+    """`n_init` starts, fast ones first: plain k-means and annealing from a low exponent in turn,
+    and as the last one slow annealing from the critical exponent."""
     lowest = schedule.s_final
     slow = replace(schedule, s0=max(lowest, min(-0.5, critical)), noise=NOISE)
     low = replace(schedule, s0=max(lowest, min(-5.0, 2 * critical)), factor=1.1, every=2)
@@ -118,7 +119,7 @@ def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
 
 
 def course(start: Start, best: Callable[[], float], dtype: Any) -> Course[Result]:
-    """All of a start. `best` tells the least cost at which another ended in the hard rule."""
+    """The course of a start. `best` returns the least cost at which another start has ended."""
     schedule = start.schedule
     if start.k_means_first:
         yield from settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
@@ -131,12 +132,12 @@ def course(start: Start, best: Callable[[], float], dtype: Any) -> Course[Result
 
 
 def settling(stage: str, s: float, tol: float, most: int) -> Course[bool]:
-    """Steps at one exponent until they converge; whether they did within `most`."""
+    """Steps at one exponent until convergence; returns whether it came within `most` steps."""
     return (yield from _settling(stage, s, tol, most))[0]
 
 
 def _settling(stage: str, s: float, tol: float, left: int) -> Course[tuple[bool, int]]:
-    """The same, and how many steps are left."""
+    """The same; also returns how many steps are left."""
     while left > 0:
         result = yield Step(stage, s)
         left -= 1
@@ -146,7 +147,7 @@ def _settling(stage: str, s: float, tol: float, left: int) -> Course[tuple[bool,
 
 
 def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Course[Result]:
-    """Lower s by the schedule, then finish: in the hard rule, or at `s_final`."""
+    """Lower s by the schedule, then iterate with the hard rule or at `s_final` to convergence."""
     end, left = yield from _lowering(schedule, best, dtype)
     if schedule.stop == "annealed" and end.converged:
         stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
@@ -157,7 +158,7 @@ def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Cou
 def _lowering(
     schedule: Schedule, best: Callable[[], float], dtype: Any
 ) -> Course[tuple[Result, int]]:
-    """The soft steps, and how many are left."""
+    """The soft steps; returns their end, and how many steps are left."""
     s, left, objective, noise = schedule.s0, schedule.max_iter, math.inf, schedule.noise
     factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
     while left > 0:
@@ -180,8 +181,8 @@ def _lowering(
 def _stage(
     schedule: Schedule, s: float, left: int, previous: float, noise: float
 ) -> Course[tuple[StepResult, int, bool]]:
-    """Steps at one exponent: the result of the last, how many there were, and whether the objective
-    converged where that is to end the start."""
+    """The steps of a stage; returns the result of the last, how many there were, and whether the
+    objective converged and thereby ends the start."""
     most = min(left, _STAGE_PASSES if schedule.every is None else schedule.every)
     for steps in range(1, most + 1):
         result = yield Step("anneal", s, noise if steps == 1 else 0.0)
@@ -205,7 +206,7 @@ def _is_over(result: StepResult, s: float, schedule: Schedule) -> bool:
 
 
 def _next_factor(factor: float, passes: int) -> float:
-    """Larger where the last stage converged at once, smaller where it did not."""
+    """Larger if the last stage converged in few passes, smaller if it took many."""
     if passes <= _QUICK:
         return min(_MOST_FACTOR, factor**1.3)
     return max(_LEAST_FACTOR, factor**0.6) if passes >= _SLOW else factor

@@ -1,7 +1,7 @@
 """One search over starts, for features and for exact kernels.
 
-No single start is safe: annealing from the critical exponent is best on most data and poor on
-skewed ones, where k-means++ is good. So several are run, and the best end is kept.
+No single start is best on all data: annealing from the critical exponent is best on most data sets
+and poor on skewed ones, where k-means++ is good. So several are run, and the best result is kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rffpk._annealing.schedule import Result, Start, Step, StepResult, course
 
 
 class Run(Protocol):
-    """One start on its way."""
+    """The state of one start."""
 
     number: int
     passes: int
@@ -23,30 +23,30 @@ class Run(Protocol):
     def n_rows(self) -> int: ...
 
     def cost(self, s: float) -> float:
-        """The objective where the centroids are."""
+        """The objective at the current centroids."""
 
 
 R = TypeVar("R", bound=Run)
 
 
 class Space(Protocol[R]):
-    """Where starts run: rows, or kernels, and what all starts share."""
+    """What all starts of a search share: the rows or kernels, and the history."""
 
-    lockstep: bool  # whether starts advance together, or one after the other
+    lockstep: bool  # whether starts advance together, not one after the other
     history: History
 
     @property
     def dtype(self) -> Any: ...
 
     def begin(self, numbers: list[int]) -> list[R]:
-        """Runs of starts with these numbers, at their initial centroids."""
+        """Runs of the starts with these numbers, at their initial centroids."""
 
     def advance(self, runs: list[R], steps: list[Step]) -> list[StepResult]:
         """One step of each run."""
 
 
 class Search(Generic[R]):
-    """The ends of starts as they come in."""
+    """The starts of a search, with the results of those that have ended."""
 
     def __init__(self, space: Space[R], starts: list[Start]) -> None:
         self.space, self.starts = space, starts
@@ -55,11 +55,11 @@ class Search(Generic[R]):
         self.costs: dict[int, float] = {}
 
     def best_cost(self) -> float:
-        """The least cost at which a start has ended."""
+        """The least cost at which a start has ended so far."""
         return min(self.costs.values(), default=math.inf)
 
     def run(self) -> tuple[R, Result]:
-        """Take all starts to their ends; the best run, the first of equals, and its end."""
+        """Run all starts to their ends; return the best run, the first of equals, and its end."""
         numbers = list(range(len(self.starts)))
         for group in [numbers] if self.space.lockstep else [[number] for number in numbers]:
             self.runs += self.space.begin(group)
@@ -76,7 +76,7 @@ class Search(Generic[R]):
         return self.runs[kept], end
 
     def _follow(self, group: list[int]) -> None:
-        """Steps of all starts of a group, together, until each has ended."""
+        """Advance all starts of a group together until each has ended."""
         courses = {n: course(self.starts[n], self.best_cost, self.space.dtype) for n in group}
         steps: dict[int, Step] = {}
 
@@ -97,7 +97,7 @@ class Search(Generic[R]):
 
     def _end(self, number: int, end: Result) -> None:
         """Starts are compared by the objective at one exponent: the final one, or the hard limit
-        where each start ends at an exponent of its own."""
+        if each start may end at a different exponent."""
         schedule = self.starts[number].schedule
         s = schedule.s_final if schedule.stop == "annealed" else -math.inf
         self.ends[number] = end
@@ -106,6 +106,6 @@ class Search(Generic[R]):
 
 def search(space: Space[R], starts: list[Start]) -> tuple[R, Result, float]:
     """The best of all starts: its run, its end, and its cost."""
-    found = Search(space, starts)
-    run, end = found.run()
-    return run, end, found.costs[run.number]
+    results = Search(space, starts)
+    run, end = results.run()
+    return run, end, results.costs[run.number]

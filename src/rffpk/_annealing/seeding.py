@@ -1,4 +1,4 @@
-"""Random samples of rows, and initial centroids among the rows of one."""
+"""Random samples of rows, and initial centroids chosen from a sample."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sklearn.utils.random import sample_without_replacement
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
 
-# Initial centroids are chosen among a sample of rows, whose features are stored: 16 MB of them in
-# float64, or so many rows for every centroid where that is more. Twenty rows a cluster hold rows of
-# each cluster of equal sizes with probability 1 - 2e-9, and annealing needs no more.
+# Initial centroids are chosen from a sample of rows, whose features are stored: at most 20 000 rows
+# and 16 MB in float64, but at least twenty rows for each centroid. With twenty rows a cluster, a
+# given one of equally large clusters is missed with probability 2e-9, and annealing needs no more.
 _SEED_NUMBERS = 2**21
 _SEED_ROWS = 20_000
 _ROWS_A_CENTROID = 20
 
 
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
-    """The random rows that initial centroids are chosen among: all rows where there are few."""
+    """The random rows that initial centroids are chosen from: all rows if there are few."""
     most = max(_ROWS_A_CENTROID * k, min(_SEED_ROWS, _SEED_NUMBERS // len(rows.shift)))
     index = np.arange(rows.n) if rows.weight is None else np.flatnonzero(rows.weight)
     if len(index) == rows.n <= most:
@@ -31,16 +31,17 @@ def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
     return rows.take(index)
 
 
-# A sample after the first is eight times the one before, while it is a quarter of the rows at most
-# and its copy small.
+# A sample after the first is eight times as large as the one before it, as long as it has at most a
+# quarter of the rows and its copy takes at most 32 MB.
 _GROWTH, _COPY_BYTES = 8, 32 << 20
 
 
 def nested_samples(rows: Rows, first: int, k: int, random: Any) -> list[Rows]:
-    """Random samples of growing size, each with the rows of the one before, k of them at least.
+    """Random samples of growing size, at least k rows each, which contain the samples before them.
 
-    Without weights rows are drawn without replacement. With weights they are drawn in proportion
-    to them, and weigh as often as they were drawn: a few heavy rows are not missed.
+    Without weights rows are drawn without replacement. With weights they are drawn with replacement
+    in proportion to their weights, and the count of draws is the weight of a row in the sample: a
+    few heavy rows are not missed.
     """
     row_bytes = sum(x.shape[1] for x in rows.xs) * rows.dtype.itemsize
     sizes = [first]
@@ -48,7 +49,7 @@ def nested_samples(rows: Rows, first: int, k: int, random: Any) -> list[Rows]:
         sizes.append(_GROWTH * sizes[-1])
     if rows.weight is None:
         drawn = sample_without_replacement(rows.n, sizes[-1], random_state=random)
-        order = random.permutation(drawn)  # so that its beginnings are random samples too
+        order = random.permutation(drawn)  # its first rows are a random sample too
         return [rows.take(np.sort(order[:size])) for size in sizes]
     share = rows.weight.astype(np.float64)
     share /= share.sum()
@@ -57,8 +58,8 @@ def nested_samples(rows: Rows, first: int, k: int, random: Any) -> list[Rows]:
 
 
 def _counted(rows: Rows, drawn: Array, share: Array, k: int) -> Rows:
-    """The rows that were drawn, weighing as often as they were; where those are fewer than k, the
-    heaviest of the others too, weighing as often as they would be on average."""
+    """The rows that were drawn, weighted by their counts; if those are fewer than k, also the
+    heaviest of the others, weighted by their expected counts."""
     index, counts = np.unique(drawn, return_counts=True)
     if len(index) < k:
         others = np.argsort(-np.where(np.isin(np.arange(rows.n), index), 0, share), kind="stable")

@@ -1,4 +1,4 @@
-"""Swaps: single centroids moved far, kept where that lowers the hard objective.
+"""Swaps: single centroids are moved far, and the move is kept if it lowers the hard objective.
 
 Annealing moves all centroids a little, a swap moves one of them far: from where its removal raises
 the objective least to a costly row.
@@ -15,35 +15,35 @@ from rffpk._annealing.schedule import Step
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, one_pass
 
-# After a swap passes go on until the centroids move by less than _TOL, _PASSES at most, and while
-# the cost may still fall below that of before: by at most _HOPE times what the last pass gained.
+# After a swap at most _PASSES passes follow. They end when the centroids move by at most _TOL, or
+# when the cost exceeds that before the swap by more than _HOPE times the gain of the last pass.
 _TOL, _PASSES, _HOPE = 1e-3, 8, 4.0
 
-# Rows that become the new centroid on trial, and the rows on which the change of the cost is
-# estimated: so many, or so many distances.
+# Number of candidate rows for the new position of a centroid, and largest numbers of rows and of
+# their distances on which the change of the cost is estimated.
 _CANDIDATES, _ROWS, _DISTANCES = 5, 20_000, 2**24
 
-_TRIALS = 10  # for each centroid, besides the failures that end them
+_TRIALS = 10  # most swaps are `patience` and this many for each centroid
 _GAIN = 1e-5  # the least relative gain that counts
 
 
 def improve(run: FeatureRun, cost: float, patience: int) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
-    no row costs anything."""
+    no row is away from the centroids."""
     failed = 0
     for _ in range(patience + _TRIALS * len(run.theta)):
         before = run.theta, run.rows
         if failed == patience or not _swap(run):
             break
-        found = _descend(run, cost)
-        if found < (1 - _GAIN) * cost:
-            cost, failed = found, 0
+        new = _descend(run, cost)
+        if new < (1 - _GAIN) * cost:
+            cost, failed = new, 0
         else:
             (run.theta, run.rows), failed = before, failed + 1
 
 
 def _descend(run: FeatureRun, cost: float) -> float:
-    """A few hard passes, fewer where they will not reach `cost`; the objective after them."""
+    """A few hard passes, fewer if they will not reach `cost`; returns the objective after them."""
     last = math.inf
     for _ in range(_PASSES):
         result = run.step(Step("swap", -math.inf))
@@ -54,8 +54,9 @@ def _descend(run: FeatureRun, cost: float) -> float:
 
 
 def _swap(run: FeatureRun) -> bool:
-    """Move the centroid whose removal raises the objective least to that of a few costly rows,
-    drawn as k-means++ draws them, which lowers it most; False if no row costs anything."""
+    """Move the centroid whose removal raises the objective least to the one of a few rows, drawn as
+    k-means++ draws them, that lowers it most. Returns False if no row is away from the
+    centroids."""
     rows, k = _some_rows(run), len(run.theta)
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("distances", "labels"))
     distances, labels = rows.effective_distances(outputs["distances"]), outputs["labels"]
@@ -77,7 +78,7 @@ def _swap(run: FeatureRun) -> bool:
 
 
 def _some_rows(run: FeatureRun) -> Rows:
-    """Random rows to estimate on: O(k) memory for each."""
+    """Random rows on which changes of the cost are estimated: O(k) memory for each."""
     rows, k = run.rows, len(run.theta)
     most = max(2 * k, min(_ROWS, _DISTANCES // k))
     if rows.n <= most:

@@ -1,1 +1,1 @@
-"""Rows on their way to the pass: validation, tiles, stored features, sums, decompositions."""
+"""Data and sums of a pass: validation, tiles, stored features, sums, decompositions."""

@@ -1,4 +1,4 @@
-"""The types of arrays in annotations."""
+"""Array types for annotations."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-# Signs S3, S2, S1, int8 of shape (blocks, 3, p), and scale of structured frequencies.
+# Of structured frequencies: the signs S3, S2, S1, int8 of shape (blocks, 3, p), and the scale.
 Structure = tuple[NDArray[np.int8], float]

@@ -11,10 +11,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from rffpk._data.arrays import Array
 
-# Up to this order a full decomposition is as quick as a partial one.
+# Up to this order a full decomposition is as fast as a partial one.
 DENSE = 300
 
-_NOISE = 1e-3  # in a given start
+_NOISE = 1e-3  # relative size of the random part of a given initial vector
 
 
 def leading_eigenvectors(
@@ -22,10 +22,10 @@ def leading_eigenvectors(
 ) -> tuple[Array, Array]:
     """The k largest eigenvalues of a symmetric matrix, falling, and their eigenvectors (n, k).
 
-    By Lanczos' method (ARPACK) above the order DENSE, from near the vector `start` (n,) where that
-    is given: the sum of eigenvectors of a matrix nearby saves steps. `matrix` may be a function
-    that multiplies (n,) and (n, m) arrays. Signs are fixed: the largest entry of each vector is
-    > 0.
+    Above the order DENSE they are computed by Lanczos' method (ARPACK), from near the vector
+    `start` (n,) if it is given: the sum of the eigenvectors of a similar matrix saves steps.
+    `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the largest
+    entry of each vector is > 0.
     """
     if n <= max(DENSE, 2 * k + 1):
         dense = matrix(np.eye(n)) if callable(matrix) else matrix
@@ -35,7 +35,7 @@ def leading_eigenvectors(
         if callable(matrix):
             operator = LinearOperator((n, n), matvec=matrix, matmat=matrix, dtype=np.float64)
         vector = np.random.default_rng(0).standard_normal(n)
-        if start is not None:  # alone it could be orthogonal to an eigenvector that is wanted
+        if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
             vector = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(vector) * vector
         values, vectors = eigsh(operator, k=k, which="LA", v0=vector)
     order = np.argsort(-values, kind="stable")
@@ -46,8 +46,9 @@ _RITZ_STEPS = 30
 
 
 def ritz_values(multiply: Callable[[Array], Array], n: int) -> Array:
-    """Rising numbers between the extreme eigenvalues of a symmetric matrix of order n, close to
-    those: of Lanczos' method after 30 steps, with full orthogonalisation."""
+    """The Ritz values of 30 steps of Lanczos' method with full orthogonalisation, in rising order,
+    for a symmetric matrix of order n; the extreme ones approach its extreme eigenvalues from
+    within."""
     basis = np.zeros((min(_RITZ_STEPS, n), n))
     v = np.random.default_rng(0).standard_normal(n)
     projected = np.zeros((len(basis), len(basis)))
@@ -64,13 +65,14 @@ def ritz_values(multiply: Callable[[Array], Array], n: int) -> Array:
 
 
 def fixed_signs(vectors: Array) -> Array:
-    """Columns of which the entry largest in size is positive."""
+    """The columns with signs such that the entry of largest absolute value is positive."""
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)
 
 
 def over_eigenvalues(vectors: Array, values: Array) -> Array:
-    """Eigenvectors over their eigenvalues, which fall; those of none are zero."""
+    """Eigenvectors divided by their eigenvalues, which are in falling order; vectors whose
+    eigenvalue is zero up to rounding become zero."""
     positive = values > np.finfo(values.dtype).eps * len(vectors) * max(values[0], 0)
     return vectors * np.divide(1, values, out=np.zeros_like(values), where=positive)
 

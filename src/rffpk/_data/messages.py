@@ -1,19 +1,19 @@
-"""Warnings that point at the line of the user."""
+"""Warnings that name the line of the user's code."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
 
-# Frames of these packages are skipped: the own one, and those that wrap methods of estimators or
-# call them in searches over parameters.
+# Frames of these packages are skipped: this one, and those that wrap methods of estimators or call
+# them in searches over parameters.
 _SKIPPED = ("rffpk", "sklearn", "joblib")
 
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the innermost caller outside this package, scikit-learn and joblib.
 
-    To be called in the thread of the user: a worker thread has no frame of theirs.
+    It must be called in the thread of the caller: the stack of a worker thread has no such frame.
     """
     frame, level = inspect.currentframe(), 1
     while frame is not None and _package(frame.f_globals) in _SKIPPED:

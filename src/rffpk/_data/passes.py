@@ -1,4 +1,4 @@
-"""The pass as the solvers see it: rows in, sums out. Sums add over rows, so they merge."""
+"""The interface of the pass: it takes rows and returns sums, which are additive over rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, Structure
 from rffpk._data.rules import typicality
 
-# The power mean multiplies relative errors of the distances by |s|. Where that product passes
-# 2^-7 with errors of one eps, the hard rule takes over: s < -65 536 in float32.
+# The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
+# hard rule is used instead: s < -65 536 in float32.
 _MAX_AMPLIFICATION = 2.0**-7
 
-# A cluster whose weight is a fraction below this of the total is empty.
+# A cluster is empty if its weight is at most this fraction of the total weight.
 _EMPTY = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
 
@@ -39,13 +39,13 @@ def power_objective(soft: float, hard: float, k: int, s: float) -> float:
 
 
 def empty_clusters(G: Array, dtype: Any) -> Array:
-    """Clusters, a mask (k,), that have no weight left."""
+    """A mask (k,) of the clusters without weight."""
     return ~(G > _EMPTY[np.dtype(dtype)] * G.sum())
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of all views, with what turns them into shifted features.
+    """The rows of all views, with the frequencies and shifts that define their features.
 
     Arrays share one dtype, float32 or float64, except `alpha`. Row weights are `weight` times
     `weight_unit`, a power of two that keeps float32 sums in range.
@@ -82,13 +82,13 @@ class Rows:
         return self.weight_unit * float(self.weight.sum(dtype=np.float64))
 
     def scaled(self, theta: Array) -> Array:
-        """Feature vectors in whose space the distance of all views together is Euclidean."""
+        """Feature vectors scaled so that the combined distance of all views is Euclidean."""
         if len(self.xs) == 1:
             return theta
         return theta * np.sqrt(np.repeat(self.alpha, [len(shift) for shift in self.shifts]))
 
     def effective_distances(self, distances: Array) -> Array:
-        """What the objective makes of squared distances: u^m d + (1-u)^m eta with typicality."""
+        """The squared distances of the objective: u^m d + (1-u)^m eta with typicality, else d."""
         if self.eta is None:
             return distances
         eta = np.asarray(self.eta @ self.alpha, dtype=distances.dtype)
@@ -117,7 +117,7 @@ class Rows:
         return self if self.weight is None else self.take(np.flatnonzero(self.weight))
 
     def features(self) -> Array:
-        """Shifted features of all rows, (n, F): made only for samples and for `transform`."""
+        """Shifted features of all rows, (n, F); O(n F) memory."""
         origin = np.zeros((1, len(self.shift)), dtype=self.dtype)
         return one_pass(self, origin, -math.inf, want=("features",))[1]["features"]
 
@@ -130,7 +130,8 @@ def make_rows(
     shifts: list[Array] | None = None,
     structures: list[Structure | None] | None = None,
 ) -> Rows:
-    """Rows of views with equal view weights, shifted by their mean features unless told."""
+    """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
+    given."""
     dtype = xs[0].dtype
     unit = 1.0
     if weight is not None:
@@ -150,7 +151,7 @@ def make_rows(
 
 
 def _sums_about(rows: Rows) -> Sums:
-    """Sums of all rows as one cluster, centred where the features are."""
+    """Sums of all rows as one cluster whose centroid is the origin of the shifted features."""
     origin = np.zeros((1, len(rows.shift)), dtype=rows.dtype)
     return one_pass(rows, origin, -math.inf)[0]
 
@@ -178,14 +179,14 @@ def view_variances(rows: Rows) -> NDArray[np.float64]:
     return np.asarray(sums.view_costs()[0] / sums.G[0])
 
 
-# Sums of expanded squares are precise to about eps times ||phi||^2. Where that is more than this
-# fraction of a cost, it is summed again from differences.
+# Sums of expanded squares have errors of about eps ||phi||^2. If that is more than this fraction of
+# a cost, the cost is summed again from differences.
 _IMPRECISE = 1e-5
 _COST_ROWS = 8192
 
 
 def accurate_cost(rows: Rows, quick: float, sums: Sums, theta: Array, labels: Array) -> float:
-    """sum_i p_i ||phi_i - theta_label||^2: `quick` where that is precise, else O(n F) more work."""
+    """sum_i p_i ||phi_i - theta_label||^2: `quick` if that is precise, else O(n F) more work."""
     squares = float((sums.Q @ rows.alpha).sum())
     if quick * _IMPRECISE > np.finfo(rows.dtype).eps * squares or squares == 0:
         return quick
@@ -246,19 +247,19 @@ def one_pass(
     s : float
         Exponent; -inf, or anything beyond what the dtype resolves, is the hard rule.
     want : tuple of {"labels", "memberships", "distances", "nearest", "features"}
-        Per-row results to make: O(n), O(n k), O(n k), O(n) and O(n F) memory.
+        Per-row results to return: O(n), O(n k), O(n k), O(n) and O(n F) memory.
     backend : {"core", "numpy"}, optional
-        Which implementation; RFFPK_BACKEND, else the compiled one.
+        Implementation; the default is RFFPK_BACKEND, else the compiled one.
 
     Returns
     -------
     sums : Sums
     outputs : dict
-        The arrays that were asked for.
+        The requested arrays by name.
 
     Notes
     -----
-    O(n (d D + k F)) time; memory beyond `want` does not grow with n.
+    O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
     """
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
     k, width = theta.shape

@@ -1,4 +1,4 @@
-"""How squared distances of rows become weights, in NumPy: power means, their limit, typicality."""
+"""Weights of rows from squared distances, in NumPy: power mean, hard rule, typicality."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fused or stored: when it pays to make the features of all rows once and keep them."""
+"""Fused or stored features: when it pays to compute the features of all rows once and keep them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.passes import Rows
 
-# Costs in multiply-adds times two at the rate of a large product. On Zen 4 and Zen 5, in both
-# precisions, they were within a third of these; the decision is a matter of factors, not of those.
-_READ = 48.0  # a number of a row, from memory
-_SINCOS = 70.0
-_STAGE = 3.0  # a line of a Walsh-Hadamard transform
-_WEIGHT = 200.0  # a centroid's weight
+# Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
+# both precisions, measured costs were within a third of these, which suffices for the decision.
+_READ = 48.0  # one number of a row, read from memory
+_SINCOS = 70.0  # one sine-cosine pair
+_STAGE = 3.0  # one number in one stage of a Walsh-Hadamard transform
+_WEIGHT = 200.0  # one weight: of one centroid for one row
 
-# Storing must halve the time of so many passes over the rows: what annealing takes, and what is
-# left for all rows after a sample.
+# Features are stored if that halves the time of this many passes: those of annealing on all rows,
+# and those over all rows that follow annealing on a sample.
 ALL_PASSES, LAST_PASSES = 30, 5
 
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
-    """Model costs of a row in a fused pass and in one over stored features."""
+    """Modelled costs of a row in a fused pass and in a pass over stored features."""
     fused = 0.0
     for i, (x, omega) in enumerate(zip(rows.xs, rows.omegas)):
         fused += _READ * x.shape[1]
@@ -44,12 +44,12 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
 
 
 def stored_bytes(rows: Rows) -> int:
-    """Memory that the features of all rows take."""
+    """Bytes that the stored features of all rows take."""
     return rows.n * len(rows.shift) * rows.dtype.itemsize
 
 
 def stored(rows: Rows) -> Rows:
-    """The same rows with their features in place of what makes them."""
+    """The rows with their stored features as columns, so that no map is applied in the pass."""
     views = range(len(rows.xs))
     return replace(
         rows, xs=[_features(rows, i) for i in views], omegas=[None] * len(views), structures=None
@@ -57,7 +57,7 @@ def stored(rows: Rows) -> Rows:
 
 
 def _features(rows: Rows, i: int) -> np.ndarray:
-    """Features of view i, not shifted."""
+    """Features of view i, without the shift."""
     view = rows.view(i)
     return replace(view, shifts=[np.zeros_like(view.shifts[0])]).features()
 
@@ -75,8 +75,8 @@ def _limit(memory_limit: int | None) -> int:
 
 
 def check_fits(needed: int, what: str, cache: str | bool, memory_limit: int | None) -> bool:
-    """Whether so many bytes may be stored, and are to be where memory alone decides; raises a
-    MemoryError if they are to be and may not."""
+    """Whether `needed` bytes fit into the limit and `cache` is not False. Raises a MemoryError if
+    `cache` is True and they do not fit."""
     fits = needed <= _limit(memory_limit)
     if cache is True and not fits:
         raise MemoryError(
@@ -94,28 +94,28 @@ class Storage:
     memory_limit: int | None
 
     def check(self, rows: Rows) -> bool:
-        """Whether the features of the rows may be stored; raises a MemoryError if they are to be
-        and may not."""
+        """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
+        and they do not fit."""
         needed = stored_bytes(rows)
         return check_fits(needed, "the features of all rows", self.cache, self.memory_limit)
 
     def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> tuple[Rows, bool]:
-        """All rows as so many passes should visit them, and whether their features are stored."""
+        """All rows for this many passes, with stored features if that pays; and whether it does."""
         if not _has_maps(rows) or not self.check(rows):
             return rows, False
         if self.cache == "auto":
-            fused, visit = pass_costs(rows, k)
-            making = fused + 4 * _READ * len(rows.shift)
-            if 2 * (passes * visit + making) > passes * fused:
+            fused, stored_pass = pass_costs(rows, k)
+            storing = fused + 4 * _READ * len(rows.shift)
+            if 2 * (passes * stored_pass + storing) > passes * fused:
                 return rows, False
         return stored(rows), True
 
     def sample(self, rows: Rows) -> Rows:
-        """A sample that hundreds of passes visit, with stored features where those are allowed."""
+        """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
         fits = stored_bytes(rows) <= _limit(self.memory_limit)
         return stored(rows) if _has_maps(rows) and self.cache is not False and fits else rows
 
 
 def _has_maps(rows: Rows) -> bool:
-    """Whether any features differ from the columns of the rows."""
+    """Whether the features of any view differ from its columns."""
     return any(omega is not None for omega in rows.omegas)

@@ -1,5 +1,5 @@
-"""Matrices cut into tiles of fixed sizes, and functions run over these by threads. The bits of what
-comes out do not depend on how many."""
+"""Matrices cut into tiles of fixed sizes, and functions applied to the tiles by threads. The bits
+of the results do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 
 from sklearn.utils import gen_batches
 
-# About so many numbers in tiles of rows, 8 MB: a few a thread stay small beside the rows, and
-# products with them run at full rate.
+# Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
+# compared with the rows, and products with them run at full rate.
 ROW_NUMBERS = 1 << 20
 
-# Tiles of a kernel that is made anew: what comes of rows and columns alone costs little beside
-# them, and 2 MB stay in a core's cache.
+# Tiles of a kernel that is recomputed: terms of single rows and columns cost little compared with
+# the tile itself, and its 2 MB stay in a core's cache.
 _ROWS, _COLUMNS = 256, 1024
 
 
 def row_tiles(n: int, width: int, numbers: int | None = None) -> list[slice]:
-    """Slices of n rows of a width, with about so many numbers in each, and at least one row."""
+    """Slices of n rows, each with about `numbers` numbers in rows of `width`, at least one row."""
     return list(gen_batches(n, max(1, (numbers or ROW_NUMBERS) // max(1, width))))
 
 
 def tiles(n: int, n_columns: int) -> list[tuple[slice, slice]]:
-    """Rows and columns of the tiles of a matrix, those of the same rows one after the other."""
+    """(rows, columns) of the tiles of a matrix, ordered by rows and then by columns."""
     columns = list(gen_batches(n_columns, _COLUMNS))
     return [(rows, part) for rows in gen_batches(n, _ROWS) for part in columns]
 

@@ -1,4 +1,4 @@
-"""Validation: every refusal names the argument, what it was, and what it must be."""
+"""Validation: every error names the argument, its value, and the values that are accepted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rffpk._data.arrays import Array
 
-MAX_WEIGHT = 1e100  # leaves room for squared distances beside it
-MIN_RATIO = 1e-30  # what float32 resolves beside the largest weight
-MAX_JOBS = 1024  # OpenMP ends the process where it cannot start a thread
+MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
+MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
+MAX_JOBS = 1024  # OpenMP ends the process if it cannot start a thread
 
 
 @contextlib.contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Take back what a `fit` that does not end has set, whatever stopped it."""
+    """Restore the attributes of an estimator if its `fit` ends with any exception."""
     before = dict(vars(estimator))
     try:
         yield
@@ -33,13 +33,13 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         raise
 
 
-def is_option(value: Any, word: str) -> bool:
-    """Whether a parameter is this string; arrays are compared with nothing."""
-    return isinstance(value, str) and value == word
+def is_option(value: Any, option: str) -> bool:
+    """Whether a parameter is this string; False for arrays, which `==` would compare by entry."""
+    return isinstance(value, str) and value == option
 
 
 def check_int(value: Any, name: str, low: int, high: int | None = None) -> int:
-    """An integer between `low` and `high`; booleans are not integers here."""
+    """An integer between `low` and `high`; booleans are not accepted."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an instance of int, not bool.")
     return int(check_scalar(value, name, numbers.Integral, min_val=low, max_val=high))
@@ -53,8 +53,8 @@ def check_real(
     include: str = "both",
     also: str = "",
 ) -> float:
-    """A finite number between `low` and `high`; `include` says which ends belong, `also` names
-    what else would have been taken."""
+    """A finite number between `low` and `high`; `include` says which bounds are allowed values,
+    `also` names other accepted values in the error message."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         also = f" or {also}" if also else ""
         raise TypeError(f"{name} == {value!r}, must be a number{also}.")
@@ -78,8 +78,8 @@ def check_n_jobs(n_jobs: Any) -> None:
 def check_search_parameters(
     estimator: Any, inits: tuple[str, ...] | None = None, also: str = "", auto: bool = True
 ) -> None:
-    """What all clusterers have: n_clusters, n_init and n_jobs; `init` and the end of a start, where
-    `inits` names the strings that are taken. `auto`: whether `n_init` may be "auto"."""
+    """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
+    if `inits`, the names that init accepts, is given. `auto`: whether `n_init` may be "auto"."""
     check_int(estimator.n_clusters, "n_clusters", 1)
     if not (auto and is_option(estimator.n_init, "auto")):
         check_int(estimator.n_init, "n_init", 1)
@@ -93,7 +93,7 @@ def check_search_parameters(
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
-    """One of some strings; `also` names what else would have been taken."""
+    """One of some strings; `also` names other accepted values in the error message."""
     if not isinstance(value, str) or value not in choices:
         also = f" or {also}" if also else ""
         raise ValueError(f"{name} == {value!r}, must be one of {list(choices)}{also}.")
@@ -102,8 +102,8 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = ""
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a C-ordered float32 or float64 array, finite, with at least one row and column.
 
-    Such an array is passed through without a copy; other dtypes become float64, other layouts
-    are copied to C order.
+    Such an array is returned without a copy; other dtypes become float64, other layouts are copied
+    to C order.
     """
     if sparse.issparse(X):
         raise TypeError(
@@ -120,14 +120,14 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
 
 
 def is_list_of_views(X: Any) -> bool:
-    """Whether X is a list or tuple with a two-dimensional array in it, not one array."""
+    """Whether X is a list or tuple that contains a two-dimensional array."""
     return isinstance(X, (list, tuple)) and any(len(np.shape(x)) == 2 for x in X)
 
 
 def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
-    """The views of X as `check_rows` gives them, of equal dtypes; one array is one view.
+    """The views of X as `check_rows` returns them, of equal dtypes; one array is one view.
 
-    Sets `_n_views` (0: one array) and `_widths` in fit, and holds new rows to them.
+    Sets `_n_views` (0: one array) and `_widths` in fit, and compares new rows with them.
     """
     if not is_list_of_views(X):
         if not reset and estimator._n_views:
@@ -144,7 +144,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
     if reset:
         estimator._n_views, estimator._widths = len(xs), widths
         estimator.n_features_in_ = sum(widths)
-        if hasattr(estimator, "feature_names_in_"):  # of one array that was fitted before
+        if hasattr(estimator, "feature_names_in_"):  # of an earlier fit on one array
             del estimator.feature_names_in_
     elif estimator._n_views != len(xs):
         before = estimator._n_views or "one array, not a list"
@@ -169,7 +169,7 @@ def _check_view(x: Any, name: str) -> Array:
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
-    """Row weights as a float64 array (n,), finite, >= 0, not all zero; None stays None."""
+    """Row weights as a float64 array (n,), finite, >= 0, not all zero; None is returned as None."""
     if sample_weight is None:
         return None
     given = np.asarray(sample_weight)
@@ -188,21 +188,22 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
     if not np.isfinite(weight).all():
         raise ValueError("sample_weight contains NaN or infinity, must be finite.")
     if (weight < 0).any():
-        raise ValueError(f"sample_weight has {weight.min()} in it, must be >= 0.")
+        raise ValueError(f"sample_weight contains {weight.min()}, must be >= 0.")
     if (weight > MAX_WEIGHT).any():
-        raise ValueError(f"sample_weight has {weight.max()} in it, must be <= {MAX_WEIGHT}.")
+        raise ValueError(f"sample_weight contains {weight.max()}, must be <= {MAX_WEIGHT}.")
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
     least, most = weight[weight > 0].min(), weight.max()
     if least < MIN_RATIO * most:
         raise ValueError(
-            f"sample_weight has {least} beside {most}, must be 0 or >= {MIN_RATIO} times that."
+            f"sample_weight contains {least} and {most}, must be 0 or >= {MIN_RATIO} times the "
+            "largest weight."
         )
     return weight
 
 
 def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
-    """An integer between 1 and the number of rows that count."""
+    """An integer between 1 and the number of rows with a positive weight."""
     k = check_int(n_clusters, "n_clusters", 1)
     if k > n:
         raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
@@ -215,7 +216,7 @@ def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
 
 
 def check_overflow(distance: float, dtype: Any) -> None:
-    """Refuse rows whose squared distances, summed in `distance`, are not finite."""
+    """Raise an error if `distance`, a sum of squared distances of the rows, is not finite."""
     if not math.isfinite(distance):
         remedy = "rescale X or pass float64" if dtype == np.float32 else "rescale X"
         raise ValueError(

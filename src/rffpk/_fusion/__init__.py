@@ -1,1 +1,1 @@
-"""How kernels are fused: the common skeleton, kernels as operators, two solvers."""
+"""Fusion of kernels: the common base class, kernels as operators, two solvers."""

@@ -1,4 +1,4 @@
-"""The objective of FAMKKM: its variables, their updates, and what these say about new rows."""
+"""The objective of FAMKKM: its variables, their updates, and the embedding of new rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import orthonormal, over_eigenvalues, procrustes
 from rffpk._fusion.operators import Operator, polar
 
-_RANK = 1e-9  # of the largest singular value: what is less is not determined
+_RANK = 1e-9  # singular values below this fraction of the largest count as zero
 
 
 class Alternation:
     """The variables of eq. (11), and an update of each that maximises over it.
 
-    With `given` partitions, eigenvalues and eigenvectors of each kernel, H and G are those and the
-    objective is eq. (10).
+    If `given` holds eigenvalues and eigenvectors of each kernel, H and G are these eigenvectors,
+    they stay fixed, and the objective is eq. (10).
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Alternation:
             self.H = [np.ascontiguousarray(orthonormal(one.n, k, random)) for one in kernels]
             self.KG = [one.times(H) for one, H in zip(kernels, self.H)]
             self._KH = np.empty_like(self.H[0])
-            self.before = [np.empty_like(H) for H in self.H]  # G, before its last update
+            self.previous_G = [np.empty_like(H) for H in self.H]  # G before its last update
         else:
             self.H = [vectors for _, vectors in given]
         self.G = [H.copy() for H in self.H]
@@ -49,9 +49,9 @@ class Alternation:
 
     @property
     def updates(self) -> list[Callable[[], None]]:
-        """An iteration."""
-        found = [self.update_R, self.update_W, self.update_gamma, self.update_F]
-        return [self.update_H, self.update_G, *found] if self.given is None else found
+        """The updates of an iteration, in their order."""
+        common = [self.update_R, self.update_W, self.update_gamma, self.update_F]
+        return [self.update_H, self.update_G, *common] if self.given is None else common
 
     def iterate(self) -> None:
         for update in self.updates:
@@ -75,25 +75,26 @@ class Alternation:
 
     def update_G(self) -> None:
         """Eq. (14)."""
-        self.G, self.before = self.before, self.G
+        self.G, self.previous_G = self.previous_G, self.G
         self.from_G = []
         for i, one in enumerate(self.kernels):
-            KH, turned = one.times(self.H[i], self._KH), self.gamma[i] * self.W[i].T
-            self.from_G.append(self._partition(KH, self.H[i], turned, self.G[i]))
+            KH, rotation = one.times(self.H[i], self._KH), self.gamma[i] * self.W[i].T
+            self.from_G.append(self._partition(KH, self.H[i], rotation, self.G[i]))
             one.times(self.G[i], self.KG[i])
 
     def _partition(
-        self, product: Array, other: Array, turned: Array, out: Array
+        self, product: Array, other: Array, rotation: Array, out: Array
     ) -> tuple[Array, Array]:
-        """Set `out` to H_i or G_i from the other, and return P and Q such that its rows are
-        (k_i(x, X) other + lambda1 o) P + f Q."""
-        turned = self.lambda2 * turned
+        """Update one of H_i and G_i, in `out`, from the `other`. Returns P and Q such that the row
+        of a row x is (k_i(x, X) other + lambda1 o) P + f Q, with the rows o of `other` and f of
+        F."""
+        rotation = self.lambda2 * rotation
 
         def target(rows: slice) -> Array:
-            return product[rows] + self.lambda1 * other[rows] + self.F[rows] @ turned
+            return product[rows] + self.lambda1 * other[rows] + self.F[rows] @ rotation
 
         P = polar(target, out, self.n_threads)
-        return P, turned @ P
+        return P, rotation @ P
 
     def update_R(self) -> None:
         """Eq. (15)."""
@@ -122,8 +123,8 @@ class Alternation:
         if self.given is not None:
             return fused
         parts = zip(self.H, self.KG, self.G)
-        own = sum(np.vdot(H, KG) + self.lambda1 * np.vdot(H, G) for H, KG, G in parts)
-        return float(own + self.lambda2 * fused)
+        kernels = sum(np.vdot(H, KG) + self.lambda1 * np.vdot(H, G) for H, KG, G in parts)
+        return float(kernels + self.lambda2 * fused)
 
     def maps(self) -> list[Array]:
         """B_i with f = sum_i k_i(x, X) B_i for the row f of F of a new row x."""
@@ -135,14 +136,14 @@ class Alternation:
                 over_eigenvalues(H, values) @ (T[:k] + T[k:])
                 for (values, H), T in zip(self.given, tails)
             ]
-        rest, found = np.eye(k), []
-        made = zip(self.before, self.from_H, self.H, self.from_G, tails)
-        for G, (P, Q), H, (P2, Q2), T in made:
+        rest, maps = np.eye(k), []
+        updates = zip(self.previous_G, self.from_H, self.H, self.from_G, tails)
+        for G, (P, Q), H, (P2, Q2), T in updates:
             # [h, g] (I - C) = [k_i G P, k_i H P2] + f [Q, Q2]
             C = np.zeros((2 * k, 2 * k))
             C[k:, :k], C[:k, k:] = self.lambda1 * P, self.lambda1 * P2
             solved = np.linalg.pinv(np.eye(2 * k) - C, rcond=_RANK) @ T
             rest -= np.hstack([Q, Q2]) @ solved
-            found.append(G @ (P @ solved[:k]) + H @ (P2 @ solved[k:]))
+            maps.append(G @ (P @ solved[:k]) + H @ (P2 @ solved[k:]))
         closed = np.linalg.pinv(rest, rcond=_RANK)
-        return [B @ closed for B in found]
+        return [B @ closed for B in maps]

@@ -1,4 +1,4 @@
-"""Kernels as operators: their products with a few columns, dense or through explicit features."""
+"""Kernels as operators: products with few columns, by a matrix or by explicit features."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ Features = Callable[[Array], Array]
 
 _POLAR_ROWS = 8192  # a tile of so many rows and ten columns stays in a core's cache
 
-_ROUNDING = 1e-6  # of the largest eigenvalue: what is negative by less is zero
+_ROUNDING = 1e-6  # of the largest eigenvalue; eigenvalues above minus this count as zero
 
 
 def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     """Set `out` (n, k) to the U with orthonormal columns that maximises Tr(U'V); P with U = VP.
 
-    `V` gives slices of rows; no other array of the size of V is made. V = QR tile by tile; with
-    the stacked R = MSN', U = Q MN' and P = N S^+ N'. O(n k^2), as stable as a decomposition of V.
+    `V` returns slices of its rows; no other array of the size of V is made. V = QR tile by tile;
+    with the stacked R = MSN', U = Q MN' and P = N S^+ N'. O(n k^2), as stable as a decomposition of
+    V.
     """
     tiles = list(gen_batches(len(out), _POLAR_ROWS))
 
     def triangle(tile: slice) -> Array:
-        Q, R = np.linalg.qr(V(tile))  # NumPy's lets other threads run
+        Q, R = np.linalg.qr(V(tile))  # NumPy's releases the GIL
         out[tile, : len(R)] = Q
         return R
 
@@ -64,12 +65,13 @@ class Operator(Protocol):
 
     @property
     def features(self) -> Features:
-        """All that new rows need; holds no array of the size of n but the fitted rows."""
+        """The features of new rows; holds no array of the size of n except the fitted rows."""
 
     def times(self, V: Array, out: Array | None = None) -> Array:
-        """K V, float64, in `out` where that is given."""
+        """K V, float64, in `out` if that is given."""
 
-    def gathered(self, B: Array) -> Array: ...
+    def gathered(self, B: Array) -> Array:
+        """The matrix that maps `features` to k(x, fitted rows) @ B."""
 
 
 def _filled(
@@ -79,7 +81,7 @@ def _filled(
     out: Array | None,
     n_threads: int,
 ) -> Array:
-    """`function` of each tile, in one array; large arrays that are made anew cost page faults."""
+    """`function` of each tile, in one array; `out` saves the page faults of a new large array."""
     found = np.empty(like.shape) if out is None else out
 
     def fill(tile: slice) -> None:
@@ -90,8 +92,8 @@ def _filled(
 
 
 class DenseOperator:
-    """The kernel matrix: O(n^2) memory, O(n^2 k) a product. A precomputed kernel, read once, lets
-    its own go."""
+    """The kernel matrix: O(n^2) memory, O(n^2 k) a product. `kernel` drops its precomputed matrix,
+    of which this is a copy."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int) -> None:
         self._n_threads, self.n, self.features = n_threads, kernel.n, kernel.values
@@ -110,8 +112,8 @@ class DenseOperator:
 class FeatureOperator:
     """Inner products of explicit features: O(n F) memory, O(n F k) a product.
 
-    Features are centered at their mean and scaled to length one as asked, and stored in the dtype
-    of x; all that is summed is float64.
+    Features are optionally centered at their mean and scaled to length one. They are stored in the
+    dtype of x; sums are float64.
     """
 
     def __init__(
@@ -146,22 +148,22 @@ class FeatureOperator:
         )
 
 
-# ---- features of rows, float64; they hold nothing of the size of n -----------------------------
+# ---- functions from rows to features, float64; they hold no array of the size of n -------------
 
 
 @dataclass(frozen=True)
 class Finished:
-    """Features centered and, where asked, scaled to length one; 0 stays 0."""
+    """Features less their mean and, if `normalize`, scaled to length one; 0 stays 0."""
 
     raw: Features
     mean: Array
     normalize: bool
 
     def __call__(self, x: Array) -> Array:
-        found = self.raw(x) - self.mean
+        centered = self.raw(x) - self.mean
         if not self.normalize:
-            return found
-        return normalize(found, copy=False)
+            return centered
+        return normalize(centered, copy=False)
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ class Nystroem:
 def fourier_features(
     x: Array, spec: Specification, name: str, n_frequencies: int, random: Any
 ) -> Fourier:
-    """Those of a shift-invariant kernel."""
+    """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
         raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
     mapping = RandomFourierFeatures(
@@ -205,10 +207,10 @@ def fourier_features(
 def nystroem_features(
     x: Array, spec: Specification, name: str, anchors: Array, random: Any, n_threads: int
 ) -> Nystroem:
-    """Those whose inner products are Z W^+ Z'; eigenvalues of W that are rounding are left out.
+    """Features with the inner products Z W^+ Z'; eigenvalues of W that are rounding are left out.
 
-    Z W^(-1/2) agrees with scikit-learn's `Nystroem` up to a rotation, but W may be of any scale, is
-    precomputed where the kernel is, and is refused where it is not semi-definite.
+    Z W^(-1/2) agrees with scikit-learn's `Nystroem` up to a rotation, but W may have any scale, a
+    precomputed kernel is accepted, and an indefinite W is an error.
     """
     precomputed = spec.metric == PRECOMPUTED
     if precomputed:
@@ -221,8 +223,8 @@ def nystroem_features(
     kernel.drop_matrix()
     if values[0] < -_ROUNDING * max(values[-1], 0):
         raise ValueError(
-            f"{name} is not positive semi-definite: among the anchors it has an eigenvalue of "
-            f"{values[0]:.3g} beside {values[-1]:.3g}."
+            f"{name} is not positive semidefinite: among the anchors it has the eigenvalues "
+            f"{values[0]:.3g} and {values[-1]:.3g}."
         )
     eps = np.finfo(x.dtype if precomputed else np.float64).eps
     kept = values > len(values) * eps * values[-1]
@@ -230,23 +232,24 @@ def nystroem_features(
 
 
 def _gamma(x: Array, spec: Specification, random: Any, n_threads: int) -> Any:
-    """A number from all rows, for the kernels of distances; else what was given, or None."""
+    """For kernels of distances, the number, estimated from all rows if it is a name; for other
+    kernels the given number, or None."""
     gamma: Any = spec.params.get("gamma", "mean")
     if spec.metric not in ("rbf", "laplacian"):
         return None if isinstance(gamma, str) else gamma
     if gamma is None:
-        return 1 / x.shape[1]  # as scikit-learn's kernels have it
+        return 1 / x.shape[1]  # the default of scikit-learn's kernels
     return resolve_gamma(x, str(spec.metric), gamma, None, random, n_threads)
 
 
 def check_definite(
     operator: Operator, spec: Specification, name: str, k: int, shift: float
 ) -> None:
-    """Refuse a kernel K whose k leading singular vectors, after a multiple `shift` >= 0 of the
-    identity is added, are not those of its largest eigenvalues.
+    """Raise an error if the k leading singular vectors of K + `shift` I, shift >= 0, do not belong
+    to the k largest eigenvalues of the kernel K.
 
-    Those need least + shift >= -(k-th largest + shift). Numbers between the extreme eigenvalues
-    stand for the least, so what is refused is refused rightly.
+    They do if least + shift >= -(k-th largest + shift). The least eigenvalue is replaced by an
+    upper bound, a Ritz value, so that no kernel is refused wrongly.
     """
     if positive_definite(spec) and not spec.rescale:
         return
@@ -256,7 +259,7 @@ def check_definite(
     kth = leading_eigenvectors(operator.times, k, operator.n)[0][-1]
     if values[0] + shift < -(kth + shift):
         raise ValueError(
-            f"{name} is too far from positive semi-definite: it has an eigenvalue of "
+            f"{name} is too far from positive semidefinite: it has an eigenvalue of "
             f"{values[0]:.3g}, n_clusters and lambda1 allow {-(kth + 2 * shift):.3g}."
         )
 
@@ -276,7 +279,7 @@ def operators(
 ) -> list[Operator]:
     """One for each view and its kernel: a matrix (None), "rff" or "nystroem" features.
 
-    Precomputed kernels are neither centered nor normalised: their owner has made them.
+    Precomputed kernels are neither centered nor normalised.
     """
     n = len(xs[0])
     anchors = np.arange(n)
@@ -284,8 +287,11 @@ def operators(
         anchors = np.sort(random.choice(n, n_anchors, replace=False))
     found: list[Operator] = []
     for x, spec, name in zip(xs, specs, names):
-        own = spec.metric != PRECOMPUTED
-        finish: dict[str, Any] = {"center": center and own, "normalize": normalize and own}
+        computed = spec.metric != PRECOMPUTED
+        finish: dict[str, Any] = {
+            "center": center and computed,
+            "normalize": normalize and computed,
+        }
         if approximation is None:
             kernel = FittedKernel(x, spec, random=random, n_threads=n_threads, **finish)
             found.append(DenseOperator(kernel, n_threads))

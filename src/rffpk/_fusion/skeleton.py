@@ -1,4 +1,4 @@
-"""The common skeleton of the methods that fuse kernels into an embedding of the rows."""
+"""The base classes of the methods that fuse kernels into an embedding of the rows."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from rffpk.power import PowerKMeans
 
 
 class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Base: kernels in, an embedding of the rows and weights of the kernels out, then k-means.
+    """Base of the methods that learn an embedding of the rows from kernels and cluster it by
+    k-means.
 
     A subclass learns the embedding in `_learn` and embeds new rows in `_embed`; one that never
     holds the kernels replaces `_fuse` and `_embedded`.
     """
 
-    n_landmarks: int | None = None  # of those that can
+    n_landmarks: int | None = None  # a parameter of `SpectralFusion` only
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # ---- what subclasses decide -------------------------------------------------------------
+    # ---- what subclasses define -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
@@ -118,7 +119,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return self
 
     def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
-        """Set all that is fitted but the labels."""
+        """Set the fitted attributes except those of k-means."""
         self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
         self._kernels = self._fit_kernels(xs, random)
         self._learn(self._kernels, k, random)
@@ -128,7 +129,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             self.embedding_ = self._embedded(xs)
 
     def _choose_landmarks(self, n: int, random: Any) -> NDArray[np.intp] | None:
-        """Random rows to learn on, in their order; None: all."""
+        """Indices of the random rows to learn on, in rising order; None: all rows."""
         if self.n_landmarks is None or self.n_landmarks >= n:
             return None
         return np.sort(random.choice(n, self.n_landmarks, replace=False))
@@ -162,7 +163,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _prepared(self, embedding: Array) -> Array:
         return normalize(embedding) if self.normalize_rows else embedding
 
-    # ---- using ------------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
         """Embed rows.
@@ -223,8 +224,8 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
 
 class SpectralFusion(KernelFusion):
-    """Those whose embedding are leading eigenvectors of sum_l alpha_l^2 K_l, and that can learn on
-    landmarks."""
+    """Base of the methods whose embedding consists of leading eigenvectors of sum_l alpha_l^2 K_l,
+    and that can learn on landmarks."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""Fusion of anchor kernels B = [G_1 ... G_V] that never holds B: its tiles, and rank-k parts of
-matrices B C, from the cross-products of B."""
+"""SMKC without the whole of B = [G_1 ... G_V]: the tiles of the anchor kernels, and rank-k parts of
+matrices B C from the cross-products of B."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.tiles import row_tiles, run_all
 from rffpk.kernels import FittedKernel
 
-_TILE_NUMBERS = 1 << 23  # of a tile of B: 64 MB, so that the sums are not moved too often
-_CHUNK_NUMBERS = 1 << 18  # of the part of it that one call fills: near a core's cache
-_COLUMNS = 512  # of a block of B'B that one call adds to
+_TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times
+_CHUNK_NUMBERS = 1 << 18  # in the part of a tile that one call fills: about a core's cache
+_COLUMNS = 512  # of the block of B'B that one call adds to
 
 
 @dataclass(frozen=True)
 class AnchorKernels:
-    """B = [G_1 ... G_V], of which only tiles exist. These are fixed by shapes, and so are the
-    bits."""
+    """B = [G_1 ... G_V], of which only tiles are computed. The tiles depend on the shapes alone, so
+    that results have the same bits for any number of threads."""
 
     xs: list[Array]
     kernels: list[FittedKernel]
@@ -49,7 +49,8 @@ class AnchorKernels:
         return np.concatenate(run_all(product, chunks, self.n_threads))
 
     def gram(self) -> Array:
-        """B'B: tile after tile, in each the rows and then the blocks of the sum by threads."""
+        """B'B, tile after tile; threads fill the rows of a tile and then add to the blocks of
+        B'B."""
         M = np.zeros((self.width, self.width))
         columns = list(gen_batches(self.width, _COLUMNS))
         upper = [(a, b) for i, a in enumerate(columns) for b in columns[i:]]
@@ -82,7 +83,7 @@ class Product:
     right: Array  # R (s, k)
     image: Array  # B'B L (V s, k)
     squares: Array  # (k,): squared singular values, falling
-    lost: float = 0.0  # squared norm of what the truncation left out
+    lost: float = 0.0  # squared norm of the truncated part
 
     @property
     def ratio(self) -> float:
@@ -92,8 +93,8 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Step:
-    """An iteration of SMKC: G, then all H_v."""
+class Iteration:
+    """The result of an iteration of SMKC, which updates G and then all H_v."""
 
     fused: Product
     objective: float  # sum_v ||H_v - G_v||^2 + ||H_v - G||^2
@@ -101,43 +102,43 @@ class Step:
     ratio: float  # the largest sigma_1 / sigma_k of G and all H_v
 
 
-def steps(M: Array, V: int, k: int, n_threads: int) -> Iterator[Step]:
-    """The iterations of SMKC, from M = B'B: Liang et al., ICML 2024, algorithm 1; without end.
+def iterations(M: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
+    """The endless iterations of SMKC, from M = B'B: Liang et al., ICML 2024, algorithm 1.
     O(V^2 s^2 k) each, and some tens of products of Lanczos' method with V matrices (s, s)."""
     s = len(M) // V
     blocks = [slice(v * s, (v + 1) * s) for v in range(V)]
-    parts = run_all(lambda own: _initial_part(M, own, k), blocks, n_threads)
+    parts = run_all(lambda block: _initial_part(M, block, k), blocks, n_threads)
     before = None
     while True:
         G = _fused(parts, k)
 
-        def part(block: tuple[slice, Product], G: Product = G) -> Product:
-            own, last = block
-            return _part(M, own, k, G, last.right.sum(axis=1))
+        def part(pair: tuple[slice, Product], G: Product = G) -> Product:
+            block, last = pair
+            return _part(M, block, k, G, last.right.sum(axis=1))
 
         parts = run_all(part, list(zip(blocks, parts)), n_threads)
-        objective = sum(_cost(M, own, G, H) for own, H in zip(blocks, parts))
+        objective = sum(_cost(M, block, G, H) for block, H in zip(blocks, parts))
         change = np.inf if before is None else _relative_change(G, before)
-        yield Step(G, objective, change, max(found.ratio for found in (G, *parts)))
+        yield Iteration(G, objective, change, max(product.ratio for product in (G, *parts)))
         before = G
 
 
-def _initial_part(M: Array, own: slice, k: int) -> Product:
-    """The rank-k part of G_v, whose columns are `own` in B."""
-    squares, Q = _squares(M[own, own], k)
+def _initial_part(M: Array, block: slice, k: int) -> Product:
+    """The rank-k part of G_v, whose columns in B are `block`."""
+    squares, Q = _squares(M[block, block], k)
     left = np.zeros((len(M), k))
-    left[own] = Q
-    return Product(left, Q, M[:, own] @ Q, squares)
+    left[block] = Q
+    return Product(left, Q, M[:, block] @ Q, squares)
 
 
-def _part(M: Array, own: slice, k: int, G: Product, start: Array) -> Product:
+def _part(M: Array, block: slice, k: int, G: Product, start: Array) -> Product:
     """H_v, the rank-k part of (G_v + G) / 2 = B (E_v + L R') / 2, E_v a block of the identity."""
-    cross = (G.image[own] + G.right * (G.squares / 2)) @ G.right.T
-    gram = (M[own, own] + cross + cross.T) / 4
+    cross = (G.image[block] + G.right * (G.squares / 2)) @ G.right.T
+    gram = (M[block, block] + cross + cross.T) / 4
     squares, Q = _squares(gram, k, start)
     inner = G.right.T @ Q
-    left, image = G.left @ inner, G.image @ inner + M[:, own] @ Q
-    left[own] += Q
+    left, image = G.left @ inner, G.image @ inner + M[:, block] @ Q
+    left[block] += Q
     return Product(left / 2, Q, image / 2, squares, float(np.trace(gram) - squares.sum()))
 
 
@@ -147,21 +148,22 @@ def _fused(parts: list[Product], k: int) -> Product:
     image = np.hstack([part.image for part in parts]) / len(parts)
     Q, triangle = qr(np.hstack([part.right for part in parts]), mode="economic")
     squares, Y = _squares(triangle @ (left.T @ image) @ triangle.T, k)
-    turn = triangle.T @ Y
-    return Product(left @ turn, Q @ Y, image @ turn, squares)
+    coefficients = triangle.T @ Y
+    return Product(left @ coefficients, Q @ Y, image @ coefficients, squares)
 
 
 def _squares(gram: Array, k: int, start: Array | None = None) -> tuple[Array, Array]:
-    """Squared singular values, and right singular vectors, from cross-products of columns."""
+    """The k largest squared singular values of a matrix, and its right singular vectors, from the
+    cross-products of its columns."""
     values, vectors = leading_eigenvectors(gram, k, len(gram), start)
     return np.maximum(values, 0), vectors
 
 
-def _cost(M: Array, own: slice, G: Product, H: Product) -> float:
+def _cost(M: Array, block: slice, G: Product, H: Product) -> float:
     """||H_v - G_v||^2 + ||H_v - G||^2 = 2 ||H_v - (G_v + G) / 2||^2 + ||G_v - G||^2 / 2."""
-    inner = np.einsum("ij,ij->", G.image[own], G.right)
-    apart = np.trace(M[own, own]) - 2 * inner + G.squares.sum()
-    return float(2 * H.lost + apart / 2)
+    inner = np.einsum("ij,ij->", G.image[block], G.right)
+    difference = np.trace(M[block, block]) - 2 * inner + G.squares.sum()
+    return float(2 * H.lost + difference / 2)
 
 
 def _relative_change(new: Product, old: Product) -> float:
