@@ -28,6 +28,7 @@ LAYERS = [
     {"_annealing.kernel_clusterer"},
     {"power", "exact"},
     {"multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
+    {"_fusion.spectral"},
     {"mkkm", "simplemkkm", "smkc", "famkkm", "nystroem"},
     {"metrics"},
     {"__init__"},

@@ -14,7 +14,8 @@ from rffpk._data.tiles import row_tiles, run_all
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._fusion.operators import Operator, check_definite, operators
-from rffpk._fusion.skeleton import KernelFusion, inverse_shares
+from rffpk._fusion.skeleton import KernelFusion
+from rffpk._fusion.spectral import inverse_shares
 from rffpk.feature_maps import check_n_frequencies, n_frequencies
 from rffpk.kernels import BANKS, matched
 

@@ -10,7 +10,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.skeleton import SpectralFusion, combined, inverse_shares, spectral_costs
+from rffpk._fusion.spectral import SpectralFusion, combined, inverse_shares, spectral_costs
 from rffpk.kernels import FittedKernel
 
 

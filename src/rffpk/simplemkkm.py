@@ -16,7 +16,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.messages import warn
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.skeleton import SpectralFusion
+from rffpk._fusion.spectral import SpectralFusion
 from rffpk.kernels import FittedKernel
 
 # The tolerance in the subspace, relative to the tolerance of the fit.

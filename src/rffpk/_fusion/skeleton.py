@@ -19,9 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import over_eigenvalues
-from rffpk._data.tiles import row_tiles, run_all
-from rffpk.kernels import PRECOMPUTED, FittedKernel, check_kernels, matched
+from rffpk.kernels import PRECOMPUTED, check_kernels
 from rffpk.power import PowerKMeans
 
 
@@ -29,11 +27,10 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     """Base of the methods that learn an embedding of the rows from kernels and cluster it by
     k-means.
 
-    A subclass learns the embedding in `_learn` and embeds new rows in `_embed`; one that never
-    holds the kernels replaces `_fuse` and `_embedded`.
+    A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
-    n_landmarks: int | None = None  # a parameter of `SpectralFusion` only
+    embedding_: Array
 
     def __init__(
         self,
@@ -66,16 +63,13 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
         check_kernels(self.kernels)
-        if self.n_landmarks is not None:
-            validation.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        """Set `embedding_` (n, k), `kernel_weights_`, `objective_`, `n_iter_`, what `_embed` needs;
-        append to `history_`."""
+    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
+        """Set the fitted attributes except those of k-means; append to `history_`."""
         raise NotImplementedError
 
-    def _embed(self, crosses: list[Array]) -> Array:
-        """The embedding (m, k) of new rows from their cross-kernels (m, n) to the fitted rows."""
+    def _embedded(self, xs: list[Array]) -> Array:
+        """The embedding of rows whose views have been checked."""
         raise NotImplementedError
 
     # ---- fitting ----------------------------------------------------------------------------
@@ -118,39 +112,6 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             self._n_features_out = self.embedding_.shape[1]
         return self
 
-    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
-        """Set the fitted attributes except those of k-means."""
-        self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
-        self._kernels = self._fit_kernels(xs, random)
-        self._learn(self._kernels, k, random)
-        for kernel in self._kernels:
-            kernel.drop_matrix()
-        if self.landmarks_ is not None:
-            self.embedding_ = self._embedded(xs)
-
-    def _choose_landmarks(self, n: int, random: Any) -> NDArray[np.intp] | None:
-        """Indices of the random rows to learn on, in rising order; None: all rows."""
-        if self.n_landmarks is None or self.n_landmarks >= n:
-            return None
-        return np.sort(random.choice(n, self.n_landmarks, replace=False))
-
-    def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
-        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
-        if self.landmarks_ is not None and not precomputed:
-            xs = [x[self.landmarks_] for x in xs]
-        xs, specs = matched(xs, self.kernels, not self._n_views)
-        if self.landmarks_ is not None and precomputed:
-            chosen = np.ix_(self.landmarks_, self.landmarks_)
-            xs = [np.ascontiguousarray(x[chosen]) for x in xs]
-        n_threads = _config.n_threads(self.n_jobs)
-        return [
-            FittedKernel(
-                x, spec, random=random, n_threads=n_threads, center=self.center,
-                normalize=self.normalize,
-            )
-            for x, spec in zip(xs, specs)
-        ]  # fmt: skip
-
     def _label(self, k: int, random: Any) -> None:
         """Annealed k-means with restarts on the embedding."""
         self._clusterer = PowerKMeans(
@@ -184,23 +145,6 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         with _config.one_blas_thread():
             return self._embedded(xs)
 
-    def _embedded(self, xs: list[Array]) -> Array:
-        """The embedding of rows, block by block, by threads."""
-        if not self._n_views:
-            xs = xs * len(self._kernels)
-
-        def embed(rows: slice) -> Array:
-            crosses = []
-            for kernel, x in zip(self._kernels, xs):
-                here = x[rows]
-                if kernel.precomputed and self.landmarks_ is not None:
-                    here = here[:, self.landmarks_]
-                crosses.append(kernel.cross(here)[0])
-            return self._embed(crosses)
-
-        blocks = row_tiles(len(xs[0]), self._kernels[0].n)
-        return np.concatenate(run_all(embed, blocks, _config.n_threads(self.n_jobs)))
-
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with the centroid nearest to its embedding.
 
@@ -221,71 +165,3 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = validation.is_option(self.kernels, PRECOMPUTED)
         return tags
-
-
-class SpectralFusion(KernelFusion):
-    """Base of the methods whose embedding consists of leading eigenvectors of sum_l alpha_l^2 K_l,
-    and that can learn on landmarks."""
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: str | int = "auto",
-        n_landmarks: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.n_landmarks = n_landmarks
-
-    def _record(self, alpha: Array, objective: float) -> None:
-        record = {"stage": "weights", "objective": objective, "kernel_weights": alpha}
-        self.history_.append(record)
-        self.objective_ = objective
-        if self.verbose:
-            print(f"[weights] objective={objective:.8g} weights={np.round(alpha, 4)}")
-
-    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
-        self.eigenvalues_, self.embedding_, self.kernel_weights_ = values, H, alpha
-        self.n_iter_ = len(self.history_)
-        self._map = over_eigenvalues(H, values)
-
-    def _embed(self, crosses: list[Array]) -> Array:
-        return combined(crosses, self.kernel_weights_) @ self._map
-
-
-def combined(Ks: list[Array], alpha: Array) -> Array:
-    """sum_l alpha_l^2 K_l."""
-    total = alpha[0] ** 2 * Ks[0]
-    for weight, K in zip(alpha[1:], Ks[1:]):
-        total += weight**2 * K
-    return total
-
-
-def spectral_costs(Ks: list[Array], H: Array) -> Array:
-    """Tr(K_l (I - HH')) of each kernel."""
-    return np.array([np.trace(K) - np.einsum("ik,ik->", H, K @ H) for K in Ks])
-
-
-def inverse_shares(costs: Array) -> Array:
-    """alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
-    if not costs.max() > 0:
-        return np.full(len(costs), 1 / len(costs))
-    shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
-    return np.asarray(shares / shares.sum())

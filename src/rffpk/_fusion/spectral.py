@@ -1,0 +1,140 @@
+"""Fusion by leading eigenvectors of a sum of kernels, on all rows or on landmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk import _config
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import over_eigenvalues
+from rffpk._data.tiles import row_tiles, run_all
+from rffpk._fusion.skeleton import KernelFusion
+from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
+
+
+class SpectralFusion(KernelFusion):
+    """Base of the methods whose embedding consists of leading eigenvectors of sum_l alpha_l^2 K_l,
+    and that can learn on landmarks."""
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: str | int = "auto",
+        n_landmarks: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.n_landmarks = n_landmarks
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.n_landmarks is not None:
+            validation.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
+
+    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+        """Append to `history_` by `_record`, and end with `_keep`."""
+        raise NotImplementedError
+
+    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
+        """Set the fitted attributes except those of k-means."""
+        self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
+        self._kernels = self._fit_kernels(xs, random)
+        self._learn(self._kernels, k, random)
+        for kernel in self._kernels:
+            kernel.drop_matrix()
+        if self.landmarks_ is not None:
+            self.embedding_ = self._embedded(xs)
+
+    def _choose_landmarks(self, n: int, random: Any) -> NDArray[np.intp] | None:
+        """Indices of the random rows to learn on, in rising order; None: all rows."""
+        if self.n_landmarks is None or self.n_landmarks >= n:
+            return None
+        return np.sort(random.choice(n, self.n_landmarks, replace=False))
+
+    def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
+        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
+        if self.landmarks_ is not None and not precomputed:
+            xs = [x[self.landmarks_] for x in xs]
+        xs, specs = matched(xs, self.kernels, not self._n_views)
+        if self.landmarks_ is not None and precomputed:
+            chosen = np.ix_(self.landmarks_, self.landmarks_)
+            xs = [np.ascontiguousarray(x[chosen]) for x in xs]
+        n_threads = _config.n_threads(self.n_jobs)
+        return [
+            FittedKernel(
+                x, spec, random=random, n_threads=n_threads, center=self.center,
+                normalize=self.normalize,
+            )
+            for x, spec in zip(xs, specs)
+        ]  # fmt: skip
+
+    def _record(self, alpha: Array, objective: float) -> None:
+        record = {"stage": "weights", "objective": objective, "kernel_weights": alpha}
+        self.history_.append(record)
+        self.objective_ = objective
+        if self.verbose:
+            print(f"[weights] objective={objective:.8g} weights={np.round(alpha, 4)}")
+
+    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
+        self.eigenvalues_, self.embedding_, self.kernel_weights_ = values, H, alpha
+        self.n_iter_ = len(self.history_)
+        self._map = over_eigenvalues(H, values)
+
+    def _embedded(self, xs: list[Array]) -> Array:
+        """The embedding of rows, block by block, by threads."""
+        if not self._n_views:
+            xs = xs * len(self._kernels)
+
+        def embed(rows: slice) -> Array:
+            crosses = []
+            for kernel, x in zip(self._kernels, xs):
+                here = x[rows]
+                if kernel.precomputed and self.landmarks_ is not None:
+                    here = here[:, self.landmarks_]
+                crosses.append(kernel.cross(here)[0])
+            return combined(crosses, self.kernel_weights_) @ self._map
+
+        blocks = row_tiles(len(xs[0]), self._kernels[0].n)
+        return np.concatenate(run_all(embed, blocks, _config.n_threads(self.n_jobs)))
+
+
+def combined(Ks: list[Array], alpha: Array) -> Array:
+    """sum_l alpha_l^2 K_l."""
+    total = alpha[0] ** 2 * Ks[0]
+    for weight, K in zip(alpha[1:], Ks[1:]):
+        total += weight**2 * K
+    return total
+
+
+def spectral_costs(Ks: list[Array], H: Array) -> Array:
+    """Tr(K_l (I - HH')) of each kernel."""
+    return np.array([np.trace(K) - np.einsum("ik,ik->", H, K @ H) for K in Ks])
+
+
+def inverse_shares(costs: Array) -> Array:
+    """alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
+    if not costs.max() > 0:
+        return np.full(len(costs), 1 / len(costs))
+    shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
+    return np.asarray(shares / shares.sum())
