@@ -28,7 +28,7 @@ MOST = "max_iter=1 passes"
 FEW = "3 of n_clusters=5 centroids are distinct"
 INDEFINITE = {"coef0": -50, "gamma": 0.1}
 
-# All but FAMKKM: rows of its embedding, of rank n_clusters, cannot be too few.
+# All except FAMKKM: its embedding has rank n_clusters, so its rows are never too few.
 CASES = [
     (PowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
     (RFFKernelPowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
