@@ -124,7 +124,7 @@ CLAIMS = [
       for theirs in ("kernel k-means", "power k-means", "spectral")),
     *(Claim("KPK", theirs, ("kpk, k-means++",), "NMI", note="k-means++ starts")
       for theirs in ("kernel k-means", "power k-means", "spectral")),
-    Claim("KPK", "kernel k-means", ("kpk, more sets",), "NMI", note="data sets that are not in the paper"),
+    Claim("KPK", "kernel k-means", ("kpk, more sets",), "NMI", note="sets not in the paper"),
     *(Claim("RFF-KPKM", theirs, ("rff-kpkm",))
       for theirs in ("KPK", "power k-means", "kernel k-means", "spectral")),
     *(Claim("MKPK", theirs, ("mkpk",), "NMI") for theirs in ("kernel k-means", "spectral", "MKKM")),
@@ -140,7 +140,7 @@ CLAIMS = [
                      "SimpleMKKM")),
     *(Claim("SMKC", theirs, ("smkc",), quicker=theirs == "SimpleMKKM")
       for theirs in ("SimpleMKKM", "MKKM", "single best view")),
-    Claim("SMKC", "SimpleMKKM", ("famkkm",), quicker=True, note="data sets that are not in the paper"),
+    Claim("SMKC", "SimpleMKKM", ("famkkm",), quicker=True, note="sets not in the paper"),
     Claim("MKC-AE", "SimpleMKKM", ("mkc-ae",), alike=True, quicker=True),
 ]  # fmt: skip
 
@@ -157,8 +157,8 @@ def claims(data: Path, found: Records) -> str:
     lines = [
         "A data set counts for or against a claim if the means differ by more than half a point "
         f"and, for methods whose repeats differ, p < {_LEVEL} (Wilcoxon's signed-rank test on "
-        "repeats with the same seed). Confirmed: some data set counts for it and none against it. Quicker: "
-        "only where the paper claims it.",
+        "repeats with the same seed). Confirmed: some data set counts for it and none against it. "
+        "Quicker: only where the paper claims it.",
         "",
         tables.heading(CLAIM_COLUMNS),
     ]
