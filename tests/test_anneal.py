@@ -257,7 +257,7 @@ def test_hopeless_starts_are_dropped(pairs, seed):
 
 
 def steps_of(schedule, results, best=np.inf):
-    """The steps of a course whose results are prescribed, and its own result if it ends."""
+    """The steps of a course whose results are prescribed, and its result if it ends."""
     generator = course(Start("prescribed", schedule), lambda: best, np.float64)
     taken = [next(generator)]
     for result in results:

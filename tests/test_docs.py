@@ -132,8 +132,8 @@ def test_every_parameter_of_a_method_is_described(cls, method):
 @pytest.mark.parametrize("cls", CLASSES)
 def test_sections_are_those_of_numpydoc_and_refer_to_no_other_class(cls):
     check_sections(cls)
-    own = {name for title in ("Parameters", "Attributes") for name, _, _ in described(cls, title)}
-    assert {*re.findall("(?:[Aa]s in|see) `(.*?)`", inspect.getdoc(cls))} <= own
+    names = {name for title in ("Parameters", "Attributes") for name, _, _ in described(cls, title)}
+    assert {*re.findall("(?:[Aa]s in|see) `(.*?)`", inspect.getdoc(cls))} <= names
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -104,9 +104,9 @@ def test_attributes_and_methods_agree(backend, blobs, dtype, estimator):
     assert model.inertia_ <= -model.score(X) * (1 + 1e-5)
     assert model.n_features_in_ == 4
     kept = [r["start"] for r in model.history_ if r.get("outcome") == "kept"]
-    own = [r for r in model.history_ if "s" in r and [r["start"]] == kept]
-    assert model.n_iter_ == len(own)
-    assert set(own[-1]) == {
+    records = [r for r in model.history_ if "s" in r and [r["start"]] == kept]
+    assert model.n_iter_ == len(records)
+    assert set(records[-1]) == {
         "stage", "start", "rows", "s", "objective", "shift", "distinct", "repairs", "seconds"
     }  # fmt: skip
 

@@ -193,8 +193,8 @@ def test_distances_are_those_in_explicit_features(blobs):
     assert_allclose(model.objective_, weight @ means)
     cost = 0.0
     for j in range(5):
-        own, p = phi[model.labels_ == j], weight[model.labels_ == j]
-        cost += p @ ((own - np.average(own, axis=0, weights=p)) ** 2).sum(axis=1)
+        members, p = phi[model.labels_ == j], weight[model.labels_ == j]
+        cost += p @ ((members - np.average(members, axis=0, weights=p)) ** 2).sum(axis=1)
     assert_allclose(model.inertia_, cost)
 
 

@@ -574,10 +574,10 @@ def test_nystroem_with_other_kernels(views):
         4, kernel="polynomial", degree=2, gamma=0.5, coef0=2.0, n_anchors=240, random_state=0
     ).fit(x)
     assert_allclose(poly.embedding_ @ poly.embedding_.T, (0.5 * x @ x.T + 2) ** 2, rtol=1e-6)
-    own = NystroemKernelKMeans(
+    model = NystroemKernelKMeans(
         4, kernel=lambda a, b, c: c * (a @ b), kernel_params={"c": 3.0}, random_state=0
     ).fit(x[:60])
-    assert_allclose(own.embedding_ @ own.embedding_.T, 3 * x[:60] @ x[:60].T, atol=1e-8)
+    assert_allclose(model.embedding_ @ model.embedding_.T, 3 * x[:60] @ x[:60].T, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -73,9 +73,9 @@ def test_every_kernel_is_that_of_scikit_learn(rows, blocks, metric, center, norm
 @pytest.mark.parametrize("metric", METRICS)
 def test_new_rows_that_are_fitted_ones_get_their_blocks(rows, metric, center, normalize):
     fitted = fit(rows, metric, center=center, normalize=normalize)
-    cross, own = fitted.cross(rows[4:20])
+    cross, diagonal = fitted.cross(rows[4:20])
     assert_allclose(cross, fitted.block(slice(4, 20)), atol=1e-12)
-    assert_allclose(own, fitted.diagonal[4:20], atol=1e-12)
+    assert_allclose(diagonal, fitted.diagonal[4:20], atol=1e-12)
     if not (normalize and metric in ("additive_chi2", "sigmoid")):  # those with norms^2 < 0
         assert_allclose(fitted.diagonal, np.diagonal(fitted.matrix()), atol=1e-9)
 

@@ -199,8 +199,8 @@ def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, ne
     weights = own_rows * model.typicality(spoiled) ** 2
     found = weights.T @ spoiled / weights.sum(axis=0)[:, None]
     for j in range(5):
-        own = found[labels[y == j][0]]
-        assert np.linalg.norm(own - X[y == j].mean(axis=0)) < near
+        mean = found[labels[y == j][0]]
+        assert np.linalg.norm(mean - X[y == j].mean(axis=0)) < near
     plain = RFFKernelPowerKMeans(5, gamma="median", random_state=0).fit(spoiled)
     shares = plain.labels_[:, None] == np.arange(5)
     moved = shares.T @ spoiled / shares.sum(axis=0)[:, None]
@@ -276,8 +276,8 @@ def test_one_array_gets_a_bank_of_bandwidths(views):
     assert_allclose(np.divide(gammas, gammas[1]), [4, 1, 0.25])
     assert model.n_features_in_ == 5
     assert_array_equal(model.predict(X), model.labels_)
-    own = RFFMultiKernelPowerKMeans(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
-    assert [mapped.kernel for mapped in own.feature_maps_] == ["rbf", "laplacian"]
+    model = RFFMultiKernelPowerKMeans(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
+    assert [mapped.kernel for mapped in model.feature_maps_] == ["rbf", "laplacian"]
 
 
 def test_views_of_any_type_and_layout(views):
@@ -366,8 +366,8 @@ def test_costs_and_memberships_at_unequal_view_weights(views):
     phi = weighted(model, xs)
     cost = 0.0
     for j in range(4):
-        own, p = phi[model.labels_ == j], weight[model.labels_ == j]
-        cost += p @ ((own - np.average(own, axis=0, weights=p)) ** 2).sum(axis=1)
+        members, p = phi[model.labels_ == j], weight[model.labels_ == j]
+        cost += p @ ((members - np.average(members, axis=0, weights=p)) ** 2).sum(axis=1)
     assert_allclose(model.inertia_, cost, rtol=1e-8)
     theta = split(model, model.cluster_centers_)
     theta = np.hstack([t * np.sqrt(a) for t, a in zip(theta, model.kernel_weights_)])

@@ -303,13 +303,13 @@ def test_several_kernels_of_one_array(views, kernels):
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "asked", "expected"),
+    ("n", "k", "given", "expected"),
     [(200, 3, "auto", 200), (1500, 3, "auto", 1000), (20_000, 3, "auto", 1000),
      (30_475, 3, "auto", 524), (101_499, 3, "auto", 956), (25_000, 600, "auto", 600),
      (200, 3, 40, 40), (200, 3, 400, 200)],
 )  # fmt: skip
-def test_number_of_anchors(n, k, asked, expected):
-    model = Plain(k, n_anchors=asked)
+def test_number_of_anchors(n, k, given, expected):
+    model = Plain(k, n_anchors=given)
     chosen = model._choose_anchors([np.zeros((n, 1))], k, np.random.RandomState(0))
     assert len(np.unique(chosen)) == len(chosen) == expected
     assert_array_equal(chosen, np.sort(chosen))
@@ -426,14 +426,14 @@ def test_kernels_are_centered_at_the_anchors_and_normalised(views, center, norma
     Gs = []
     for x, kernel in zip(xs, model._kernels):
         K = rbf_kernel(x, gamma=kernel.params["gamma"])
-        own = np.diagonal(K)
+        diagonal = np.diagonal(K)
         if center:
             means = K[:, anchors].mean(axis=1)
             total = means[anchors].mean()
             K = K - means - means[:, None] + total
-            own = own - 2 * means + total
+            diagonal = diagonal - 2 * means + total
         if normalize:
-            K = K / np.sqrt(own * own[:, None])
+            K = K / np.sqrt(diagonal * diagonal[:, None])
         Gs.append(K[:, anchors])
     given = SMKC(4, kernels="precomputed", random_state=0).fit(Gs)
     assert_allclose(model.embedding_, given.embedding_, atol=1e-8)

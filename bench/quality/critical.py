@@ -25,8 +25,8 @@ PASSES = 200
 
 
 def growth(rows: Rows, k: int, s: float) -> float:
-    """The factor by which the differences of the centroids grow in a pass, after so many passes
-    that the fastest direction dominates."""
+    """The factor by which the differences of the centroids grow in a pass, after many passes,
+    when the fastest direction dominates."""
     delta = SIZE * np.random.default_rng(0).standard_normal((k, len(rows.shift)))
     for _ in range(PASSES):
         delta *= SIZE / np.linalg.norm(delta - delta.mean(axis=0))

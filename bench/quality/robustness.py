@@ -84,7 +84,7 @@ METHODS: dict[str, Fit] = {
 CASES = [(0.0, False), (0.1, False), (0.2, False), (0.3, False), (0.01, True)]
 
 
-def judge(fit: Fit, share: float, gross: bool, seed: int) -> tuple[float, float]:
+def evaluate(fit: Fit, share: float, gross: bool, seed: int) -> tuple[float, float]:
     X, y, centers = data(share, gross, seed)
     labels, found = fit(X, seed)
     gaps = cdist(found, centers, "sqeuclidean")
@@ -103,7 +103,7 @@ def main() -> None:
     errors = {}
     for method, fit in METHODS.items():
         found = [
-            np.mean([judge(fit, *case, seed) for seed in range(args.seeds)], axis=0)
+            np.mean([evaluate(fit, *case, seed) for seed in range(args.seeds)], axis=0)
             for case in CASES
         ]
         errors[method] = [error for _, error in found]

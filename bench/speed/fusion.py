@@ -143,7 +143,7 @@ def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
 
 def million(n: int, k: int = 10, landmarks: int = 1000) -> None:
     views, y = gaussian_views(n, (10, 20, 50), k)
-    held = peak_memory() / 1e3
+    before = peak_memory() / 1e3
     tables.print_heading("method", "s", "NMI", "data, GB", "peak, GB")
     for estimator in (SimpleMKKM, MKKM, AverageMKKM):
         model = estimator(k, n_landmarks=landmarks, random_state=0)
@@ -157,7 +157,7 @@ def million(n: int, k: int = 10, landmarks: int = 1000) -> None:
             f"{size:.2f}",
             f"{peak_memory() / 1e3:.2f}",
         )
-    print(f"\nBefore the fits the peak was {held:.2f} GB.")
+    print(f"\nBefore the fits the peak was {before:.2f} GB.")
 
 
 def main() -> None:
