@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m bench` lists the commands, README.md says what each needs and takes."""
+"""Benchmarks: `python -m bench` lists the commands, README.md says what each measures and needs."""

@@ -1,4 +1,4 @@
-"""Lists the commands and what each shows: `python -m bench`; a command's --help says more."""
+"""List the commands and what each measures: `python -m bench`; --help of a command says more."""
 
 from __future__ import annotations
 

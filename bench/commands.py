@@ -1,4 +1,4 @@
-"""What the parsers of the commands share."""
+"""The common parts of the commands' argument parsers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser whose help is a module's docstring as it stands."""
+    """A parser whose help is a module's docstring without reformatting."""
     raw = argparse.RawDescriptionHelpFormatter
     return argparse.ArgumentParser(description=description, formatter_class=raw)
 
@@ -15,7 +15,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 def folder(path: str) -> Path:
     """The type of `--data`: a folder that exists."""
     if not Path(path).is_dir():
-        raise argparse.ArgumentTypeError(f"{path} is no folder")
+        raise argparse.ArgumentTypeError(f"{path} is not a folder")
     return Path(path)
 
 

@@ -1,4 +1,4 @@
-"""The sets of the data folder, prepared as all commands take them, and generated mixtures."""
+"""The data sets of the data folder, with common preprocessing, and generated mixtures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COUNTS = {"3sources", "bbcsport", "tr11"}
 
 
 def single_view(data: Path, name: str, key: str = "X") -> tuple[np.ndarray, np.ndarray]:
-    """Rows in float64, as they are stored, and classes."""
+    """Rows in float64, without preprocessing, and classes."""
     stored = np.load(data / f"{name}.npz")
     return stored[key].astype(np.float64), stored["y"]
 
@@ -38,9 +38,9 @@ def by_number(key: str) -> int:
 def views(
     data: Path, name: str, order: Callable[[str], int] | None = None
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """All views in float64, as they are stored, and classes.
+    """All views in float64, without preprocessing, and classes.
 
-    `order` is the sort key of the views' names, the alphabet by default: X10 before X2.
+    `order` is the sort key of the views' names, alphabetical by default: X10 before X2.
     """
     stored = np.load(data / f"{name}.npz")
     keys = sorted((key for key in stored if key.startswith("X")), key=order)
@@ -48,7 +48,7 @@ def views(
 
 
 def prepare(name: str, X: np.ndarray) -> np.ndarray:
-    """Rows of length one for counts, standardised columns for all else."""
+    """Rows of length one for counts of words, standardised columns for all other data."""
     return normalize(X) if name in COUNTS else scale(X)
 
 
@@ -58,7 +58,7 @@ def prepared_views(data: Path, name: str) -> tuple[list[np.ndarray], np.ndarray]
 
 
 def around(centers: np.ndarray, n: int, random: np.random.Generator) -> np.ndarray:
-    """n rows with unit variance about centers drawn for each, of the centers' dtype."""
+    """n rows with unit variance about random rows of `centers`, in the dtype of `centers`."""
     X = random.standard_normal((n, centers.shape[1]), dtype=centers.dtype)
     X += centers[random.integers(len(centers), size=n)]
     return X

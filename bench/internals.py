@@ -1,4 +1,4 @@
-"""The private names of the package that benchmarks import: they change with the package."""
+"""The private names of the package that benchmarks import; they may change with the package."""
 
 from rffpk import _core
 from rffpk._annealing.critical import critical_exponent

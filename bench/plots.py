@@ -1,4 +1,4 @@
-"""Pictures, without a display."""
+"""Figures, without a display."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 def subplots(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """A figure and its axes; exits where matplotlib is missing."""
+    """A figure and its axes; exits if matplotlib is missing."""
     try:
         import matplotlib
     except ImportError:
-        sys.exit("pictures need matplotlib: pip install matplotlib")
+        sys.exit("figures need matplotlib: pip install matplotlib")
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

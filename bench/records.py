@@ -1,4 +1,4 @@
-"""Results in files of JSON lines: what measures appends them, what reports reads them."""
+"""Results in files of JSON lines: measurements append to them, reports read them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def read(path: Path) -> list[Record]:
 
 
 def resume(path: Path) -> list[Record]:
-    """What an earlier run left, or nothing."""
+    """The records of an earlier run, if there are any."""
     return read(path) if path.exists() else []
 
 
 def by_method(path: Path, *keys: str) -> dict[tuple[Any, ...], dict[str, Record]]:
-    """Records by the values of the keys, then by method; the last of equals counts."""
+    """Records by the values of the keys, then by method; of several records the last counts."""
     table: dict[tuple[Any, ...], dict[str, Record]] = {}
     for record in read(path):
         key = tuple(record[name] for name in keys)

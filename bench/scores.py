@@ -1,4 +1,4 @@
-"""How good labels, and subspaces, are."""
+"""Scores of labels and distances of subspaces."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def k_means_objective(phi: np.ndarray, labels: np.ndarray) -> float:
 
 
 def kernel_objective(K: np.ndarray, labels: np.ndarray, k: int) -> float:
-    """The same in the space of a kernel matrix."""
+    """The same objective in the space of a kernel matrix."""
     total = float(np.trace(K))
     for j in range(k):
-        own = np.flatnonzero(labels == j)
-        if len(own):
-            total -= K[np.ix_(own, own)].sum() / len(own)
+        members = np.flatnonzero(labels == j)
+        if len(members):
+            total -= K[np.ix_(members, members)].sum() / len(members)
     return total
 
 

@@ -1,4 +1,4 @@
-"""The one printer of Markdown tables."""
+"""Printing of Markdown tables."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def print_heading(*columns: object) -> None:
 
 
 def print_row(*cells: object) -> None:
-    """At once, so that a table that takes hours can be watched."""
+    """Print a row without buffering, so that a table that takes hours shows its progress."""
     print(line(cells), flush=True)

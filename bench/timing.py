@@ -1,4 +1,4 @@
-"""The one timer: seconds, their medians, runs in turn, pinned threads; and the peak memory."""
+"""Timing: seconds, medians, interleaved runs, limits of threads; and the peak memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Measure = Callable[[], float]
 
 
 def timed(call: Callable[[], Result]) -> tuple[float, Result]:
-    """Seconds, and what the call returned."""
+    """Seconds of a call, and its result."""
     started = time.perf_counter()
     result = call()
     return time.perf_counter() - started, result
@@ -30,7 +30,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def clocks() -> np.ndarray:
-    """Seconds of the wall and of the processors, summed over the threads: for differences."""
+    """Wall-clock seconds, and CPU seconds of all threads; only their differences have a meaning."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
@@ -41,7 +41,7 @@ def median(measure: Measure, repeats: int) -> float:
 def alternate(
     measures: Mapping[Key, Measure], repeats: int, warm_up: bool = False
 ) -> dict[Key, list[float]]:
-    """All in turn, `repeats` times: what else the machine does meets all alike."""
+    """Interleaved measurements, `repeats` of each: other load on the machine affects all alike."""
     if warm_up:
         for measure in measures.values():
             measure()
@@ -53,15 +53,15 @@ def alternate(
 
 
 def pinned(measure: Measure, threads: int) -> float:
-    """With all native pools held to `threads`, after others' threads fell asleep: those of
-    OpenBLAS spin on for a tenth of a second after a product."""
+    """A measurement with all native thread pools limited to `threads`, after idle threads of other
+    libraries sleep: those of OpenBLAS spin for a tenth of a second after a product."""
     time.sleep(0.3)
     with threadpoolctl.threadpool_limits(threads):
         return measure()
 
 
 def peak_memory() -> float:
-    """Most megabytes that this process has had in memory; what its parent had does not count."""
+    """Peak resident memory of this process in megabytes, without that of its parent."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
@@ -69,6 +69,6 @@ def peak_memory() -> float:
 
 
 def in_own_process(function: Callable[..., Result], *args: Any) -> Result:
-    """Call a module's function in a fresh process, whose peak memory is its own."""
+    """Call a module's function in a new process, to measure the peak memory of that call."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *args).result()

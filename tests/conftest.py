@@ -56,7 +56,7 @@ def digits():
 
 @pytest.fixture
 def python():
-    """Run Python code in a process of its own; returns its standard output."""
+    """Run Python code in a new process; return its standard output."""
 
     def run(code, check=True, **environment):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The descent: monotone objectives, stationary ends, the papers' schedules, repairs."""
+"""Annealing: monotone objectives, stationary results, the papers' schedules, repairs."""
 
 import itertools
 import tracemalloc
@@ -63,7 +63,7 @@ def test_the_objective_never_rises(backend, blobs, model, weighted):
     assert compared >= 4
 
 
-def test_the_end_is_no_worse_than_any_start(backend, blobs):
+def test_the_result_is_no_worse_than_any_start(backend, blobs):
     model = PowerKMeans(7, n_init=4, swaps=3, random_state=0).fit(blobs[0])
     starts = [record for record in model.history_ if record["stage"] == "start"]
     assert [start["kind"] for start in starts] == ["low", "k-means++", "low", "critical"]
@@ -73,22 +73,22 @@ def test_the_end_is_no_worse_than_any_start(backend, blobs):
     assert model.inertia_ <= min(costs) * (1 + 1e-10)
 
 
-def test_swaps_find_what_a_bad_start_cannot():
-    """Three centroids in one of two far clusters, one between: k-means alone is stuck."""
+def test_swaps_leave_a_local_minimum_of_k_means():
+    """Three centroids start in two clusters, and one between two others far away."""
     centers = np.array([[0, 0], [0, 4], [100, 0], [100, 4]])
     X, _ = make_blobs(400, centers=centers, cluster_std=0.3, random_state=0)
     start = np.array([[0, 0], [0, 4], [0.1, 4], [100, 2]])
     common = {"n_clusters": 4, "s0": -6e4, "init": start, "random_state": 0}
-    stuck = PowerKMeans(swaps=0, **common).fit(X)
-    free = PowerKMeans(swaps=2, **common).fit(X)
-    assert free.inertia_ < 0.2 * stuck.inertia_
-    assert "swap" in {record["stage"] for record in free.history_}
-    assert_allclose(np.sort(free.cluster_centers_[:, 0]), [0, 0, 100, 100], atol=0.2)
+    local = PowerKMeans(swaps=0, **common).fit(X)
+    swapped = PowerKMeans(swaps=2, **common).fit(X)
+    assert swapped.inertia_ < 0.2 * local.inertia_
+    assert "swap" in {record["stage"] for record in swapped.history_}
+    assert_allclose(np.sort(swapped.cluster_centers_[:, 0]), [0, 0, 100, 100], atol=0.2)
 
 
 @pytest.mark.parametrize("s", [-0.5, -1.0, -4.0, -np.inf])
-def test_the_end_is_stationary(backend, blobs, s):
-    """At convergence one more iteration of the paper's formulas moves nothing."""
+def test_the_result_is_stationary(backend, blobs, s):
+    """After convergence one more iteration of the paper's formulas changes nothing."""
     X = blobs[0]
     soft = np.isfinite(s)
     model = PowerKMeans(7, s0=max(s, -0.5), s_final=s if soft else "hard", tol=1e-11, max_iter=5000)
@@ -129,15 +129,15 @@ def test_the_papers_protocol_as_parameters(digits):
     ).fit(digits[0])  # fmt: skip
     stages = [record["stage"] for record in passes(model)]
     annealed = [r["s"] for r in passes(model) if r["stage"] == "anneal"]
-    assert stages == sorted(stages, key=["k-means", "anneal"].index)  # nothing follows
+    assert stages == sorted(stages, key=["k-means", "anneal"].index)  # no stage follows
     assert {"k-means", "anneal"} == set(stages)
     assert_allclose(annealed, [-5.0 * 1.04 ** (t // 3) for t in range(len(annealed))])
     assert model.feature_map_.n_frequencies == 108
     assert model.s_ == annealed[-1]
 
 
-def test_a_standing_objective_does_not_end_annealing():
-    """From one point for all centroids nothing moves while s > s_c, and the run goes on."""
+def test_a_constant_objective_does_not_end_annealing():
+    """If all centroids start at one point, none moves while s > s_c, and the run continues."""
     X, _ = make_blobs(300, n_features=3, centers=4, random_state=1)
     start = np.tile(X.mean(axis=0), (4, 1)) + 1e-9 * np.eye(4, 3)
     model = PowerKMeans(4, s0=-0.3, init=start, random_state=0).fit(X)
@@ -186,7 +186,7 @@ def test_inertia_is_the_kernel_k_means_objective_of_the_labels(backend, blobs):
     assert_allclose(model.inertia_, exact, rtol=0.03)
 
 
-def test_annealing_beats_a_bad_start_that_holds_k_means():
+def test_annealing_leaves_a_local_minimum_of_k_means():
     X, y = make_blobs(600, n_features=2, centers=[[0, 0], [10, 0], [0, 10]], random_state=0)
     start = np.array([[10.0, 0], [10.1, 0], [5.0, 5.0]])
     stuck = PowerKMeans(3, s0=-60000.0, init=start).fit(X)
@@ -244,7 +244,7 @@ def pairs():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_hopeless_starts_are_dropped(pairs, seed):
-    """All outcomes are seen except once in 10^10 draws of 40 starts."""
+    """All outcomes occur, except once in 10^10 draws of 40 starts."""
     model = PowerKMeans(3, s0=-5.0, init="random", n_init=40, swaps=0, random_state=seed)
     model.fit(pairs)
     starts = [record for record in model.history_ if record["stage"] == "start"]
@@ -257,12 +257,12 @@ def test_hopeless_starts_are_dropped(pairs, seed):
 
 
 def steps_of(schedule, results, best=np.inf):
-    """The steps that a course takes where each does what is prescribed, and its end if it does."""
-    driven = course(Start("prescribed", schedule), lambda: best, np.float64)
-    taken = [next(driven)]
+    """The steps of a course whose results are prescribed, and its result if it ends."""
+    generator = course(Start("prescribed", schedule), lambda: best, np.float64)
+    taken = [next(generator)]
     for result in results:
         try:
-            taken.append(driven.send(result))
+            taken.append(generator.send(result))
         except StopIteration as stop:
             return taken, stop.value
     return taken, None
@@ -277,14 +277,14 @@ ADAPTIVE = Schedule(s0=-1.0, s_final=-np.inf, max_iter=1000, tol=1e-4)
 def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best(
     cost, penalty, soft, s_final
 ):
-    rested = StepResult(soft * cost, cost, cost + penalty, penalty, 0.0, 2, False, 0)
+    converged = StepResult(soft * cost, cost, cost + penalty, penalty, 0.0, 2, False, 0)
     schedule = replace(ADAPTIVE, s_final=s_final)
-    taken, end = steps_of(schedule, [rested] * 3, best=1.0)
+    taken, end = steps_of(schedule, [converged] * 3, best=1.0)
     if soft > 0.99 and cost + penalty > 1.02 and np.isinf(s_final):
         assert end.dropped and not end.converged and len(taken) == 1
     else:
         assert end is None and {step.stage for step in taken} == {"anneal"}
-    assert steps_of(schedule, [rested] * 3)[1] is None  # where no other has ended
+    assert steps_of(schedule, [converged] * 3)[1] is None  # no other start has ended
 
 
 def test_total_variance_is_that_of_the_features(backend, dtype):
@@ -295,7 +295,7 @@ def test_total_variance_is_that_of_the_features(backend, dtype):
 
 
 def test_close_pairs_far_apart_are_distinct():
-    """Four clusters, two pairs of them 10^3 times closer than the rest: none coincide."""
+    """Four clusters in two pairs, 10^3 times closer within a pair: none coincide."""
     centers = np.array([[-1000, -0.5], [-1000, 0.5], [1000, -0.5], [1000, 0.5]])
     X, _ = make_blobs(400, centers=centers, cluster_std=0.05, random_state=0)
     with warnings.catch_warnings():
@@ -313,13 +313,13 @@ def test_inertia_of_tight_clusters_far_apart(backend, dtype, width):
     model = PowerKMeans(3, init=centers, random_state=0).fit(X)
     groups = [X[i : i + 100].astype(float) for i in (0, 100, 200)]
     exact = sum(((g - g.mean(axis=0)) ** 2).sum() for g in groups)
-    rounding = 300 * 4 * (np.finfo(dtype).eps * 3000) ** 2  # of the centres' own digits
+    rounding = 300 * 4 * (np.finfo(dtype).eps * 3000) ** 2  # of the digits of the centroids
     assert_allclose(model.inertia_, exact, rtol=2e-2, atol=rounding)
     assert_allclose(model.score(X), -exact, rtol=2e-2, atol=rounding)
 
 
 def test_starts_that_end_at_other_exponents_are_compared_at_one():
-    """The lower the exponent, the lower sum M_s: it must not choose between starts."""
+    """The lower the exponent, the lower sum M_s: starts are not compared at different exponents."""
     for seed in range(12):
         X, _ = make_blobs(200, n_features=3, centers=6, cluster_std=2.0, random_state=seed)
         model = PowerKMeans(
@@ -333,7 +333,7 @@ def test_starts_that_end_at_other_exponents_are_compared_at_one():
 
 
 def test_best_of_several_starts(pairs):
-    """All ends are alike once in 10^8 draws of 30 starts."""
+    """All results are equal once in 10^8 draws of 30 starts."""
     model = PowerKMeans(3, s0=-6e4, init="random")
     many = clone(model).set_params(n_init=30, random_state=0).fit(pairs)
     random = np.random.RandomState(0)  # draws the same starts one by one
@@ -351,7 +351,7 @@ def test_all_blobs_are_found_in_many_dimensions(k, d):
 
 
 def test_fuzzy_c_means_says_when_it_collapses():
-    """50 blobs in 64 dimensions at m = 2 fall into one point; the warning names m_c."""
+    """At m = 2 all centroids of 50 blobs in 64 dimensions merge; the warning names m_c."""
     X, _ = make_blobs(1000, 64, centers=50, cluster_std=1.0, center_box=(-5, 5), random_state=0)
     start = X.mean(axis=0) + 1e-3 * np.random.default_rng(0).standard_normal((50, 64))
     critical = critical_exponent(X, None)
@@ -367,7 +367,7 @@ def test_fuzzy_c_means_says_when_it_collapses():
 
 
 def stages_of(lengths):
-    """Exponents and passes of the adaptive stages where the centroids keep moving so long."""
+    """Exponents and passes of adaptive stages if the centroids converge after `lengths` passes."""
     shifts = [shift for length in lengths for shift in [1.0] * (length - 1) + [0.0]]
     taken, _ = steps_of(
         ADAPTIVE, [StepResult(0.9, 1.0, 1.0, 0.0, shift, 2, False, 0) for shift in shifts]
@@ -377,7 +377,7 @@ def stages_of(lengths):
     return np.array(exponents), list(counts[:-1])
 
 
-def test_the_adaptive_schedule_is_slow_where_centroids_part():
+def test_the_adaptive_schedule_is_slow_while_centroids_separate():
     """Exponents fall faster after stages of few passes and slower after those of many."""
     for lengths in ([1] * 9, [2] * 9, [3] * 9, [4] * 9, [5] * 9, [10] * 9, [1, 9, 3, 2, 6, 10]):
         exponents, counts = stages_of(lengths)

@@ -61,7 +61,7 @@ print(rffpk.show_config()["isa"], repr(model.objective_), repr(model.inertia_))
 """
 
 
-def test_every_instruction_set_gives_the_same_answer_to_rounding(python):
+def test_every_instruction_set_gives_the_same_result_up_to_rounding(python):
     answers = []
     for isa in _core.isa_levels():
         name, *values = python(FIT, RFFPK_ISA=isa).split()
@@ -126,7 +126,7 @@ def blas_threads():
 
 
 def set_blas_threads(number):
-    """In a thread that ends: a living one could keep others from setting limits."""
+    """Set the limit in a thread that ends: a running one could keep others from setting limits."""
     thread = threading.Thread(target=threadpoolctl.threadpool_limits, args=(number, "blas"))
     thread.start()
     thread.join()

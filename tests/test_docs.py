@@ -1,4 +1,4 @@
-"""The docstrings against what they describe: signatures, fitted attributes, numpydoc's sections."""
+"""Docstrings against signatures, fitted attributes and the sections of numpydoc."""
 
 import ast
 import inspect
@@ -84,7 +84,7 @@ def described(thing, title):
 
 
 def check_parameters(thing, parameters):
-    """Each once, in the order of the signature, with its default."""
+    """Each parameter is described once, in the order of the signature, with its default."""
     entries = described(thing, "Parameters")
     assert [name for name, _, _ in entries] == [*parameters]
     for name, kind, _ in entries:
@@ -132,8 +132,8 @@ def test_every_parameter_of_a_method_is_described(cls, method):
 @pytest.mark.parametrize("cls", CLASSES)
 def test_sections_are_those_of_numpydoc_and_refer_to_no_other_class(cls):
     check_sections(cls)
-    own = {name for title in ("Parameters", "Attributes") for name, _, _ in described(cls, title)}
-    assert {*re.findall("(?:[Aa]s in|see) `(.*?)`", inspect.getdoc(cls))} <= own
+    names = {name for title in ("Parameters", "Attributes") for name, _, _ in described(cls, title)}
+    assert {*re.findall("(?:[Aa]s in|see) `(.*?)`", inspect.getdoc(cls))} <= names
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -171,10 +171,10 @@ def check_kind(name, value, kind, model):
 
 
 def check_history(model, doc):
-    """Keys and words of the records are explained."""
+    """Keys and str values of the records are described."""
     for record in getattr(model, "history_", []):
-        words = [record[key] for key in ("stage", "kind", "outcome") if key in record]
-        assert not [word for word in (*record, *words) if f'"{word}"' not in doc]
+        values = [record[key] for key in ("stage", "kind", "outcome") if key in record]
+        assert not [text for text in (*record, *values) if f'"{text}"' not in doc]
 
 
 # ---- how docstrings are completed

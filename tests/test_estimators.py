@@ -1,4 +1,4 @@
-"""The estimators as users meet them."""
+"""The public interface of the estimators."""
 
 import pickle
 
@@ -30,8 +30,8 @@ from rffpk._data.passes import make_rows
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 
-# What scikit-learn's own KMeans is excused from: seeding draws rows, and a row of weight two is
-# not drawn like two rows. `test_weights_are_repetitions` holds it at a fixed start.
+# scikit-learn exempts its own KMeans from these checks too: seeding draws rows, and a row of weight
+# two is not drawn like two rows. `test_weights_are_repetitions_at_a_fixed_start` checks weights.
 WEIGHT_CHECKS = {
     f"check_sample_weight_equivalence_on_{kind}_data": "seeding draws rows, not weights"
     for kind in ("dense", "sparse")
@@ -60,7 +60,7 @@ def blobs():
 
 
 def starting_at(estimator, X, k=5):
-    """The estimator with a fixed start: its own features of the first rows."""
+    """The estimator with fixed initial centroids: the features of the first rows."""
     model = estimator(k, random_state=0)
     if estimator is RFFKernelPowerKMeans:
         model.set_params(gamma=0.05)
@@ -104,15 +104,15 @@ def test_attributes_and_methods_agree(backend, blobs, dtype, estimator):
     assert model.inertia_ <= -model.score(X) * (1 + 1e-5)
     assert model.n_features_in_ == 4
     kept = [r["start"] for r in model.history_ if r.get("outcome") == "kept"]
-    own = [r for r in model.history_ if "s" in r and [r["start"]] == kept]
-    assert model.n_iter_ == len(own)
-    assert set(own[-1]) == {
+    records = [r for r in model.history_ if "s" in r and [r["start"]] == kept]
+    assert model.n_iter_ == len(records)
+    assert set(records[-1]) == {
         "stage", "start", "rows", "s", "objective", "shift", "distinct", "repairs", "seconds"
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("m", [1.1, 1.5, 2.0, 4.0])
-def test_fuzzy_c_means_is_the_textbooks(backend, blobs, m):
+def test_fuzzy_c_means_is_that_of_the_textbooks(backend, blobs, m):
     X, _ = blobs
     model = FuzzyCMeans(5, m=m, tol=1e-10, max_iter=3000, random_state=0).fit(X)
     V = model.cluster_centers_
@@ -171,7 +171,7 @@ def test_scaling_the_weights_changes_nothing_but_the_unit(blobs, estimator):
 
 
 @pytest.mark.parametrize("estimator", CLUSTERERS)
-def test_order_of_rows_and_centres_does_not_matter(blobs, estimator):
+def test_order_of_rows_and_centroids_does_not_matter(blobs, estimator):
     X = blobs[0]
     order = np.random.default_rng(1).permutation(len(X))
     names = np.array([3, 0, 4, 1, 2])
@@ -262,7 +262,7 @@ def test_pipeline_and_grid_search(blobs):
     assert search.best_params_ == {"n_clusters": 5}
 
 
-def test_initial_centres_by_every_means(blobs):
+def test_every_kind_of_initial_centroids(blobs):
     X, y = blobs
 
     def chosen(features, n_clusters, random_state):
@@ -279,7 +279,7 @@ def test_initial_centres_by_every_means(blobs):
         assert model.history_[0] == {"stage": "seeding", "rows": 500}
 
 
-def test_seeding_looks_at_a_sample_and_says_so():
+def test_seeding_takes_a_sample_and_records_its_size():
     X = np.random.default_rng(0).standard_normal((30_000, 3)).astype(np.float32)
     model = PowerKMeans(4, random_state=0, sample=None, max_iter=2).fit(X)
     assert model.history_[0] == {"stage": "seeding", "rows": 20_000}
@@ -300,7 +300,7 @@ def test_starts_run_on_a_sample_and_end_on_all_rows(weighted):
     assert_allclose(model.inertia_, full.inertia_, rtol=1e-3)
     assert adjusted_rand_score(y, model.labels_) > 0.85
     auto = PowerKMeans(4, random_state=0, max_iter=3, swaps=0).fit(X, sample_weight=weight)
-    assert auto.sample_size_ == (24_000 if weighted else 20_000)  # 16 000 rows count
+    assert auto.sample_size_ == (24_000 if weighted else 20_000)  # 16 000 rows are weighted
 
 
 def test_a_sample_finds_a_few_heavy_rows():
@@ -337,7 +337,7 @@ def test_rows_of_weight_zero_do_not_make_a_sample():
     assert {r["rows"] for r in fits[1].history_ if "s" in r} == {300}
 
 
-def test_a_soft_end_that_was_not_reached_is_told(blobs):
+def test_a_final_exponent_that_was_not_reached_gives_a_warning(blobs):
     with pytest.warns(ConvergenceWarning, match="max_iter=20"):
         PowerKMeans(
             4, n_init=1, sample=100, s_final=-50.0, max_iter=20, tol=1e-2, random_state=0
@@ -386,7 +386,7 @@ def test_other_layouts_and_types_are_converted(blobs, layout):
     assert_array_equal(model.labels_, expected.labels_)
 
 
-def test_a_soft_result_rests_at_its_exponent(blobs):
+def test_a_soft_result_is_stationary_at_its_exponent(blobs):
     X, _ = blobs
     model = PowerKMeans(5, s0=-1.0, s_final=-3.0, random_state=0).fit(X)
     assert model.s_ == -3.0 == [r["s"] for r in model.history_ if "s" in r][-1]

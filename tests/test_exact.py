@@ -80,7 +80,7 @@ def test_weights_from_products_are_those_of_the_twin(isa, dtype, rule, s, n, k, 
     assert_allclose(core[1:], twin[1:], rtol=tolerance, atol=tolerance)
 
 
-def test_weights_may_take_the_place_of_products():
+def test_weights_may_overwrite_products():
     random = np.random.default_rng(0)
     y, diagonal, squares = random.random((3, 50)), np.full(50, 9.0), np.ones(3)
     expected = _core.weigh_products(y, diagonal, squares, None, _core.POWER, -2.0, 1)[0]
@@ -193,8 +193,8 @@ def test_distances_are_those_in_explicit_features(blobs):
     assert_allclose(model.objective_, weight @ means)
     cost = 0.0
     for j in range(5):
-        own, p = phi[model.labels_ == j], weight[model.labels_ == j]
-        cost += p @ ((own - np.average(own, axis=0, weights=p)) ** 2).sum(axis=1)
+        members, p = phi[model.labels_ == j], weight[model.labels_ == j]
+        cost += p @ ((members - np.average(members, axis=0, weights=p)) ** 2).sum(axis=1)
     assert_allclose(model.inertia_, cost)
 
 
@@ -243,7 +243,7 @@ def test_one_kernel_of_several_is_the_single_kernel_estimator(blobs):
         assert_allclose(multi.kernel_weights_, np.full(copies, 1 / copies))
 
 
-def test_stored_kernels_and_blocks_made_anew_agree(blobs):
+def test_stored_kernels_and_recomputed_blocks_agree(blobs):
     X = np.repeat(blobs[0], 5, axis=0) + np.random.default_rng(0).normal(0, 0.3, (1500, 4))
     fits = [
         KernelPowerKMeans(5, n_init=1, cache=cache, random_state=0).fit(X)
@@ -312,7 +312,7 @@ def test_scaling_a_kernel_scales_the_objective(blobs, scale):
 
 
 def test_float32_holds_kernels_with_large_bandwidths(blobs):
-    """sigma = 1000 leaves distances of some 1e-6 beside norms of one."""
+    """For sigma = 1000 distances are about 1e-6, and norms are one."""
     X = blobs[0]
     fits = [
         KernelPowerKMeans(5, gamma=5e-7, random_state=0).fit(X.astype(dtype))
@@ -333,11 +333,11 @@ def test_inits(blobs):
         assert len(starts) == 8 and sum(r["outcome"] == "kept" for r in starts) == 1
         assert min(r["objective"] for r in starts) == pytest.approx(model.inertia_)
         assert adjusted_rand_score(y, model.labels_) > 0.9, init
-    assert model.fit(X).n_iter_ <= 3  # spectral starts are at the end, or nearly
+    assert model.fit(X).n_iter_ <= 3  # spectral starts are at the result, or nearly
 
 
 def test_k_means_plus_plus_spreads_seeds(blobs):
-    """About as well as scikit-learn's on explicit features; random rows are worse."""
+    """It is about as good as scikit-learn's on explicit features; random rows are worse."""
     X = make_blobs(600, 2, centers=30, cluster_std=0.3, random_state=0)[0]
 
     def cost(rows):
@@ -365,8 +365,8 @@ def test_annealing_beats_k_means(digits):
 
 
 @pytest.mark.parametrize("estimator", [KernelPowerKMeans, PowerKMeans])
-def test_centroids_that_merged_part_again(digits, dtype, estimator):
-    """Far above the critical exponent all of them fall into one point, to the bit."""
+def test_merged_centroids_separate_again(digits, dtype, estimator):
+    """Far above the critical exponent all centroids become exactly equal."""
     X = digits[0][:300].astype(dtype)
     model = estimator(10, s0=-0.5, anneal_factor=1.1, anneal_every=10, random_state=0)
     if estimator is PowerKMeans:
@@ -376,7 +376,7 @@ def test_centroids_that_merged_part_again(digits, dtype, estimator):
     assert min(distinct) == 1 and distinct[-1] == 10
 
 
-def test_vanished_and_merged_centroids(blobs):
+def test_empty_clusters_and_merged_centroids(blobs):
     X = np.repeat(blobs[0][:3], 10, axis=0)
     with pytest.warns(ConvergenceWarning, match="3 of n_clusters=6 centroids are distinct"):
         model = KernelKMeans(6, random_state=0).fit(X)
@@ -400,16 +400,17 @@ def test_one_cluster_and_as_many_as_rows(blobs, k):
         assert_allclose(model.inertia_, expected, atol=1e-10)
 
 
-# ---- parts --------------------------------------------------------------------------------------
+# ---- components
+# --------------------------------------------------------------------------------------
 
 
 @given(st.integers(2, 40), st.integers(1, 6), st.integers(0, 1000))
-def test_products_are_those_of_the_centred_kernel(n, m, seed):
+def test_products_are_those_of_the_centered_kernel(n, m, seed):
     random = np.random.default_rng(seed)
     X = random.standard_normal((n, 3))
     fitted = kernels.FittedKernel(X, kernels.specification(("rbf", 0.3), "kernel"))
     K, W = rbf_kernel(X, gamma=0.3), random.standard_normal((m, n))
-    H = np.eye(n) - np.full((n, n), 1 / n)  # fewer rows than the centre is taken of
+    H = np.eye(n) - np.full((n, n), 1 / n)  # n is below the number of rows that are averaged
     for stored in (True, False):
         products = Products([fitted], 2, stored)
         assert_allclose(products.multiply(W)[0], W @ H @ K @ H, atol=1e-12)
@@ -424,7 +425,7 @@ def test_features_of_a_gram_matrix(phi):
     assert_allclose(found @ found.T, phi @ phi.T, atol=1e-9)
 
 
-def test_ritz_values_are_within_the_spectrum_and_near_its_ends():
+def test_ritz_values_are_within_the_spectrum_and_near_its_bounds():
     random = np.random.default_rng(0)
     for n in (1, 2, 5, 40, 200):
         A = random.standard_normal((n, n))
@@ -469,7 +470,7 @@ def test_a_bad_kernel_of_several_is_named():
         MultiKernelPowerKMeans(2, kernels="precomputed").fit([np.eye(4), SKEW])
 
 
-def test_indefinite_kernels_are_warned_of(blobs):
+def test_indefinite_kernels_give_a_warning(blobs):
     K = rbf_kernel(blobs[0]) - 0.5 * np.eye(300) + np.diag(np.full(300, 0.0))
     with pytest.warns(UserWarning, match="kernel 0 is indefinite: it has an eigenvalue <= -0"):
         KernelKMeans(5, kernel="precomputed", random_state=0).fit(K)
@@ -525,7 +526,7 @@ def test_bad_parameters_of_several_kernels(blobs, parameters, message):
         MultiKernelPowerKMeans(5, **parameters).fit([blobs[0], blobs[0]])
 
 
-def test_too_little_memory_is_said_before_any_work(blobs):
+def test_too_little_memory_is_an_error_before_any_work(blobs):
     model = KernelKMeans(5, cache=True, memory_limit=1000)
     with pytest.raises(MemoryError, match="cache=True takes 1228800 bytes for the kernel matrices"):
         model.fit(blobs[0])
@@ -582,7 +583,7 @@ def test_a_kernel_that_is_nan_is_named(blobs):
         KernelKMeans(3, kernel=lambda a, b: float("nan")).fit(blobs[0][:10])
 
 
-def test_spectral_starts_do_not_see_rows_without_weight_nor_the_order_of_rows(blobs):
+def test_spectral_starts_do_not_depend_on_rows_without_weight_or_the_order_of_rows(blobs):
     X = blobs[0]
     common = {"init": "spectral", "gamma": 0.02, "n_init": 1, "random_state": 0}
     alone = KernelKMeans(5, **common).fit(X)
@@ -597,6 +598,6 @@ def test_spectral_starts_do_not_see_rows_without_weight_nor_the_order_of_rows(bl
     assert_allclose(moved, first[1], rtol=1e-6)
 
 
-def test_polynomials_that_are_not_definite_are_warned_of(blobs):
+def test_indefinite_polynomial_kernels_give_a_warning(blobs):
     with pytest.warns(UserWarning, match="kernel 0 is indefinite"):
         KernelKMeans(3, kernel="poly", coef0=-50, gamma=0.1, random_state=0).fit(blobs[0])

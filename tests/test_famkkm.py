@@ -31,7 +31,7 @@ LAMBDAS = [(0.01, 1.0), (1.0, 0.1), (30.0, 50.0), (0.0, 0.0)]
 
 @pytest.fixture(scope="module")
 def views():
-    """Two views that tell the clusters apart, and one of noise."""
+    """Two views that separate the clusters, and one of noise."""
     random = np.random.default_rng(0)
     first, y = make_blobs(240, 5, centers=4, cluster_std=1.5, random_state=0)
     second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((240, 12))
@@ -101,7 +101,7 @@ def assert_orthonormal(U):
 @pytest.mark.parametrize("lambda1, lambda2", LAMBDAS)
 def test_no_update_lowers_the_objective_and_all_stay_orthonormal(matrices, lambda1, lambda2):
     state = Alternation(dense(matrices), 4, lambda1, lambda2, np.random.RandomState(0), 1)
-    state.iterate()  # gamma starts inside its sphere
+    state.iterate()  # the initial gamma is inside the unit sphere
     before, first = eq11(matrices, state, lambda1, lambda2), None
     assert_allclose(state.objective(), before, rtol=1e-12)
     first = before
@@ -170,7 +170,7 @@ def test_certificates_of_the_estimator(views, fusion, operator):
     assert (rises >= -1e-10 * np.abs(values[1:])).all()
     assert model.objective_ == values[-1]
     assert model.labels_.dtype == np.int32
-    if fusion != "kernel":  # MKKM leans to the view of noise
+    if fusion != "kernel":  # MKKM gives the view of noise a large weight
         assert adjusted_rand_score(views[1], model.labels_) > 0.9
         assert weights.argmin() == 2
     assert np.mean(model.predict(views[0]) == model.labels_) >= 0.99
@@ -203,7 +203,7 @@ def features_of(model):
     return [type("One", (), {"features": staticmethod(f)}) for f in model._features]
 
 
-def test_partition_fusion_holds_the_eigenvectors(matrices):
+def test_partition_fusion_keeps_the_eigenvectors(matrices):
     model = FAMKKM(
         3, kernels="precomputed", fusion="partition", max_iter=500, tol=1e-14, random_state=0
     ).fit(matrices)
@@ -219,7 +219,7 @@ def test_partition_fusion_holds_the_eigenvectors(matrices):
 # ---- operators ----------------------------------------------------------------------------------
 
 
-def made(xs, approximation, n_threads=1, center=True, normalize=True, metric="rbf", **more):
+def operators_of(xs, approximation, n_threads=1, center=True, normalize=True, metric="rbf", **more):
     options = {"n_frequencies": 64, "n_anchors": 60, **more}
     specs = [Specification(metric, {"gamma": 0.05} if metric == "rbf" else {})] * len(xs)
     names = [f"X[{i}]" for i in range(len(xs))]
@@ -234,7 +234,7 @@ def made(xs, approximation, n_threads=1, center=True, normalize=True, metric="rb
 @pytest.mark.parametrize("normalize", [True, False])
 def test_an_operator_is_its_matrix(views, approximation, center, normalize):
     x = views[0][0]
-    (one,) = made([x], approximation, center=center, normalize=normalize)
+    (one,) = operators_of([x], approximation, center=center, normalize=normalize)
     K = one.times(np.eye(240))
     assert_allclose(K, K.T, atol=1e-12)
     assert np.linalg.eigvalsh(K)[0] > -1e-10
@@ -254,7 +254,7 @@ def test_an_operator_is_its_matrix(views, approximation, center, normalize):
 def test_many_features_agree_with_the_matrix(views, center, normalize):
     x, unit = views[0][1], np.eye(240)
     ((exact,), (anchors,), (rff,)) = (
-        made([x], approximation, center=center, normalize=normalize, **more)
+        operators_of([x], approximation, center=center, normalize=normalize, **more)
         for approximation, more in (
             (None, {}), ("nystroem", {"n_anchors": 240}), ("rff", {"n_frequencies": 4000})
         )
@@ -272,8 +272,8 @@ def test_many_features_agree_with_the_matrix(views, center, normalize):
 
 def test_the_gamma_of_features_is_that_of_all_rows(views):
     x = views[0][0]
-    anchors = made([x], "nystroem", metric="laplacian", n_anchors=240)[0]
-    exact = made([x], None, metric="laplacian")[0]
+    anchors = operators_of([x], "nystroem", metric="laplacian", n_anchors=240)[0]
+    exact = operators_of([x], None, metric="laplacian")[0]
     assert_allclose(anchors.times(np.eye(240)), exact.times(np.eye(240)), atol=1e-7)
     model = FAMKKM(4, approximation="nystroem", n_anchors=30, random_state=0).fit(x)
     full = FittedKernel(x, Specification("rbf"), random=np.random.RandomState(0))
@@ -288,7 +288,7 @@ def test_all_anchors_give_the_dense_result(views):
 
 
 def test_no_square_array_is_made(views):
-    """Of 10 000 rows, whose matrix would take 800 MB."""
+    """A kernel matrix of the 10 000 rows would take 800 MB."""
     import tracemalloc
 
     xs = [np.random.default_rng(0).standard_normal((10_000, 3)).astype(np.float32)]
@@ -352,7 +352,7 @@ def test_float32_rows(views, operator):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("fusion", ["both", "partition"])
-def test_at_rest_the_extension_is_the_embedding(views, fusion, operator):
+def test_after_convergence_fitted_rows_are_embedded_as_before(views, fusion, operator):
     for lambda1, lambda2 in ((0.1, 0.1), (30.0, 60.0)):
         model = FAMKKM(
             4, fusion=fusion, lambda1=lambda1, lambda2=lambda2, max_iter=3000, tol=1e-15,
@@ -440,11 +440,11 @@ def test_the_order_of_rows_and_views_hardly_matters(views, fusion):
     assert adjusted_rand_score(other.labels_, model.labels_[order]) > 0.98
 
 
-# ---- refusals -----------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "parameters, words",
+    "parameters, message",
     [
         ({"lambda1": -1.0}, "lambda1"),
         ({"lambda2": np.inf}, "lambda2"),
@@ -462,9 +462,9 @@ def test_the_order_of_rows_and_views_hardly_matters(views, fusion):
         ({"kernels": ["rbf"]}, "kernels"),
     ],
 )
-def test_bad_parameters_are_named(views, parameters, words):
+def test_bad_parameters_are_named(views, parameters, message):
     model = FAMKKM(**parameters)
-    with pytest.raises((ValueError, TypeError), match=words):
+    with pytest.raises((ValueError, TypeError), match=message):
         model.fit(views[0])
     assert not [name for name in vars(model) if name.endswith("_")]
 
@@ -490,8 +490,8 @@ def test_kernels_that_the_algebra_does_not_allow_are_refused(matrices):
         FAMKKM(4, kernels="precomputed", approximation="nystroem").fit([good, bad])
 
 
-def test_past_that_bound_negative_eigenvectors_are_taken(matrices):
-    """Why the bound is where it is: max Tr(H'(K + lambda1 I) G) sums singular values."""
+def test_beyond_that_bound_negative_eigenvectors_are_chosen(matrices):
+    """The reason for the bound: max Tr(H'(K + lambda1 I) G) is a sum of singular values."""
     values, vectors = np.linalg.eigh(matrices[0])
     for factor, sign in ((0.9, 1), (1.1, -1)):
         shifted = values.copy()
@@ -574,14 +574,14 @@ def test_nystroem_with_other_kernels(views):
         4, kernel="polynomial", degree=2, gamma=0.5, coef0=2.0, n_anchors=240, random_state=0
     ).fit(x)
     assert_allclose(poly.embedding_ @ poly.embedding_.T, (0.5 * x @ x.T + 2) ** 2, rtol=1e-6)
-    own = NystroemKernelKMeans(
+    model = NystroemKernelKMeans(
         4, kernel=lambda a, b, c: c * (a @ b), kernel_params={"c": 3.0}, random_state=0
     ).fit(x[:60])
-    assert_allclose(own.embedding_ @ own.embedding_.T, 3 * x[:60] @ x[:60].T, atol=1e-8)
+    assert_allclose(model.embedding_ @ model.embedding_.T, 3 * x[:60] @ x[:60].T, atol=1e-8)
 
 
 @pytest.mark.parametrize(
-    "parameters, words",
+    "parameters, message",
     [
         ({"kernel": "precomputed"}, "precomputed"),
         ({"kernel": "gauss"}, "kernel"),
@@ -598,8 +598,8 @@ def test_nystroem_with_other_kernels(views):
         ({"kernel": "sigmoid", "gamma": 1.0, "coef0": -1.0}, "kernel is not positive"),
     ],
 )
-def test_bad_parameters_of_nystroem_k_means_are_named(views, parameters, words):
+def test_bad_parameters_of_nystroem_k_means_are_named(views, parameters, message):
     model = NystroemKernelKMeans(**parameters)
-    with pytest.raises((ValueError, TypeError), match=words):
+    with pytest.raises((ValueError, TypeError), match=message):
         model.fit(views[0][0])
     assert not [name for name in vars(model) if name.endswith("_")]

@@ -1,4 +1,4 @@
-"""Random Fourier features: the kernels they stand for, the bandwidth, the sampling."""
+"""Random Fourier features: the kernels that they approximate, the bandwidth, the sampling."""
 
 import pickle
 
@@ -36,8 +36,8 @@ def X():
 @pytest.mark.parametrize("kernel", EXACT)
 @pytest.mark.parametrize("gamma", [0.02, 0.2])
 def test_inner_products_approach_the_kernel(backend, X, kernel, gamma):
-    """40 000 frequencies: the error is within 5 standard deviations, and a gamma wrong by 20 %
-    is outside of them, so a wrong bandwidth cannot pass."""
+    """With 40 000 frequencies the error is within 5 standard deviations, and with a gamma that is
+    wrong by 20 % it is not, so that a wrong bandwidth fails."""
     phi = RandomFourierFeatures(40_000, kernel=kernel, gamma=gamma, random_state=1).fit_transform(X)
     exact = EXACT[kernel](X, gamma)
     assert np.abs(phi @ phi.T - exact).max() < 5 / np.sqrt(40_000)
@@ -53,7 +53,7 @@ def test_features_are_those_of_the_paper(implementation, X, dtype):
     assert_allclose(np.linalg.norm(phi, axis=1), 1, rtol=1e-5)
 
 
-def test_heavy_tailed_frequencies_of_the_laplacian_stay_right(isa, X):
+def test_heavy_tailed_frequencies_of_the_laplacian_stay_accurate(isa, X):
     """Cauchy frequencies reach 10^5 here; phases are then far beyond where float32 resolves
     them, but in float64 they must be right, and in both bounded."""
     mapped = RandomFourierFeatures(20_000, kernel="laplacian", gamma=1.0, random_state=0).fit(X)

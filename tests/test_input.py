@@ -1,4 +1,4 @@
-"""Bad input: an error that names the argument, the value and the range, before any work."""
+"""Bad input: an error names the argument, the value and the range, before any work."""
 
 import numpy as np
 import pytest
@@ -101,7 +101,7 @@ def test_bad_parameters(estimator, parameters, message):
         estimator(**parameters).fit(GOOD)
 
 
-def test_initial_centres_must_be_finite():
+def test_initial_centroids_must_be_finite():
     with pytest.raises(ValueError, match="init contains NaN or infinity"):
         PowerKMeans(2, init=np.array([[0, 0, 0], [np.nan, 0, 0]])).fit(GOOD)
 
@@ -159,7 +159,7 @@ REFUSED = {
     "rows": (np.full((5, 3), np.nan), {}, {}),
     "clusters": (np.zeros((1, 7)), {}, {}),
     "weights": (np.zeros((9, 7)), {}, {"sample_weight": np.ones(3)}),
-    "centres": (GOOD + 1, {"init": np.zeros((2, 2))}, {}),
+    "centroids": (GOOD + 1, {"init": np.zeros((2, 2))}, {}),
     "overflow": (np.full((9, 3), 1e200) * GOOD[:9], {}, {}),
 }
 

@@ -16,7 +16,7 @@ CHOICES = [(False, False), (True, False), (False, True), (True, True)]
 
 
 def gap(x, y):
-    """A kernel of one's own."""
+    """A user-defined kernel."""
     return np.exp(-np.abs(x - y).max())
 
 
@@ -25,7 +25,7 @@ METRICS = [*NAMES, gap]
 
 @pytest.fixture
 def rows():
-    """Nonnegative, as the chi2 kernels need; some of them equal, and one zero."""
+    """Nonnegative rows, as the chi2 kernels need; some are equal, and one is zero."""
     X = np.random.default_rng(0).random((40, 5))
     X[3], X[7] = X[4], 0
     return X
@@ -73,14 +73,14 @@ def test_every_kernel_is_that_of_scikit_learn(rows, blocks, metric, center, norm
 @pytest.mark.parametrize("metric", METRICS)
 def test_new_rows_that_are_fitted_ones_get_their_blocks(rows, metric, center, normalize):
     fitted = fit(rows, metric, center=center, normalize=normalize)
-    cross, own = fitted.cross(rows[4:20])
+    cross, diagonal = fitted.cross(rows[4:20])
     assert_allclose(cross, fitted.block(slice(4, 20)), atol=1e-12)
-    assert_allclose(own, fitted.diagonal[4:20], atol=1e-12)
+    assert_allclose(diagonal, fitted.diagonal[4:20], atol=1e-12)
     if not (normalize and metric in ("additive_chi2", "sigmoid")):  # those with norms^2 < 0
         assert_allclose(fitted.diagonal, np.diagonal(fitted.matrix()), atol=1e-9)
 
 
-def test_new_rows_are_centred_as_by_scikit_learn(rows):
+def test_new_rows_are_centered_as_by_scikit_learn(rows):
     new = np.random.default_rng(1).random((7, 5))
     fitted = FittedKernel(rows, Specification("rbf", {"gamma": 0.7}), center=True)
     peer = KernelCenterer().fit(pairwise_kernels(rows, metric="rbf", gamma=0.7))
@@ -89,19 +89,19 @@ def test_new_rows_are_centred_as_by_scikit_learn(rows):
 
 
 def test_new_rows_of_the_linear_kernel_by_features(rows):
-    """Centred features, and their cosines."""
+    """Centered features, and their cosines."""
     new = np.random.default_rng(1).random((7, 5))
     far, near = new - rows.mean(axis=0), rows - rows.mean(axis=0)
-    centred = FittedKernel(rows, Specification("linear"), center=True)
-    assert_allclose(centred.cross(new)[0], far @ near.T, atol=1e-12)
-    assert_allclose(centred.cross(new)[1], (far**2).sum(axis=1), atol=1e-12)
+    centered = FittedKernel(rows, Specification("linear"), center=True)
+    assert_allclose(centered.cross(new)[0], far @ near.T, atol=1e-12)
+    assert_allclose(centered.cross(new)[1], (far**2).sum(axis=1), atol=1e-12)
     cosines = FittedKernel(rows, Specification("linear"), center=True, normalize=True)
     far, near = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (far, near))
     assert_allclose(cosines.cross(new)[0], far @ near.T, atol=1e-12)
     assert_allclose(cosines.cross(new)[1], 1, atol=1e-12)
 
 
-def test_public_centring_and_normalising(rows, dtype):
+def test_public_centering_and_normalising(rows, dtype):
     K = (rows @ rows.T).astype(dtype)
     before = K.copy()
     atol = 1e-12 if dtype == np.float64 else 1e-5
@@ -224,7 +224,7 @@ def test_asymmetric_kernels_are_refused(blocks):
     assert kernels.check_precomputed(K, "X[1]") is not None
 
 
-def test_a_negative_diagonal_has_no_norms_but_a_centre():
+def test_a_kernel_with_a_negative_diagonal_is_centered_but_not_normalised():
     K = np.diag([1.0, -2.0])
     with pytest.raises(ValueError, match=r"K has -2.0 on its diagonal, must be >= 0"):
         normalize_kernel(K)

@@ -21,7 +21,8 @@ def two_views(n, weight):
 @pytest.mark.parametrize("m", [None, 1.4, 2.0, 3.0])
 @pytest.mark.parametrize("s", [-0.2, -1.0, -7.0, -np.inf])
 def test_the_sums_of_a_pass_are_a_majorant_of_the_objective(backend, s, m):
-    """Sections 2, 6 and 7: it touches the objective where the pass was, and is nowhere below."""
+    """Sections 2, 6 and 7: it equals the objective at the centroids of the pass, and is never below
+    it."""
     k, rows = 4, two_views(300, weight=True)
     random = np.random.default_rng(1)
     rows = replace(rows, alpha=np.array([0.3, 0.7]))
@@ -70,7 +71,7 @@ def test_the_variance_of_the_estimated_kernel(kernel):
 
 
 def test_blocks_of_orthogonal_frequencies_have_a_variance_of_three_over_d_plus_two():
-    """Section 9: of that of independent ones, at small distances."""
+    """Section 9: the variance relative to that of independent ones, at small distances."""
     d, gamma, t = 8, 0.5, np.full(8, 0.1 / np.sqrt(8))
     mapped = RandomFourierFeatures(d * 5000, gamma=gamma, sampling="orthogonal", random_state=0)
     blocks = np.cos(t @ mapped.fit(t[None]).frequencies_).reshape(5000, d).mean(axis=1)

@@ -28,7 +28,7 @@ MOST = "max_iter=1 passes"
 FEW = "3 of n_clusters=5 centroids are distinct"
 INDEFINITE = {"coef0": -50, "gamma": 0.1}
 
-# All but FAMKKM: rows of its embedding, of rank n_clusters, cannot be too few.
+# All except FAMKKM: its embedding has rank n_clusters, so its rows are never too few.
 CASES = [
     (PowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
     (RFFKernelPowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
@@ -82,16 +82,16 @@ def test_warnings_name_the_line_of_the_call(model, X, message, method):
     assert {(warning.filename, warning.lineno) for warning in caught} == {(__file__, CALL)}
 
 
-class Own(PowerKMeans):
+class Subclass(PowerKMeans):
     def fit(self, X, y=None, sample_weight=None):
         return super().fit(X)
 
 
 def test_a_subclass_and_a_search_are_callers_too():
-    inside = Own.fit.__code__.co_firstlineno + 1
-    [warning] = caught_in(Own(5, random_state=0).fit, THREE)
+    inside = Subclass.fit.__code__.co_firstlineno + 1
+    [warning] = caught_in(Subclass(5, random_state=0).fit, THREE)
     assert (warning.filename, warning.lineno) == (__file__, inside)
     search = GridSearchCV(PowerKMeans(random_state=0), {"n_clusters": [5]}, cv=2)
     caught = caught_in(call, search, "fit", THREE)
-    own = [warning for warning in caught if warning.category is ConvergenceWarning]
-    assert {(warning.filename, warning.lineno) for warning in own} == {(__file__, CALL)}
+    of_fits = [warning for warning in caught if warning.category is ConvergenceWarning]
+    assert {(warning.filename, warning.lineno) for warning in of_fits} == {(__file__, CALL)}

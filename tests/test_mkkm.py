@@ -33,7 +33,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 def three_views(n):
-    """Two that tell four clusters apart, and one of noise."""
+    """Two views that separate four clusters, and one of noise."""
     random = np.random.default_rng(0)
     first, y = make_blobs(n, 5, centers=4, cluster_std=1.5, random_state=0)
     second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((n, 12))
@@ -42,7 +42,7 @@ def three_views(n):
 
 @pytest.fixture(scope="module")
 def views():
-    return three_views(360)  # more than are decomposed in full
+    return three_views(360)  # above the order of full decompositions
 
 
 @pytest.fixture(params=FUSIONS, ids=NAMES)
@@ -56,7 +56,7 @@ def gaussian(x, gamma, y=None):
 
 
 def prepared(xs):
-    """The kernels of GAMMAS, centred and normalised."""
+    """The kernels of GAMMAS, centered and normalised."""
     return [
         normalize_kernel(center_kernel(gaussian(x, gamma))) for x, (_, gamma) in zip(xs, GAMMAS)
     ]
@@ -134,7 +134,7 @@ def test_mkkm_ends_where_neither_step_lowers_its_falling_objective(views):
 
 
 def test_mkkm_of_kernels_that_cost_nothing():
-    """Of rank k: all weights serve; of rank k beside others: all weight is theirs."""
+    """If all kernels have rank k, any weights will do; if some have, they get all weight."""
     labels = np.repeat(np.eye(2), 5, axis=0)
     K = labels @ labels.T
     assert_allclose(MKKM(2, kernels="precomputed").fit([K, K]).kernel_weights_, 0.5)
@@ -143,13 +143,13 @@ def test_mkkm_of_kernels_that_cost_nothing():
     assert_allclose(model.objective_, 0, atol=1e-12)
 
 
-# ---- what all share -----------------------------------------------------------------------------
+# ---- common to all ------------------------------------------------------------------------------
 
 
 def test_results_and_methods_agree(views, fusion):
     xs, y = views
     model = fusion.fit(xs)
-    # the noise weighs most in SimpleMKKM, which looks for what no clustering fits
+    # SimpleMKKM gives the noise the largest weight: no clustering fits it
     simple = isinstance(fusion, SimpleMKKM)
     assert adjusted_rand_score(y, model.labels_) > (0.75 if simple else 0.95)
     assert_allclose(model.kernel_weights_.sum(), 1)
@@ -215,7 +215,7 @@ def test_the_bank_of_one_array(views):
         model = MKKM(4, kernels="du2015", n_landmarks=landmarks, random_state=0).fit(X)
         assert model.kernel_weights_.shape == (12,)
         assert adjusted_rand_score(y, model.labels_) > 0.9
-    # what the kernels need to know they know from the landmarks
+    # the parameters of the kernels are estimated from the landmarks
     alone = MKKM(4, kernels="du2015", random_state=0).fit(X[model.landmarks_])
     assert_array_equal(alone.kernel_weights_, model.kernel_weights_)
 
@@ -256,7 +256,7 @@ def test_an_eigenvector_orthogonal_to_the_start_is_found():
 
 
 def test_learned_on_landmarks_all_rows_are_embedded(views, fusion, monkeypatch):
-    """Eq. 8: h_c(x) = 1 / (n lambda_c) sum_i h_ic sum_p alpha_p^2 k_p(x, x_i), centred by the
+    """Eq. 8: h_c(x) = 1 / (n lambda_c) sum_i h_ic sum_p alpha_p^2 k_p(x, x_i), centered by the
     landmarks and normalised."""
     xs = views[0]
     whole = clone(fusion).set_params(n_landmarks=70, kernels=GAMMAS).fit(xs)
@@ -281,7 +281,7 @@ def test_learned_on_landmarks_all_rows_are_embedded(views, fusion, monkeypatch):
     assert_allclose(whole.transform(xs), whole.embedding_, atol=1e-12)
 
 
-def test_all_rows_as_landmarks_are_none(views, fusion):
+def test_all_rows_as_landmarks_are_no_landmarks(views, fusion):
     xs = [x[:50] for x in views[0]]
     whole = clone(fusion).fit(xs)
     for landmarks in (50, 1000):
@@ -303,7 +303,7 @@ def test_landmarks_of_precomputed_kernels(views, fusion):
     assert_allclose(
         projector(model.embedding_ * model.eigenvalues_), projector(expected), atol=1e-9
     )
-    found = model.transform([K[:9] for K in Ks])  # BLAS may round a product of fewer rows otherwise
+    found = model.transform([K[:9] for K in Ks])  # BLAS may round it differently
     assert_allclose(found, model.embedding_[:9], rtol=1e-12, atol=1e-14)
 
 

@@ -25,7 +25,7 @@ PLAIN = {"sample": None, "random_state": 0}
 
 @pytest.fixture(scope="module")
 def views():
-    """Two views that tell the clusters apart, and one of noise."""
+    """Two views that separate the clusters, and one of noise."""
     random = np.random.default_rng(0)
     first, y = make_blobs(600, 5, centers=4, cluster_std=1.5, random_state=0)
     second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((600, 12))
@@ -88,13 +88,13 @@ def test_the_objective_never_rises(views, backend, m, possibilistic):
 
 
 @pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
-def test_the_end_is_a_fixed_point_of_the_printed_algorithm(views, m):
+def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
     xs, s = views[0], -4.0
     model = RFFMultiKernelPowerKMeans(
         4, m=m, s0=s, s_final=s, tol=1e-13, max_iter=3000, weight_entropy=0.2, **PLAIN
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of rest, which rounding may not grant
+        warnings.simplefilter("ignore")  # of no convergence, which rounding may prevent
         model.fit(xs)
     phis, theta = features(model, xs), split(model, model.cluster_centers_)
     alpha, eta = model.kernel_weights_, np.tile(model.eta_, (4, 1))
@@ -102,14 +102,14 @@ def test_the_end_is_a_fixed_point_of_the_printed_algorithm(views, m):
     state = (u, theta, alpha)
     for _ in range(3):
         *state, objective = printed.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
-        constant = model.lambda_ * np.log(len(xs))  # which eq. (20) does not have
+        constant = model.lambda_ * np.log(len(xs))  # a term that eq. (20) does not have
         assert_allclose(objective + constant, model.objective_, rtol=1e-10)
     assert_allclose(np.hstack(state[1]), model.cluster_centers_, atol=1e-9)
     assert_allclose(state[0], u, atol=1e-9)
     assert_allclose(state[2], alpha, atol=1e-9)
 
 
-def test_the_printed_algorithm_ends_in_a_fixed_point_of_ours(views):
+def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
     xs, s, m = views[0], -4.0, 2.0
     model = RFFMultiKernelPowerKMeans(
         4, m=m, s0=s, s_final=s, weight_entropy=0.2, max_iter=2, **PLAIN
@@ -172,7 +172,7 @@ def test_duplicated_rows_and_weights_of_two_change_nothing(views, possibilistic)
 
 
 @pytest.mark.parametrize("eta", ["mean", "median", 0.3])
-def test_noise_is_told_by_its_typicality(views, eta):
+def test_noise_is_detected_by_its_typicality(views, eta):
     random = np.random.default_rng(1)
     far = [np.vstack([x, random.uniform(-30, 30, (60, x.shape[1]))]) for x in views[0][:2]]
     model = RFFMultiKernelPowerKMeans(4, eta=eta, noise_threshold=0.4, **PLAIN).fit(far)
@@ -184,8 +184,8 @@ def test_noise_is_told_by_its_typicality(views, eta):
 
 
 @pytest.mark.parametrize("gross, near, far", [(False, 0.35, 0.7), (True, 0.9, 5.0)])
-def test_typicality_keeps_centres_where_they_are(gross, near, far):
-    """30 % of background rows, or 1 % of rows a hundred times as far out."""
+def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, near, far):
+    """With 30 % of background rows, or with 1 % of rows a hundred times as far away."""
     random = np.random.default_rng(3)
     centers = random.uniform(-5, 5, (5, 8))
     y = random.integers(5, size=500)
@@ -199,8 +199,8 @@ def test_typicality_keeps_centres_where_they_are(gross, near, far):
     weights = own_rows * model.typicality(spoiled) ** 2
     found = weights.T @ spoiled / weights.sum(axis=0)[:, None]
     for j in range(5):
-        own = found[labels[y == j][0]]
-        assert np.linalg.norm(own - X[y == j].mean(axis=0)) < near
+        mean = found[labels[y == j][0]]
+        assert np.linalg.norm(mean - X[y == j].mean(axis=0)) < near
     plain = RFFKernelPowerKMeans(5, gamma="median", random_state=0).fit(spoiled)
     shares = plain.labels_[:, None] == np.arange(5)
     moved = shares.T @ spoiled / shares.sum(axis=0)[:, None]
@@ -251,7 +251,7 @@ def test_the_critical_exponent_with_typicality_is_where_a_perturbation_stops_gro
 @pytest.mark.parametrize("sample", [None, 200])
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_stored_features_change_nothing_but_rounding(views, sample, possibilistic):
-    kept, made = (
+    stored, computed = (
         RFFMultiKernelPowerKMeans(
             4,
             possibilistic=possibilistic,
@@ -263,10 +263,10 @@ def test_stored_features_change_nothing_but_rounding(views, sample, possibilisti
         ).fit(views[0])
         for cache in (True, False)
     )
-    assert kept.cache_ is True and made.cache_ is False
-    assert_array_equal(kept.labels_, made.labels_)
-    assert_allclose(kept.cluster_centers_, made.cluster_centers_, atol=1e-9)
-    assert_allclose(kept.kernel_weights_, made.kernel_weights_, rtol=1e-9)
+    assert stored.cache_ is True and computed.cache_ is False
+    assert_array_equal(stored.labels_, computed.labels_)
+    assert_allclose(stored.cluster_centers_, computed.cluster_centers_, atol=1e-9)
+    assert_allclose(stored.kernel_weights_, computed.kernel_weights_, rtol=1e-9)
 
 
 def test_one_array_gets_a_bank_of_bandwidths(views):
@@ -276,8 +276,8 @@ def test_one_array_gets_a_bank_of_bandwidths(views):
     assert_allclose(np.divide(gammas, gammas[1]), [4, 1, 0.25])
     assert model.n_features_in_ == 5
     assert_array_equal(model.predict(X), model.labels_)
-    own = RFFMultiKernelPowerKMeans(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
-    assert [mapped.kernel for mapped in own.feature_maps_] == ["rbf", "laplacian"]
+    model = RFFMultiKernelPowerKMeans(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
+    assert [mapped.kernel for mapped in model.feature_maps_] == ["rbf", "laplacian"]
 
 
 def test_views_of_any_type_and_layout(views):
@@ -352,7 +352,7 @@ def test_bad_parameters(views, parameters, message):
 
 
 def weighted(model, xs):
-    """Features in whose space distances are those of the model's weighted sum of views."""
+    """Features whose squared distances are the model's weighted sums over the views."""
     parts = features(model, xs)
     return np.hstack([f * np.sqrt(a) for f, a in zip(parts, model.kernel_weights_)])
 
@@ -366,8 +366,8 @@ def test_costs_and_memberships_at_unequal_view_weights(views):
     phi = weighted(model, xs)
     cost = 0.0
     for j in range(4):
-        own, p = phi[model.labels_ == j], weight[model.labels_ == j]
-        cost += p @ ((own - np.average(own, axis=0, weights=p)) ** 2).sum(axis=1)
+        members, p = phi[model.labels_ == j], weight[model.labels_ == j]
+        cost += p @ ((members - np.average(members, axis=0, weights=p)) ** 2).sum(axis=1)
     assert_allclose(model.inertia_, cost, rtol=1e-8)
     theta = split(model, model.cluster_centers_)
     theta = np.hstack([t * np.sqrt(a) for t, a in zip(theta, model.kernel_weights_)])
@@ -380,8 +380,8 @@ def test_costs_and_memberships_at_unequal_view_weights(views):
     assert_allclose(model.predict_proba(xs), power_weights(seen, model.s_)[2], rtol=1e-6)
 
 
-def test_starts_are_judged_with_the_view_weights(views):
-    """The penalty of the view weights is on both sides of every comparison."""
+def test_starts_are_compared_with_the_penalty_of_the_view_weights(views):
+    """Every comparison has the penalty on both sides."""
     xs, y = [views[0][0], views[0][1]], views[1]
     model = RFFMultiKernelPowerKMeans(4, random_state=0).fit(xs)
     starts = [r for r in model.history_ if r["stage"] == "start"]
@@ -397,7 +397,7 @@ def test_starts_are_judged_with_the_view_weights(views):
 
 
 def test_swaps_find_what_the_starts_missed():
-    """With typical distances: outliers are no place for a centroid."""
+    """Swaps take distances with typicality, so that no centroid moves to an outlier."""
     random = np.random.default_rng(0)
     centers = 12 * random.standard_normal((12, 4))
     y = np.repeat(np.arange(12), 40)
@@ -456,7 +456,7 @@ def test_a_weight_of_a_reference_distance_counts_as_so_many_rows(views):
 
 
 @pytest.mark.parametrize("m, eta", [(1.01, 1e-4), (1.0001, 0.5), (6.0, 1e-30), (1.5, 1e30)])
-def test_extreme_typicalities_give_no_warnings_of_numbers(views, dtype, m, eta):
+def test_extreme_typicalities_give_no_floating_point_warnings(views, dtype, m, eta):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         model = RFFMultiKernelPowerKMeans(4, m=m, eta=eta, random_state=0)

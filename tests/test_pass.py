@@ -39,10 +39,10 @@ def assert_same_pass(rows, theta, s):
     # typicality raises ratios of distances to the power 1/(m-1), and their errors with them
     steep = s if rows.eta is None else (abs(s) if np.isfinite(s) else 0) + 1 / (rows.m - 1)
     _, exact = one_pass(rows, theta, s, want=("nearest", "features"), backend="numpy")
-    # A result that cancels to zero is known to the rounding of what it was made from.
+    # A result that cancels to zero has the rounding errors of its terms.
     length = float(np.linalg.norm(exact["features"] + rows.shift, axis=1).max())
     square = (length + np.linalg.norm(rows.shift)) ** 2
-    # Rows too close to a centroid for their weights to be determined do not count.
+    # Rows that are too close to a centroid for accurate weights are not compared.
     clear = exact["nearest"] > 0.01 * square
     weight = np.where(clear, 1 if rows.weight is None else rows.weight, 0).astype(rows.dtype)
     rows = replace(rows, weight=weight)
@@ -59,7 +59,7 @@ def assert_same_pass(rows, theta, s):
     assert_close(
         outputs["memberships"][clear], expected["memberships"][clear], rows.dtype, 1, steep
     )
-    # A label is the twin's, or a tie to rounding.
+    # Labels agree, except for ties up to rounding.
     seen = expected["distances"]
     if rows.eta is not None:
         seen = oracles.typical_distances(seen, rows.eta @ rows.alpha, rows.m)[1]
@@ -139,7 +139,7 @@ def test_extreme_typicalities_neither_overflow_nor_vanish(implementation, dtype,
     assert_close(sums.E, (v * wm).sum(axis=0), dtype, 1.0, steep)
 
 
-def test_endless_reference_distances_are_the_plain_rule(implementation, dtype):
+def test_huge_reference_distances_are_the_rule_without_typicality(implementation, dtype):
     rows, theta = problem(500, [(4, 9)], 6, dtype)
     plain, _ = one_pass(rows, theta, -2.0)
     far, _ = one_pass(replace(rows, eta=np.full((6, 1), 1e30), m=2.0), theta, -2.0)
@@ -191,7 +191,7 @@ def test_weights_and_memberships_are_those_of_fuzzy_c_means(implementation, m):
     assert_allclose(sums.centroids(V, float) + rows.shift, oracles.fcm_step(X, V, m), rtol=1e-10)
 
 
-def test_hard_rule_is_a_step_of_lloyd(implementation, dtype):
+def test_the_hard_rule_is_an_iteration_of_lloyd(implementation, dtype):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((3000, 4)).astype(dtype)
     rows = make_rows([X], [None], None, 2)
@@ -317,7 +317,7 @@ def test_memory_does_not_grow_with_the_rows():
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] <= peaks[0] + 4096
-    assert peaks[1] < 400_000 * 4  # less than one number a row
+    assert peaks[1] < 400_000 * 4  # less than one number for each row
 
 
 def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype):

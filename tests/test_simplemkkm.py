@@ -1,4 +1,4 @@
-"""SimpleMKKM: its gradient, its fall, its optimality, and the published method in full."""
+"""SimpleMKKM: its gradient, its decrease, its optimality, and the published method in full."""
 
 import itertools
 import warnings
@@ -23,7 +23,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 def make_kernels(n, widths=(3, 10, 40, 2)):
-    """Gaussian kernels of views of blobs, centred and normalised; the last view is noise."""
+    """Gaussian kernels of views of blobs, centered and normalised; the last view is noise."""
     random = np.random.default_rng(0)
     y = make_blobs(n, 2, centers=4, random_state=0)[1]
     Ks = []
@@ -52,8 +52,8 @@ def objective(alpha, Ks, k):
 
 
 def gap(alpha, Ks, k):
-    """How far the optimality conditions on the simplex are from holding: 0 where the gradient
-    is the same for all positive weights, and no less for those of zero."""
+    """The violation of the optimality conditions on the simplex: 0 if the gradient is the same for
+    all positive weights, and not less for weights of zero."""
     vectors = eigh(np.einsum("l,lij->ij", np.square(alpha), Ks))[1][:, -k:]
     gradient = 2 * alpha * np.einsum("lij,ic,jc->l", Ks, vectors, vectors) / len(vectors)
     return (alpha @ gradient - gradient.min()) / (alpha @ gradient)
@@ -81,7 +81,7 @@ def test_in_a_subspace_it_is_a_lower_bound_that_touches(kernels):
     seen = [whole.at(alpha) for alpha in random.dirichlet(np.ones(4), 4)]
     for point in seen:
         subspace.add(point.vectors)
-        subspace.add(point.vectors)  # nothing new
+        subspace.add(point.vectors)  # no new direction
     assert subspace.basis.shape == (120, 16)
     assert_allclose(subspace.basis.T @ subspace.basis, np.eye(16), atol=1e-12)
     assert_allclose(subspace.Ks, subspace.basis.T @ Ks @ subspace.basis, atol=1e-12)
@@ -98,7 +98,7 @@ def test_in_a_subspace_it_is_a_lower_bound_that_touches(kernels):
 
 @pytest.mark.parametrize("n", [120, 400])
 @pytest.mark.parametrize("k", [1, 4, 7])
-def test_it_falls_to_where_the_optimality_conditions_hold(n, k):
+def test_it_decreases_until_the_optimality_conditions_hold(n, k):
     Ks = make_kernels(n)[0]
     model = fit(Ks, k)
     records = model.history_
@@ -117,7 +117,7 @@ def test_it_falls_to_where_the_optimality_conditions_hold(n, k):
     assert model.objective_ == records[-1]["objective"]
     assert_allclose(model.eigenvalues_.sum() / n, model.objective_)
     tight = fit(Ks, k, tol=1e-8)
-    assert gap(tight.kernel_weights_, Ks, k) < 1e-6  # rounding of F hides what is less
+    assert gap(tight.kernel_weights_, Ks, k) < 1e-6  # smaller differences are rounding errors of F
     assert_allclose(tight.kernel_weights_, model.kernel_weights_, atol=1e-4)
 
 
@@ -166,7 +166,7 @@ def printed_simplemkkm(Ks, k, precision):
             return alpha
 
 
-def test_the_published_method_ends_there_too(kernels):
+def test_the_published_method_converges_to_the_same_minimum(kernels):
     Ks = kernels[0]
     alpha = printed_simplemkkm(Ks, 4, 1e-6)
     model = fit(Ks)
@@ -175,7 +175,7 @@ def test_the_published_method_ends_there_too(kernels):
     assert model.objective_ <= objective(alpha, Ks, 4) * (1 + 1e-9)
 
 
-def test_reduced_gradients_of_whole_kernels_end_there_too(kernels):
+def test_reduced_gradients_of_whole_kernels_converge_to_it_too(kernels):
     whole = Alignment(kernels[0], 4, 120)
     point = reduced_gradient(whole, whole.at(np.full(4, 0.25)), 1e-8)
     assert_allclose(point.alpha, fit(kernels[0], tol=1e-8).kernel_weights_, atol=1e-6)
@@ -245,7 +245,7 @@ def test_scales_and_order_of_kernels(kernels):
     assert_allclose(moved.embedding_, model.embedding_[order], atol=1e-6)
 
 
-def test_too_few_iterations_are_said(kernels):
+def test_too_few_iterations_give_a_warning(kernels):
     with pytest.warns(ConvergenceWarning, match="max_iter == 1 iterations"):
         model = fit(kernels[0], max_iter=1)
     assert model.n_iter_ <= 2

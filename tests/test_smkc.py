@@ -23,13 +23,13 @@ from rffpk.smkc import SMKC
 EPS = np.finfo(np.float64).eps
 
 
-# The kernels themselves: what the formulas of the paper are about.
+# Without centering and normalisation, as in the formulas of the paper.
 Plain = partial(SMKC, center=False, normalize=False)
 
 
 @pytest.fixture(scope="module")
 def views():
-    """Two views that tell the clusters apart, and one of noise."""
+    """Two views that separate the clusters, and one of noise."""
     random = np.random.default_rng(0)
     first, y = make_blobs(700, 5, centers=4, cluster_std=1.5, random_state=0)
     second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((700, 12))
@@ -51,7 +51,7 @@ def rank_part(A, k):
 
 def direct(Gs, k, iterations):
     """The printed algorithm on n x s matrices: U, objectives and changes by their definitions, the
-    last singular values of G, and the bound that squares set to what they resolve."""
+    last singular values of G, and the bound of the error by squares."""
     Hs, values, changes, G = [rank_part(A, k)[1] for A in Gs], [], [], None
     for _ in range(iterations):
         before = G
@@ -174,7 +174,7 @@ def test_certificates(views):
 
 
 def test_one_kernel_is_its_own_rank_part(views):
-    """With V = 1 the iterations rest at once."""
+    """With V = 1 the first iteration converges."""
     x = views[0][0]
     model = Plain(4, n_anchors=50, random_state=0).fit(x)
     [G] = anchor_kernels(model, [x])
@@ -253,7 +253,7 @@ def test_new_rows(views, normalize_rows):
     assert adjusted_rand_score(views[1][600:], model.predict(new)) > 0.9
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict(new), model.predict(new))
-    # U = B C, so that of new rows is their kernels times the same C, whatever its computation
+    # U = B C, so the embedding of new rows is their kernels times the same C
     means = [2 * x.var(axis=0).sum() for x in train]
 
     def B(ys):
@@ -274,14 +274,14 @@ def test_precomputed_kernels_are_what_the_views_give(views):
     assert_array_equal(given.embedding_, model.embedding_)
     new = [g[600:] for g in G]
     assert_allclose(given.transform(new), model.transform([x[600:] for x in xs]), atol=1e-12)
-    assert len(pickle.dumps(given)) < G[0].nbytes  # nothing of the rows but the embedding is kept
+    assert len(pickle.dumps(given)) < G[0].nbytes  # of the rows only the embedding is kept
 
 
 # ---- kernels, anchors, storage ------------------------------------------------------------------
 
 
 def test_gammas_come_from_all_rows(views):
-    """Anchors that lie together would give a far larger one."""
+    """Anchors that are close together would give a far larger gamma."""
     x = views[0][0]
     near = np.argsort(((x - x[0]) ** 2).sum(axis=1))[:50]
     model = Plain(4, anchors=near, random_state=0).fit(x)
@@ -303,13 +303,13 @@ def test_several_kernels_of_one_array(views, kernels):
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "asked", "expected"),
+    ("n", "k", "given", "expected"),
     [(200, 3, "auto", 200), (1500, 3, "auto", 1000), (20_000, 3, "auto", 1000),
      (30_475, 3, "auto", 524), (101_499, 3, "auto", 956), (25_000, 600, "auto", 600),
      (200, 3, 40, 40), (200, 3, 400, 200)],
 )  # fmt: skip
-def test_number_of_anchors(n, k, asked, expected):
-    model = Plain(k, n_anchors=asked)
+def test_number_of_anchors(n, k, given, expected):
+    model = Plain(k, n_anchors=given)
     chosen = model._choose_anchors([np.zeros((n, 1))], k, np.random.RandomState(0))
     assert len(np.unique(chosen)) == len(chosen) == expected
     assert_array_equal(chosen, np.sort(chosen))
@@ -346,7 +346,7 @@ def test_spread_anchors_of_equal_rows():
 
 @pytest.mark.parametrize("kernels", [None, "precomputed"])
 def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
-    """They are read tile by tile: no part of the fit asks for more of their rows than that."""
+    """They are read tile by tile: no part of the fit reads more of their rows at once."""
     arrays, mapped = [x.astype(dtype) for x in views[0]], []
     if kernels:
         full = Plain(4, n_anchors=60, random_state=0).fit(views[0])
@@ -356,9 +356,9 @@ def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
         mapped.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
     model = Plain(4, kernels=kernels, n_anchors=60, random_state=0)
     seen = []
-    made = smkc_solver.AnchorKernels.gram
+    gram = smkc_solver.AnchorKernels.gram
     monkeypatch.setattr(
-        smkc_solver.AnchorKernels, "gram", lambda B: (seen.extend(B.xs), made(B))[1]
+        smkc_solver.AnchorKernels, "gram", lambda B: (seen.extend(B.xs), gram(B))[1]
     )
     found = clone(model).fit(mapped)
     assert all(np.shares_memory(a, b) for a, b in zip(seen, mapped, strict=True))
@@ -374,7 +374,7 @@ def test_single_precision_rows_give_double_precision_fusion(views):
     assert apart(a.embedding_, b.embedding_) < 1e-5  # gammas are summed in the dtype of the rows
 
 
-# ---- refusals -----------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -419,21 +419,21 @@ def test_scikit_learn_conventions():
 
 
 @pytest.mark.parametrize("center, normalize", [(True, True), (True, False), (False, True)])
-def test_kernels_are_centred_at_the_anchors_and_normalised(views, center, normalize):
+def test_kernels_are_centered_at_the_anchors_and_normalised(views, center, normalize):
     xs = views[0]
     anchors = np.arange(0, len(xs[0]), 7)
     model = SMKC(4, anchors=anchors, center=center, normalize=normalize, random_state=0).fit(xs)
     Gs = []
     for x, kernel in zip(xs, model._kernels):
         K = rbf_kernel(x, gamma=kernel.params["gamma"])
-        own = np.diagonal(K)
+        diagonal = np.diagonal(K)
         if center:
             means = K[:, anchors].mean(axis=1)
             total = means[anchors].mean()
             K = K - means - means[:, None] + total
-            own = own - 2 * means + total
+            diagonal = diagonal - 2 * means + total
         if normalize:
-            K = K / np.sqrt(own * own[:, None])
+            K = K / np.sqrt(diagonal * diagonal[:, None])
         Gs.append(K[:, anchors])
     given = SMKC(4, kernels="precomputed", random_state=0).fit(Gs)
     assert_allclose(model.embedding_, given.embedding_, atol=1e-8)

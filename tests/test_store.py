@@ -1,4 +1,4 @@
-"""Stored features give the results of those made on the fly, and only where they should."""
+"""Stored features: the same results as computed ones, and the decision to store them."""
 
 import numpy as np
 import pytest
@@ -33,14 +33,14 @@ def test_a_pass_over_stored_rows_returns_the_same_sums(shapes, weighted, backend
 def test_a_fit_with_stored_features_is_the_same_to_rounding(dtype):
     X, _ = make_blobs(1000, 20, centers=6, cluster_std=3.0, random_state=0)
     X = X.astype(dtype)
-    kept, made = (
+    kept, computed = (
         RFFKernelPowerKMeans(6, cache=cache, random_state=0).fit(X) for cache in (True, False)
     )
-    assert kept.cache_ is True and made.cache_ is False
-    np.testing.assert_array_equal(kept.labels_, made.labels_)
-    np.testing.assert_allclose(kept.inertia_, made.inertia_, rtol=1e-5)
+    assert kept.cache_ is True and computed.cache_ is False
+    np.testing.assert_array_equal(kept.labels_, computed.labels_)
+    np.testing.assert_allclose(kept.inertia_, computed.inertia_, rtol=1e-5)
     tolerance = 1e-4 if dtype == np.float32 else 1e-9
-    np.testing.assert_allclose(kept.cluster_centers_, made.cluster_centers_, atol=tolerance)
+    np.testing.assert_allclose(kept.cluster_centers_, computed.cluster_centers_, atol=tolerance)
     np.testing.assert_array_equal(kept.predict(X), kept.labels_)
 
 
@@ -63,18 +63,18 @@ def test_the_memory_limit_holds():
         RFFKernelPowerKMeans(2, cache=True, memory_limit=10).fit(np.eye(5))
 
 
-def test_a_sample_keeps_to_the_limit_too(monkeypatch):
-    made = []
-    monkeypatch.setattr(store, "stored", lambda rows: made.append(rows.n) or rows)
+def test_a_sample_respects_the_limit_too(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(store, "stored", lambda rows: sizes.append(rows.n) or rows)
     X = np.random.default_rng(0).standard_normal((500, 4))
     for cache, limit, expected in ((False, None, []), ("auto", 10, []), ("auto", None, [100])):
-        made.clear()
+        sizes.clear()
         model = RFFKernelPowerKMeans(3, sample=100, cache=cache, memory_limit=limit, random_state=0)
         assert model.fit(X).cache_ is False
-        assert made == expected
+        assert sizes == expected
 
 
-def test_what_does_not_fit_is_refused_before_any_work(monkeypatch):
+def test_features_that_do_not_fit_are_an_error_before_any_work(monkeypatch):
     monkeypatch.setattr(store, "stored", None)
     X = np.random.default_rng(0).standard_normal((500, 4))
     model = RFFKernelPowerKMeans(3, sample=100, cache=True, memory_limit=10)
@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused_before_any_work(monkeypatch):
         RFFKernelPowerKMeans(3, sample=100, init=X[:3]).fit(X)
 
 
-def test_available_memory_follows_the_narrowest_limit(tmp_path, monkeypatch):
+def test_available_memory_follows_the_smallest_limit(tmp_path, monkeypatch):
     free = _config.available_memory()
     assert 2**20 < free
     limit, used = tmp_path / "limit", tmp_path / "used"

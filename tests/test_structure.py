@@ -12,7 +12,7 @@ import rffpk
 
 PACKAGE = Path(rffpk.__file__).parent
 
-# A module imports from lines above its own only.
+# A module imports only modules of the lines above its own.
 LAYERS = [
     {"_data.arrays", "_data.messages", "_core", "_docs"},
     {"_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
@@ -61,17 +61,17 @@ def imported_modules(path):
 
 def test_imports_point_one_way():
     modules = {path: module_of(path) for path in PATHS}
-    rooms = {module for module in modules.values() if (PACKAGE / module).is_dir()}
-    assert set(modules.values()) - rooms == set(RANK) - {"_core"}
-    for room in rooms - {"_core"}:
-        assert not [*imported_modules(PACKAGE / room / "__init__.py")]
+    folders = {module for module in modules.values() if (PACKAGE / module).is_dir()}
+    assert set(modules.values()) - folders == set(RANK) - {"_core"}
+    for folder in folders - {"_core"}:
+        assert not [*imported_modules(PACKAGE / folder / "__init__.py")]
     for path, module in modules.items():
         for imported in imported_modules(path):
             if module != "_core":
                 assert RANK[imported] < RANK[module], f"{module} imports {imported}"
 
 
-def test_rooms_are_one_folder_deep():
+def test_folders_have_no_subfolders():
     assert {len(path.relative_to(PACKAGE).parts) for path in PATHS} == {1, 2}
 
 

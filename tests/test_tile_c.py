@@ -44,7 +44,7 @@ def output(command):
     return done.stdout
 
 
-@pytest.mark.skipif(not CORE.is_dir(), reason="the C sources are not beside the tests")
+@pytest.mark.skipif(not CORE.is_dir(), reason="the C sources are missing")
 @pytest.mark.parametrize("bits", [32, 64], ids=["f32", "f64"])
 @pytest.mark.parametrize(
     "machine, variant",

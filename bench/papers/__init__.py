@@ -1,1 +1,1 @@
-"""The tables and figures of the source papers, on the data that can be had."""
+"""The tables and figures of the source papers, on the data sets that are available."""

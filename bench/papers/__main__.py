@@ -1,8 +1,9 @@
-"""The papers' tables and figures on the data that can be had, beside the published values.
+"""The papers' tables and figures on the available data sets, with the published values.
 
     python -m bench.papers --data DIR [--only NAME ...] [--repeats N] [--jobs N]
 
-Writes Markdown and pictures to --out. Cells are cached in --cache: a run that was killed goes on.
+Writes Markdown and pictures to --out. Cells, the entries of the tables, are cached in --cache, so
+that an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from bench.papers.cells import EXPERIMENTS, Cache, cells, run
 PACKAGES = ("python", "numpy", "scipy", "scikit-learn")
 
 INTRODUCTION = """{command}: repeats differ by their seeds, 0, 1, ... Left is the paper's protocol,
-with a grid searched by the labels only where the paper does so (best of N), right what comes by
-default, without labels, in bold where its ACC (or NMI, where there is no other) is at least the
-published one. Scores are means and standard deviations in percent, differences ours less published,
-seconds those of one fit. Data of views, kernels of a bank and scaling are made before."""
+with a grid searched by the labels only where the paper does so (best of N); right are our defaults,
+without labels, in bold where ACC (or NMI, if the paper has no ACC) is at least the published one.
+Scores are means and standard deviations in percent, differences are ours minus published, and
+seconds are those of one fit, without the preparation of views, kernels and scaling."""
 
 
 def main() -> None:
@@ -55,11 +56,11 @@ def threads(jobs: int) -> int:
 
 
 def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None:
-    """Run what the cache does not hold, or holds with fewer repeats, and say how long it will."""
+    """Run the cells that the cache lacks, or holds with fewer repeats, and print the time left."""
     bounds = args.repeats, args.cell_limit
     todo = [cell for cell in cells(experiments, args.data) if cache.wants(cell.key, *bounds)]
     started = time.monotonic()
-    with ThreadPoolExecutor(args.jobs) as pool:  # each waits for a process
+    with ThreadPoolExecutor(args.jobs) as pool:  # each thread waits for a process
         running = [pool.submit(run, cell, args.data, *bounds) for cell in todo]
         for number, future in enumerate(as_completed(running), 1):
             record = future.result()
@@ -74,7 +75,7 @@ def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None
 
 
 def write(cache: Cache, args: argparse.Namespace) -> None:
-    """All tables of what is known, with versions, seeds and hardware."""
+    """Write all tables from the cache, with versions, seeds and hardware."""
     config = rffpk.show_config()
     versions = ", ".join(f"{key} {config[key]}" for key in PACKAGES)
     hardware = (
@@ -92,9 +93,9 @@ def write(cache: Cache, args: argparse.Namespace) -> None:
         "## Claims",
         "",
         tables.claims(args.data, cache.found),
-        "## What was taken where a paper leaves it open",
+        "## Choices where a paper leaves them open",
         "",
-        tables.readings(),
+        tables.choices(),
         "## Tables",
         "",
     ]

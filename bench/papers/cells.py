@@ -1,4 +1,4 @@
-"""Cells of the tables: a data set, a method, a point of its grid; each in a process of its own."""
+"""Cells of the tables: a data set, a method, a point of its grid; each runs in a new process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MORE_SINGLE = ["tr11", "binaryalphadigs"]
 MULTI = ["leaves100", "mfeat"]
 MORE_MULTI = ["msrc_v1", "3sources", "bbcsport", "proteinfold", "landuse21", "prokaryotic"]
 
-# experiment -> its data sets; those beyond the paper's own have nothing published beside them
+# experiment -> its data sets; those that the paper does not use have no published values
 EXPERIMENTS = {
     "rff-kpkm": ["yale", "leaves100:0"],
     "ip-rff-mkpkm": ["hw2"],
@@ -39,7 +39,7 @@ EXPERIMENTS = {
     "large": ["pendigits", "letter", "shuttle", "skin", "kddcup99_10pct"],
 }
 
-# methods of n x n kernels are not tried above so many rows
+# methods of n x n kernels are not run above this many rows
 EXACT = {"kernel k-means", "KPK", "spectral"}
 MOST_ROWS = 12_000
 
@@ -75,7 +75,7 @@ def methods_of(experiment: str, dataset: str) -> list[methods.Method]:
 
 
 def cells(experiments: list[str], data: Path) -> Iterator[Cell]:
-    """All that the data allow, tables in their order."""
+    """The cells of all available data sets, in the order of the tables."""
     for experiment in experiments:
         for dataset in EXPERIMENTS[experiment]:
             if not (data / f"{stored_name(dataset)}.npz").exists():
@@ -91,7 +91,7 @@ def stored_name(dataset: str) -> str:
 
 
 def load(dataset: str, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
-    """The views, as they are stored, and the classes."""
+    """The views without preprocessing, and the classes."""
     views, y = datasets.views(data, stored_name(dataset), order=datasets.by_number)
     if dataset == "hw2":
         views = [views[0], views[2]]
@@ -101,7 +101,7 @@ def load(dataset: str, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
-    """The views as an experiment takes them; twelve kernels of a single array for MKPK."""
+    """The views with the preprocessing of an experiment; twelve kernels of one array for MKPK."""
     views, y = load(cell.dataset, data)
     if cell.experiment in ("rff-kpkm", "ip-rff-mkpkm"):
         return views, y
@@ -112,21 +112,21 @@ def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def published(cell: Cell) -> Any:
-    """What the paper reports for a method, in whichever variant, and set, or None."""
+    """What the paper reports for a method, in any variant, on a data set, or None."""
     sets = PUBLISHED.get(cell.experiment, {})
     return sets.get(cell.dataset.split(":")[0], {}).get(cell.method.split(", ")[0])
 
 
 def run(cell: Cell, data: Path, repeats: int, limit: float) -> dict[str, Any]:
-    """Scores of so many repeats, or of as many as end within `limit` seconds; a note where those
-    are fewer."""
+    """Scores of `repeats` repeats, or of those that end within `limit` seconds; a note if these are
+    fewer."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_repeat, args=(cell, data, repeats, theirs), daemon=True)
     process.start()
     theirs.close()
     rows: list[list[float]] = []
-    note, end = "", time.monotonic() + limit + 10  # an interpreter has to start
+    note, end = "", time.monotonic() + limit + 10  # the start of an interpreter
     try:
         while len(rows) < repeats:
             if not ours.poll(max(0.0, end - time.monotonic())):
@@ -138,7 +138,7 @@ def run(cell: Cell, data: Path, repeats: int, limit: float) -> dict[str, Any]:
                 break
             rows.append(found)
     except EOFError:
-        note = "the process was killed, for memory most likely"
+        note = "the process was killed, most likely for lack of memory"
     process.kill()
     process.join()
     return {"key": cell.key, "rows": rows, "note": note, "limit": limit}
@@ -156,19 +156,19 @@ def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
             fit = partial(method.grid[cell.variant], views, len(np.unique(y)), seed)
             took, labels = timed(fit)
             pipe.send([*(100 * score for score in agreement(y, labels)), took])
-    except Exception as error:  # a cell that fails says so; the others go on
+    except Exception as error:  # the cell records its error; the others continue
         pipe.send(f"{type(error).__name__}: {error}")
 
 
 class Cache:
-    """Results by key, in a file of lines: a run that was killed goes on where it stopped."""
+    """Results by key, in a file of JSON lines, so that an interrupted run continues."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.found = {record["key"]: record for record in records.resume(path)}
 
     def wants(self, key: str, repeats: int, limit: float) -> bool:
-        """Whether it is not known, or a run with these bounds would have more repeats."""
+        """Whether the cell is missing, or a run with these bounds would have more repeats."""
         record = self.found.get(key)
         if record is None:
             return True

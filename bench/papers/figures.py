@@ -1,4 +1,4 @@
-"""The papers' figures: each draws a picture and returns what it shows, as Markdown."""
+"""The papers' figures: each function draws a picture and returns its numbers as Markdown."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def convergence(data: Path, out: Path) -> str:
     rises = max(max(np.diff(values)) for values in curves.values())
     longest = [float(i) for i in range(1, max(map(len, curves.values())) + 1)]
     text = plot(out, "convergence", longest, curves, ("iteration", "objective over the first"))
-    settled = {
+    reached = {
         name: next(i for i, v in enumerate(values) if v < values[-1] * 1.001) + 1
         for name, values in curves.items()
     }
     return (
-        f"{text}\n\nLargest rise from one iteration to the next: {rises:.1e}. Within 0.1 % of the "
-        f"end after so many: {settled}. The paper: monotone, settled near 30."
+        f"{text}\n\nLargest rise from one iteration to the next: {rises:.1e}. Iterations until the "
+        f"objective is within 0.1 % of its end: {reached}. The paper: monotone, converged near 30."
     )
 
 
@@ -276,7 +276,7 @@ def landmarks(data: Path, out: Path) -> str:
 
 
 def kernel_scale(data: Path, out: Path) -> str:
-    """Where sigma = 10^3 lies: the spread of the kernel's entries on the paper's sets."""
+    """The mean entry of the kernel at sigma = 10^3 on the paper's data sets."""
     rows = []
     for dataset in ("yale", "leaves100:0", "hw2"):
         X = load(dataset, data)[0][0]

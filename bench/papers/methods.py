@@ -21,12 +21,12 @@ Run = Callable[[list[Array], int, int], Array]
 
 @dataclass(frozen=True)
 class Method:
-    """A row of a table: how a paper runs it, over a grid where the paper searches one, or our
-    defaults."""
+    """A row of a table: with the protocol of a paper, over a grid if the paper searches one, or
+    with our defaults."""
 
     name: str
     protocol: str  # "paper" or "defaults"
-    grid: dict[str, Run]  # one entry where nothing is searched
+    grid: dict[str, Run]  # one entry if nothing is searched
 
 
 def one(name: str, protocol: str, run: Run) -> Method:
@@ -39,7 +39,7 @@ def mean_gamma(X: Array) -> float:
 
 
 def scaled(views: list[Array], k: int, seed: int, run: Run) -> Array:
-    """A method on standardised columns; constant ones become zero."""
+    """Labels of a method on standardised columns; constant ones become zero."""
     return run([StandardScaler().fit_transform(X.astype(np.float64)) for X in views], k, seed)
 
 
@@ -75,7 +75,7 @@ VIEWS: dict[str, Any] = FUSED | {
 }
 
 
-def as_they_come(estimators: dict[str, Any]) -> list[Method]:
+def with_defaults(estimators: dict[str, Any]) -> list[Method]:
     return [
         one(name, "defaults", partial(fitted, estimator=estimator))
         for name, estimator in estimators.items()
@@ -134,12 +134,12 @@ def rff_kpkm() -> list[Method]:
         standardised(Method("KPK", "paper", exact)),
         standardised(Method("RFF-KPKM", "paper", grid(1))),
         one("spectral", "defaults", spectral),
-        *as_they_come(SINGLE),
+        *with_defaults(SINGLE),
     ]  # fmt: skip
 
 
 def seeds(X: Array, k: int, seed: int, init: str) -> Array:
-    """Rows to start from, "random" or by k-means++ in the space of the kernel."""
+    """Indices of initial rows, "random" or by k-means++ in the space of the kernel."""
     random = np.random.default_rng(seed)
     if init == "random":
         return random.choice(len(X), k, replace=False)
@@ -182,21 +182,21 @@ def kpk(init: str = "random") -> list[Method]:
         run = partial(from_seeds, estimator=estimator, init=init, **KPK, **more)
         early = partial(run, stop="objective", tol=1e-4)
         found += [one(name, "paper", run), one(f"{name}, until it rests", "paper", early)]
-    if init == "random":  # once is enough
+    if init == "random":  # in one of the two tables only
         found.append(one("kernel k-means, random labels", "paper", from_labels))
-        found += as_they_come(SINGLE)
+        found += with_defaults(SINGLE)
     return found
 
 
 def large() -> list[Method]:
-    """Many rows, which no paper has: RFF-KPKM at one point of its grid, and all by default."""
+    """For many rows, as in no paper: RFF-KPKM at one point of its grid, and all with defaults."""
     rows = RFF | {"s0": -5.0}
     return [
         one("RFF-KPKM", "paper",
             partial(fitted, estimator=rffpk.RFFKernelPowerKMeans, sampling="iid", **rows)),
         one("power k-means", "paper", partial(fitted, estimator=rffpk.PowerKMeans, **rows)),
         one("spectral", "defaults", spectral),
-        *as_they_come(SINGLE),
+        *with_defaults(SINGLE),
     ]  # fmt: skip
 
 
@@ -215,12 +215,12 @@ def spectral_on(views: list[Array], k: int, seed: int) -> Array:
     return SpectralClustering(k, affinity="precomputed", random_state=seed).fit(views[0]).labels_
 
 
-# Their points are no grid to search: what counts is the mean over them.
+# Their points are not a grid to search: their score is the mean over the points.
 AVERAGED = ("kernel k-means, average of kernels", "spectral, average of kernels")
 
 
 def mkpk() -> list[Method]:
-    """Views are kernels."""
+    """Methods whose views are kernels."""
     given = {"kernels": "precomputed"}
     multi = partial(fitted, estimator=rffpk.MultiKernelPowerKMeans, **given)
     single = partial(fitted, estimator=rffpk.KernelKMeans, kernel="precomputed")
@@ -239,7 +239,7 @@ def mkpk() -> list[Method]:
         one("MKPK", "paper", partial(multi, **KPK, init="random")),
         one("MKPK, weight_entropy=0.1", "paper",
             partial(multi, **KPK, init="random", weight_entropy=0.1)),
-        *as_they_come(fused),
+        *with_defaults(fused),
     ]  # fmt: skip
 
 
@@ -276,19 +276,19 @@ def ip_rff_mkpkm() -> list[Method]:
     both = [
         Method("RFF-MKPKM", "paper", grid(False)),
         Method("IP-RFF-MKPKM", "paper", grid(True)),
-        *as_they_come({name: VIEWS[name] for name in ("RFF-MKPKM", "IP-RFF-MKPKM")}),
+        *with_defaults({name: VIEWS[name] for name in ("RFF-MKPKM", "IP-RFF-MKPKM")}),
     ]
     others = {name: VIEWS[name] for name in VIEWS if "RFF" not in name}
     return [
         *both,
         *map(standardised, both),
         Method("MKPK", "paper", exact),
-        *as_they_come(others),
+        *with_defaults(others),
     ]
 
 
 def fusion() -> list[Method]:
-    """SMKC, SimpleMKKM, MKC-AE, FAMKKM and what they are compared with."""
+    """SMKC, SimpleMKKM, MKC-AE, FAMKKM and the methods that they are compared with."""
 
     def famkkm(**parameters: Any) -> Run:
         return partial(fitted, estimator=rffpk.FAMKKM, n_init=50, **parameters)
@@ -304,7 +304,7 @@ def fusion() -> list[Method]:
         Method("FAMKKM", "paper", grid),
         one("FAMKKM, partitions only", "paper", famkkm(fusion="partition")),
         one("FAMKKM, kernels only", "paper", famkkm(fusion="kernel")),
-        *as_they_come(VIEWS),
+        *with_defaults(VIEWS),
     ]
 
 
@@ -316,12 +316,12 @@ def mkc_ae() -> list[Method]:
     return [
         one("SimpleMKKM", "paper", partial(fitted, estimator=rffpk.SimpleMKKM, n_init=20)),
         Method("MKC-AE", "paper", grid),
-        *as_they_come({name: VIEWS[name] for name in ("SimpleMKKM", "MKC-AE")}),
+        *with_defaults({name: VIEWS[name] for name in ("SimpleMKKM", "MKC-AE")}),
     ]
 
 
 def single_views(n_views: int) -> list[Method]:
-    """Baselines of one view, the best one by the labels."""
+    """Baselines on one view, the best view by the labels."""
 
     def best(name: str, protocol: str, estimator: Any, **parameters: Any) -> Method:
         grid: dict[str, Run] = {

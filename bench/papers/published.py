@@ -1,4 +1,4 @@
-"""What the papers report, in percent: ACC, NMI, purity (None where they do not say)."""
+"""What the papers report, in percent: ACC, NMI, purity (None if they do not report it)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ PUBLISHED: dict[str, dict[str, dict[str, Scores]]] = {
 }
 
 # Sets of the papers that are not public, too large to ship, or not in the data folder.
-NOT_HAD = {
+NOT_AVAILABLE = {
     "rff-kpkm": "Caltech101-20, CIFAR10 features, YTF10, YTF20; Yale has 1024 pixels, not 4096",
     "ip-rff-mkpkm": "LGG, Caltech101-7, Caltech101-20, NUS-WIDE-SCENE, NUS-WIDE-OBJECT, CIFAR10",
     "kpk": "JAFFE, TOX-171, Lung, Isolet",
@@ -100,41 +100,43 @@ NOT_HAD = {
     "famkkm": "Pollen, Caltech102-10, -20, -30, flower102, ALOI-100: all of its sets",
 }
 
-# Where a paper leaves a choice open, or contradicts itself: what was taken.
-READINGS = {
+# The choices that were made where a paper leaves them open or contradicts itself.
+CHOICES = {
     "all": """k is the number of classes; purity, NMI (arithmetic mean) and ACC in percent. A
-        paper's protocol is run for the methods of its tables and the baselines it names; every
-        estimator that takes the data is run by default.""",
-    "rff-kpkm": """sigma = 10^3 on the values as they are stored, iid frequencies, D = ceil(4
+        paper's protocol is run for the methods and baselines of its tables; every estimator that
+        accepts the data is also run with its defaults.""",
+    "rff-kpkm": """sigma = 10^3 on the columns without scaling, iid frequencies, D = ceil(4
         log^3(2k)) (the main text; "4 D" is the appendix), s0 from -5 ... -25 by ACC, factor 1.04
-        every three passes, k-means on the mapped data first, one start. What ends a run is not
-        told: a relative change of the objective of 1e-6; KPK is annealed to the end. Kernel k-means
-        starts from k-means++.""",
+        every three passes, k-means on the mapped data first, one start. The stopping rule is not
+        stated: a relative change of the objective of 1e-6 here; KPK is annealed to the end. Kernel
+        k-means starts from k-means++.""",
     "ip-rff-mkpkm": """HW2 is the pixel and the factor view of mfeat. lambda in {0.1, ..., 10^3}
-        multiplies an entropy beside a sum over rows: weight_entropy = lambda / n. eta = "mean":
-        the paper's depends on the centroids of the start, ours is that of the merged state. Every
-        two passes. MKPK: s0 = -5, the same lambda, annealed to the end.""",
+        multiplies an entropy that is added to a sum over rows: weight_entropy = lambda / n. eta =
+        "mean": the paper's depends on the initial centroids, ours is that of the merged state. s
+        falls every two passes. MKPK: s0 = -5, the same lambda, annealed to the end.""",
     "kpk": """Columns are standardised, constant ones left at zero; tr11, of words, has rows of
-        length one. What the weights start from is not told: k rows, drawn at random or by k-means++
-        in the space of the kernel, the same for all methods of a repeat; "random labels" beside
-        them. s0 = -1, factor 1.04 every 5 passes. The paper stops when the objective rests, which
-        at s0 = -1 is before clusters part ("until it rests": a relative change of 1e-4); elsewhere
-        s falls to the end, then k-means passes until the labels stay. Power k-means: the same on
-        the columns. Spectral clustering has scikit-learn's ten starts.""",
-    "mkpk": """lambda is not told: weight_entropy = 1 and 0.1 beside each other. The paper quotes
-        its baselines from Du et al. (2015), whose single-kernel columns are the best and the
-        average of the twelve kernels: the average is beside the mean kernel here. Their MKKM has
-        hard labels, ours eigenvectors.""",
+        length one. The initial weights are not stated: k rows, drawn at random or by k-means++ in
+        the space of the kernel, the same for all methods of a repeat; "random labels" is an
+        alternative. s0 = -1, factor 1.04 every 5 passes. The paper stops when the objective
+        converges, which at s0 = -1 is before clusters separate ("until it rests": a relative change
+        of 1e-4); elsewhere s falls to the end, then k-means passes follow until the labels do not
+        change. Power k-means: the same on the columns. Spectral clustering has scikit-learn's ten
+        starts.""",
+    "mkpk": """lambda is not stated: weight_entropy = 1 and 0.1 are both shown. The paper quotes its
+        baselines from Du et al. (2015), whose single-kernel columns are the best and the average of
+        the twelve kernels: the average and the mean kernel are both shown here. Their MKKM has hard
+        labels, ours eigenvectors.""",
     "smkc": """Views with standardised columns, counts of words with rows of length one; kernels
-        centred and normalised: not told (sigma^2, the mean squared distance, is). SimpleMKKM's
-        figure on mfeat comes out so (92.4; 92.58 published) and not on plain kernels. 20 starts of
-        the final k-means, 50 for FAMKKM, of which the paper means 50 repeats. Single best view by
-        ACC: its leading eigenvectors as they are, then k-means; with rows of length one mfeat has
-        76.9. The same for mkc-ae and famkkm.""",
-    "mkc-ae": """Digit: all six views of mfeat (which the authors take is not told; pixels, Fourier,
-        profile correlations and Karhunen-Loeve alone give SimpleMKKM 90.3). Landmarks k, 200, 300,
-        ..., 1000, the best by the labels, as in the paper; 1000 by default.""",
-    "large": """Sets of many rows, in none of the papers. Columns are standardised, bandwidths those
-        of the mean distance. Left: RFF-KPKM's protocol on all rows at s0 = -5, no grid.""",
+        centered and normalised, which is not stated (sigma^2, the mean squared distance, is).
+        SimpleMKKM's figure on mfeat is reached so (92.4; 92.58 published) and not on plain kernels.
+        20 starts of the final k-means, 50 for FAMKKM, whose paper averages over 50 repeats. Single
+        best view by ACC: its leading eigenvectors as they are, then k-means; with rows of length
+        one mfeat has 76.9. The same for mkc-ae and famkkm.""",
+    "mkc-ae": """Digit: all six views of mfeat (which of them the authors use is not stated; pixels,
+        Fourier, profile correlations and Karhunen-Loeve alone give SimpleMKKM 90.3). Landmarks k,
+        200, 300, ..., 1000, the best by the labels, as in the paper; 1000 by default.""",
+    "large": """Data sets of many rows, in none of the papers. Columns are standardised, bandwidths
+        are those of the mean distance. The left half is RFF-KPKM's protocol on all rows at s0 = -5,
+        without a grid.""",
     "spectral": """scikit-learn's SpectralClustering with the same kernel as its affinity.""",
 }

@@ -12,7 +12,7 @@ from scipy.stats import wilcoxon
 from bench import tables
 from bench.papers.cells import EXPERIMENTS, Cell, cells, published
 from bench.papers.methods import AVERAGED
-from bench.papers.published import NOT_HAD, READINGS
+from bench.papers.published import CHOICES, NOT_AVAILABLE
 
 Records = dict[str, dict[str, Any]]
 
@@ -20,8 +20,8 @@ METRICS = ("ACC", "NMI", "purity")
 
 
 def best_variant(group: list[Cell], found: Records) -> tuple[Cell, np.ndarray] | None:
-    """Of a method's grid the point with the best mean ACC, by the labels; the mean of all points
-    where they are no grid."""
+    """The point of a method's grid with the best mean ACC, by the labels; the mean of all points if
+    the method is averaged."""
     if group and group[0].method in AVERAGED:
         rows = mean_of_grid(group, found)
         return None if rows is None else (group[0], rows)
@@ -31,7 +31,7 @@ def best_variant(group: list[Cell], found: Records) -> tuple[Cell, np.ndarray] |
 
 
 def mean_of_grid(group: list[Cell], found: Records) -> np.ndarray | None:
-    """Repeat by repeat, the means of a grid's points."""
+    """The means over the points of a grid, for each repeat."""
     points = [np.array(found[c.key]["rows"]) for c in group if c.key in found]
     points = [rows for rows in points if len(rows)]
     least = min(map(len, points), default=0)
@@ -50,8 +50,8 @@ def groups(experiment: str, data: Path) -> dict[tuple[str, str], dict[str, list[
 def table(experiment: str, data: Path, found: Records) -> str:
     grouped = groups(experiment, data)
     lines = [f"### {experiment}", ""]
-    if experiment in NOT_HAD:
-        lines += [f"Not in the data folder: {NOT_HAD[experiment]}.", ""]
+    if experiment in NOT_AVAILABLE:
+        lines += [f"Not in the data folder: {NOT_AVAILABLE[experiment]}.", ""]
     missing = set(EXPERIMENTS[experiment]) - {dataset for dataset, _ in grouped}
     if missing:
         lines += [f"Missing here: {', '.join(sorted(missing))}.", ""]
@@ -59,26 +59,28 @@ def table(experiment: str, data: Path, found: Records) -> str:
     defaults = ("ACC, defaults", *scores[1:])
     lines.append(tables.heading(("set", "method", *scores, "published", "difference", *defaults)))
     for (dataset, method), protocols in grouped.items():
-        told = published((protocols["paper"] or protocols["defaults"])[0])
+        reported = published((protocols["paper"] or protocols["defaults"])[0])
         best = {name: best_variant(group, found) for name, group in protocols.items()}
-        beside = apart = ""
-        if told:
-            beside = ", ".join("-" if t is None else f"{t:.2f}" for t in told)
-        if told and best["paper"]:
-            mean = best["paper"][1].mean(axis=0)
-            apart = ", ".join("-" if t is None else f"{m - t:+.1f}" for m, t in zip(mean, told))
+        values = difference = ""
+        if reported:
+            values = ", ".join("-" if r is None else f"{r:.2f}" for r in reported)
+        if reported and best["paper"]:
+            pairs = zip(best["paper"][1].mean(axis=0), reported)
+            difference = ", ".join("-" if r is None else f"{m - r:+.1f}" for m, r in pairs)
         parts = [
-            *(dataset, method, *_half(protocols["paper"], best["paper"], found), beside, apart),
-            *_half(protocols["defaults"], best["defaults"], found, told),
+            *(dataset, method),
+            *_half(protocols["paper"], best["paper"], found),
+            *(values, difference),
+            *_half(protocols["defaults"], best["defaults"], found, reported),
         ]
         lines.append(tables.line(parts))
     return "\n".join(lines) + "\n"
 
 
 def _half(
-    group: list[Cell], best: tuple[Cell, np.ndarray] | None, found: Records, told: Any = None
+    group: list[Cell], best: tuple[Cell, np.ndarray] | None, found: Records, reported: Any = None
 ) -> list[str]:
-    """Scores, seconds and repeats under one protocol, in bold where they reach what was `told`."""
+    """Scores, seconds and repeats of one protocol, in bold if they reach the `reported` score."""
     if not group:
         return [""] * 5
     if best is None:
@@ -87,9 +89,9 @@ def _half(
     cell, rows = best
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
     scores = [f"{m:.1f} ± {d:.1f}" for m, d in zip(mean[:3], deviation[:3])]
-    if told:
-        column = 1 if told[0] is None else 0
-        if mean[column] >= told[column]:
+    if reported:
+        column = 1 if reported[0] is None else 0
+        if mean[column] >= reported[column]:
             scores[column] = f"**{scores[column]}**"
     notes = [str(len(rows)), found[cell.key]["note"]]
     if cell.method in AVERAGED:
@@ -104,7 +106,7 @@ def _half(
 
 @dataclass(frozen=True)
 class Claim:
-    """`ours` is at least as good as `theirs` (or as good as, with `alike`) on all sets."""
+    """A claim that `ours` is at least as good as `theirs`, or with `alike` as good, on all sets."""
 
     ours: str
     theirs: str
@@ -112,7 +114,7 @@ class Claim:
     metric: str = "ACC"
     protocol: str = "paper"
     alike: bool = False
-    quicker: bool = False  # and takes less time, it is said
+    quicker: bool = False  # the paper also claims that it is faster
     grid: str = "best"  # or "mean"
     note: str = ""
 
@@ -122,7 +124,7 @@ CLAIMS = [
       for theirs in ("kernel k-means", "power k-means", "spectral")),
     *(Claim("KPK", theirs, ("kpk, k-means++",), "NMI", note="k-means++ starts")
       for theirs in ("kernel k-means", "power k-means", "spectral")),
-    Claim("KPK", "kernel k-means", ("kpk, more sets",), "NMI", note="sets the paper has not"),
+    Claim("KPK", "kernel k-means", ("kpk, more sets",), "NMI", note="sets not in the paper"),
     *(Claim("RFF-KPKM", theirs, ("rff-kpkm",))
       for theirs in ("KPK", "power k-means", "kernel k-means", "spectral")),
     *(Claim("MKPK", theirs, ("mkpk",), "NMI") for theirs in ("kernel k-means", "spectral", "MKKM")),
@@ -138,7 +140,7 @@ CLAIMS = [
                      "SimpleMKKM")),
     *(Claim("SMKC", theirs, ("smkc",), quicker=theirs == "SimpleMKKM")
       for theirs in ("SimpleMKKM", "MKKM", "single best view")),
-    Claim("SMKC", "SimpleMKKM", ("famkkm",), quicker=True, note="sets the paper has not"),
+    Claim("SMKC", "SimpleMKKM", ("famkkm",), quicker=True, note="sets not in the paper"),
     Claim("MKC-AE", "SimpleMKKM", ("mkc-ae",), alike=True, quicker=True),
 ]  # fmt: skip
 
@@ -153,10 +155,10 @@ CLAIM_COLUMNS = (
 
 def claims(data: Path, found: Records) -> str:
     lines = [
-        "A set counts for or against a claim where the means are more than half a point apart and, "
-        f"for methods that differ from repeat to repeat, p < {_LEVEL} (Wilcoxon's signed ranks of "
-        "repeats with the same seed). Confirmed: for it somewhere, against it nowhere. Quicker: "
-        "where the paper says so.",
+        "A data set counts for or against a claim if the means differ by more than half a point "
+        f"and, for methods whose repeats differ, p < {_LEVEL} (Wilcoxon's signed-rank test on "
+        "repeats with the same seed). Confirmed: some data set counts for it and none against it. "
+        "Quicker: only where the paper claims it.",
         "",
         tables.heading(CLAIM_COLUMNS),
     ]
@@ -207,15 +209,15 @@ def _rows(group: list[Cell], grid: str, found: Records) -> np.ndarray | None:
 
 
 def _compared(gaps: np.ndarray) -> tuple[int, str]:
-    """1, 0 or -1 for better, neither and worse, and the difference as text."""
+    """1, 0 or -1 for better, no difference and worse, and the difference as text."""
     gap = float(gaps.mean())
     sign = int(np.sign(gap)) if abs(gap) > _TIE else 0
-    if len(gaps) < 6 or gaps.std() < _TIE / 5:  # repeats say nothing
+    if len(gaps) < 6 or gaps.std() < _TIE / 5:  # too few or equal repeats
         return sign, f"{gap:+.1f}"
     p = wilcoxon(gaps).pvalue
     return (sign if p < _LEVEL else 0), f"{gap:+.1f} (p = {p:.1g})"
 
 
-def readings() -> str:
-    texts = {name: " ".join(text.split()) for name, text in READINGS.items()}
+def choices() -> str:
+    texts = {name: " ".join(text.split()) for name, text in CHOICES.items()}
     return "\n".join(f"- **{name}**: {text}" for name, text in texts.items()) + "\n"

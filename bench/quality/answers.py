@@ -1,4 +1,4 @@
-"""Whether a change of the code changes an answer: fingerprints of fits on a fixed list of problems.
+"""Fingerprints of fits on a fixed list of problems: does a change of the code change a result?
 
     python -m bench.quality.answers > before.txt      # on one commit
     python -m bench.quality.answers | diff before.txt -   # on another, same machine and libraries
@@ -91,7 +91,7 @@ def fits() -> Iterator[tuple[str, str, Any, bool]]:
         yield "du2015", name, rffpk.MultiKernelPowerKMeans(
             4, kernels="du2015", random_state=0), False  # fmt: skip
     yield "views", "small views", rffpk.MultiKernelPowerKMeans(6, random_state=0), True
-    # more rows than the critical exponent is taken from
+    # more rows than the critical exponent is computed from
     yield "large", "digits32", rffpk.KernelPowerKMeans(10, n_init=4, random_state=0), False
     yield "large", "views", rffpk.MultiKernelPowerKMeans(10, n_init=3, random_state=0), False
     for name in ("views", "small views"):
@@ -109,7 +109,7 @@ def _first_rows(features: Any, k: int, random_state: Any) -> Any:
 
 
 def line(task: str, name: str, x: Any, estimator: Any, weighted: bool) -> str:
-    """Fit, and say what came out."""
+    """Fit an estimator; the name of the fit and the fingerprints of its results."""
     n = len(x[0]) if isinstance(x, list) else len(x)
     if weighted:
         weight = np.random.default_rng(5).integers(0, 4, n).astype(float)

@@ -1,4 +1,4 @@
-"""How random features approach the exact kernel: errors of weights, labels and objective by D.
+"""Convergence of random features to the exact kernel: errors of weights, labels and objective by D.
 
     python -m bench.quality.approximation [--seeds N] [--plot FILE]
 
@@ -27,9 +27,9 @@ SAMPLINGS = ("iid", "orthogonal", "structured")
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
-def approach(X: np.ndarray, k: int, gamma: float, D: int, sampling: str, seed: int) -> np.ndarray:
-    """Errors after a few steps from the same start: of the weights (root mean square), the labels
-    (1 - ARI) and the objective (relative)."""
+def errors_of(X: np.ndarray, k: int, gamma: float, D: int, sampling: str, seed: int) -> np.ndarray:
+    """Errors after five steps from the same centroids: of the weights (root mean square), the
+    labels (1 - ARI) and the objective (relative)."""
     rows, s = np.random.default_rng(seed).choice(len(X), k, replace=False), -3.0
     W = np.eye(len(X))[rows]
     exact = _steps(rbf_kernel(X, gamma=gamma), W, s)
@@ -61,7 +61,7 @@ def approximation(X: np.ndarray, seeds: int, k: int = 10) -> dict[tuple[str, int
     tables.print_heading("D", *(f"{s}: weights, 1 - ARI, objective" for s in SAMPLINGS))
     for D in SIZES:
         for sampling in SAMPLINGS:
-            found = [approach(X, k, gamma, D, sampling, seed) for seed in range(seeds)]
+            found = [errors_of(X, k, gamma, D, sampling, seed) for seed in range(seeds)]
             errors[sampling, D] = np.mean(found, axis=0)
         cells = (", ".join(f"{e:.1e}" for e in errors[sampling, D]) for sampling in SAMPLINGS)
         tables.print_row(D, *cells)
@@ -74,13 +74,13 @@ def approximation(X: np.ndarray, seeds: int, k: int = 10) -> dict[tuple[str, int
 
 
 def slope(x: Sequence[float], y: np.ndarray) -> float:
-    """Of the line through their logarithms."""
+    """Slope of the regression line through the logarithms."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
 def rule(X: np.ndarray, seeds: int) -> None:
     """D = ceil(4 log^3(2k)): the objective of the features' labels under the exact kernel, over
-    that of the exact method. Theorem 3 promises at most 1 + 0.5."""
+    that of the exact method. The bound of theorem 3 is 1 + 0.5."""
     print()
     tables.print_heading("k", "D", "exact objective of RFF's labels over that of KPK, mean, worst")
     for k in (2, 5, 10, 20, 40):

@@ -1,9 +1,11 @@
-"""Growth of a small perturbation of the merged state, measured and predicted.
+"""Growth of a small perturbation of the merged state (all centroids at the mean), and its
+prediction.
 
     python -m bench.quality.critical
 
 On both sides of the critical exponent: the growth factor of a pass, and how many centroids are
-distinct where fits at that exponent converge, from the perturbed merged state and from k-means++.
+distinct after fits at that exponent have converged, from the perturbed merged state and from
+k-means++.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ PASSES = 200
 
 
 def growth(rows: Rows, k: int, s: float) -> float:
-    """The factor by which the differences of the centroids grow in a pass, once the fastest
-    direction has taken over."""
+    """The factor by which the differences of the centroids grow in a pass, after many passes,
+    when the fastest direction dominates."""
     delta = SIZE * np.random.default_rng(0).standard_normal((k, len(rows.shift)))
     for _ in range(PASSES):
         delta *= SIZE / np.linalg.norm(delta - delta.mean(axis=0))
-        new = one_pass(rows, delta, s)[0].centers(delta, rows.dtype)
+        new = one_pass(rows, delta, s)[0].centroids(delta, rows.dtype)
         factor = np.linalg.norm(new - new.mean(axis=0)) / SIZE
         delta = new - new.mean(axis=0)
     return float(factor)

@@ -1,4 +1,4 @@
-"""Accuracy of FAMKKM by lambda1 and lambda2, and of its other fusions and operators.
+"""Accuracy of FAMKKM by lambda1 and lambda2, and of its other fusions and approximations.
 
     python -m bench.quality.famkkm --data DIR [--set NAME] [--seeds N]
 
@@ -45,8 +45,8 @@ def main() -> None:
     print()
     tables.print_heading("variant", "ACC")
     for variant in VARIANTS:
-        words = ", ".join(f"{key}={value!r}" for key, value in variant.items()) or "defaults"
-        tables.print_row(words, accuracy(**variant))
+        title = ", ".join(f"{key}={value!r}" for key, value in variant.items()) or "defaults"
+        tables.print_row(title, accuracy(**variant))
 
 
 if __name__ == "__main__":

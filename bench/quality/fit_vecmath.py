@@ -1,4 +1,4 @@
-"""The polynomials of src/rffpk/_core/vecmath.h, as its tables in C, and the error of each.
+"""The polynomials of src/rffpk/_core/vecmath.h as tables in C, and the error of each.
 
     python -m bench.quality.fit_vecmath
 

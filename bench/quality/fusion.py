@@ -3,8 +3,8 @@
     python -m bench.quality.fusion --data DIR [--sets NAME ...] [--seeds N]
 
 ACC, NMI, purity (means of the seeds), seconds of a fit and the most megabytes that Python allocated
-in one. k is the number of classes, each view's Gaussian kernel is centred and normalised; what is
-not installed is named.
+in one. k is the number of classes, each view's Gaussian kernel is centered and normalised; methods
+that are not installed are named.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OTHERS = (
 
 
 def methods() -> Iterator[tuple[str, Callable[[int, int], Any]]]:
-    """A name, and what makes the estimator from k and a seed; those missing are named."""
+    """Names, and functions of k and a seed that return the estimator; missing ones are reported."""
     for estimator in (SimpleMKKM, MKKM, AverageMKKM):
         yield estimator.__name__, estimator_of(estimator)
         name = f"{estimator.__name__}, {LANDMARKS} landmarks"
@@ -56,7 +56,7 @@ def score(models: list[Any], views: list[np.ndarray], y: np.ndarray) -> np.ndarr
     for model in models:
         elapsed, labels = timed(partial(model.fit_predict, views))
         found.append((*agreement(y, np.asarray(labels).astype(int)), elapsed))
-    tracemalloc.start()  # in a fit of its own, which it slows down
+    tracemalloc.start()  # it slows a fit down, so an extra fit is measured
     models[0].fit_predict(views)
     most = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
@@ -80,7 +80,7 @@ def main() -> None:
             try:
                 cells = score([make(k, seed) for seed in range(args.seeds)], views, y)
                 tables.print_row(title, method, *(f"{cell:.3f}" for cell in cells))
-            except Exception as error:  # a rival's; the other rows still count
+            except Exception as error:  # an error of a peer; the other methods continue
                 tables.print_row(title, method, f"{type(error).__name__}: {error}", *[""] * 4)
 
 

@@ -3,7 +3,7 @@
     python -m bench.quality.objectives run --out FILE [--data DIR]     # resumable
     python -m bench.quality.objectives report FILE                     # Markdown
 
-What FILE holds is not run again; without --data the real sets are left out, except digits. The
+Results that FILE holds are not computed again; without --data the only real set is digits. The
 problems were fixed before any schedule was tried on them. Both sides cluster the same stored
 random Fourier features (float32) with the number of classes as k; the objective is the weighted
 sum of squared distances to the means of the labels, in float64.
@@ -52,8 +52,8 @@ REAL = [
     ("skin", "X", False),
     ("kddcup99_10pct", "X", True),
 ]
-# dimensions, clusters; standard deviation 1, centres in [-5, 5] as wide as makes them overlap less
-# in more dimensions
+# dimensions, clusters; standard deviation 1, means in [-5, 5], so that clusters overlap less in
+# more dimensions
 BLOBS = [(2, 5), (2, 25), (2, 100), (8, 25), (8, 100), (64, 10), (64, 50), (256, 5)]
 KMEANS_RUNS, SEEDS = 20, 5
 
@@ -86,7 +86,7 @@ def load(data: Path, name: str, key: str, standard: bool) -> np.ndarray:
 
 
 def problems(data: Path | None) -> Iterator[tuple[str, Callable[[], np.ndarray], int]]:
-    """(name, rows, clusters); without `data` the real sets are left out, except digits."""
+    """(name, rows, clusters); without `data` the only real set is digits."""
     for d, k in BLOBS:
         yield f"blobs {d}-d {k}", partial(blobs, d, k), k
     yield "rings 10", rings, 10
@@ -98,7 +98,7 @@ def problems(data: Path | None) -> Iterator[tuple[str, Callable[[], np.ndarray],
 
 
 def features(X: np.ndarray, k: int) -> np.ndarray:
-    """The features of the kernel estimator's defaults, one draw for all methods."""
+    """Random Fourier features with the defaults of the estimator, one draw for all methods."""
     D = max(64, default_n_frequencies(k))
     mapped = RandomFourierFeatures(D, random_state=0).fit(X)
     return mapped.transform(X.astype(np.float32))
@@ -186,7 +186,7 @@ def report(args: argparse.Namespace) -> None:
 
 
 def summarise(table: dict[str, dict[str, Any]]) -> None:
-    """The promises: ratios to the best of 20 k-means++ runs, and the time on large sets."""
+    """Ratios to the best of 20 k-means++ runs, and the time on large sets."""
     ratio = {
         name: np.array(row["default"]["objectives"]) / min(row["k-means++"]["objectives"])
         for name, row in table.items()

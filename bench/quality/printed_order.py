@@ -1,12 +1,12 @@
-"""Our order of the steps of Algorithm 2 against the printed one: where both converge.
+"""Results of Algorithm 2 in our order of the steps and in the printed one.
 
     python -m bench.quality.printed_order      # in the repository's root: needs tests/
 
-Ours takes the typicality first and the weights from it, the printed Algorithm 2 takes the weights
-from the typicality of the iteration before. Both run from the same centroids at a fixed s until
-they converge; the printed one begins with the typicality that belongs to those centroids, or with
-one for all rows. Shown is how often they converge to different points, whose objective is the lower
-one then, and the largest rise of the objective (relative) that either made in an iteration.
+Ours computes the typicality first and the weights from it; the printed Algorithm 2 computes the
+weights from the typicality of the previous iteration. Both run from the same centroids at a fixed s
+until they converge; the printed one begins with the typicality at those centroids, or with the
+value one for all rows. The table shows how often they converge to different points, which objective
+is lower then, and the largest relative rise of either objective in an iteration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def views(seed: int) -> list[np.ndarray]:
 
 
 def compare(m: float, seed: int, ones: bool) -> tuple[float, float, float]:
-    """Objectives of both ends, and the largest relative rise."""
+    """Objectives of both results, and the largest relative rise."""
     xs = views(seed)
     ours = RFFMultiKernelPowerKMeans(
         K, m=m, eta="mean", s0=S, s_final=S, anneal_every=1, tol=1e-10, max_iter=5000, sample=None,
@@ -50,9 +50,9 @@ def compare(m: float, seed: int, ones: bool) -> tuple[float, float, float]:
     printed: list[float] = []
     while len(printed) < 2 or abs(printed[-2] - printed[-1]) > 1e-13 * abs(printed[-1]):
         u, theta, alpha, value = ip_rff_mkpkm_step(phis, u, theta, alpha, eta, ours.lambda_, S, m)
-        printed.append(value + ours.lambda_ * np.log(2))  # eq. (20) leaves this constant out
-    own = [record["objective"] for record in ours.history_ if "s" in record]
-    rise = max(np.diff(values).max() / abs(values[-1]) for values in (own, printed))
+        printed.append(value + ours.lambda_ * np.log(2))  # eq. (20) does not have this constant
+    passes = [record["objective"] for record in ours.history_ if "s" in record]
+    rise = max(np.diff(values).max() / abs(values[-1]) for values in (passes, printed))
     return ours.objective_, printed[-1], rise
 
 
@@ -60,7 +60,7 @@ def main() -> None:
     commands.parser(__doc__).parse_args()
     warnings.simplefilter("ignore")
     tables.print_heading(
-        "m", "first typicality", "runs", "settle apart", "ours is lower", "largest rise"
+        "m", "first typicality", "runs", "different results", "ours is lower", "largest rise"
     )
     for m, ones in itertools.product((1.2, 1.5, 2.0, 3.0), (False, True)):
         ends = np.array([compare(m, seed, ones) for seed in range(RUNS)])

@@ -1,12 +1,12 @@
-"""Accuracy and errors of the centres under noise and outliers, with and without typicality.
+"""Accuracy and errors of the centroids under noise and outliers, with and without typicality.
 
     python -m bench.quality.robustness [--seeds N] [--plot FILE]
 
 Five Gaussian clusters in eight dimensions, with 0 to 30 % of uniform background rows, or with 1 %
-of rows a hundred times as far out. ACC is taken on the clean rows; the centre error is the root
-mean square distance, in standard deviations of a cluster, of the estimated centres from the true
-ones after the best matching. The centre of a kernel method is the mean of the rows of a cluster,
-weighted with membership and, where there is one, typicality to the power m.
+of rows a hundred times as far away. ACC is that of the clean rows; the centroid error is the root
+mean square distance, in standard deviations of a cluster, between the estimated centroids and the
+true means after the best matching. The centroid of a kernel method is the mean of the rows of a
+cluster, weighted with the membership and, if there is one, the typicality to the power m.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from rffpk import (
 )
 
 K, COLUMNS, CLEAN = 5, 8, 1000
-Fit = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # labels, centres
+Fit = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # labels, centroids
 
 
 def data(share: float, gross: bool, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, the clean ones first; classes of the clean ones; true centres."""
+    """Rows, the clean ones first; classes of the clean ones; true means."""
     random = np.random.default_rng(seed)
     centers = random.uniform(-5, 5, (K, COLUMNS))
     y = random.integers(K, size=CLEAN)
@@ -84,7 +84,7 @@ METHODS: dict[str, Fit] = {
 CASES = [(0.0, False), (0.1, False), (0.2, False), (0.3, False), (0.01, True)]
 
 
-def judge(fit: Fit, share: float, gross: bool, seed: int) -> tuple[float, float]:
+def evaluate(fit: Fit, share: float, gross: bool, seed: int) -> tuple[float, float]:
     X, y, centers = data(share, gross, seed)
     labels, found = fit(X, seed)
     gaps = cdist(found, centers, "sqeuclidean")
@@ -103,7 +103,7 @@ def main() -> None:
     errors = {}
     for method, fit in METHODS.items():
         found = [
-            np.mean([judge(fit, *case, seed) for seed in range(args.seeds)], axis=0)
+            np.mean([evaluate(fit, *case, seed) for seed in range(args.seeds)], axis=0)
             for case in CASES
         ]
         errors[method] = [error for _, error in found]
@@ -116,7 +116,7 @@ def plot(errors: dict[str, list[float]], names: list[str], path: Path) -> None:
     figure, axis = plots.subplots(figsize=(7, 3.6))
     for method, values in errors.items():
         axis.semilogy(names, values, "o-", label=method)
-    axis.set_ylabel("centre error, standard deviations")
+    axis.set_ylabel("centroid error, standard deviations")
     axis.legend(fontsize=7)
     plots.save(figure, path, dpi=110)
 

@@ -1,10 +1,10 @@
-"""Error of SMKC's subspace by the number of anchors, beside the rate that is promised.
+"""Error of SMKC's subspace by the number of anchors, compared with the rate of the paper's bound.
 
     python -m bench.quality.smkc [--rows N] [--repeats N]
 
-The figure of the paper's section 6.3 on generated data: with all rows as anchors, and with s of
-them, under c sqrt(1/s - 1/n) with the least c that bounds it. Kernels are neither centred nor
-normalised.
+The figure of the paper's section 6.3 on generated data: the distance of the subspace with s anchors
+from that with all rows as anchors, and c sqrt(1/s - 1/n) with the least c that bounds it. Kernels
+are neither centered nor normalised.
 """
 
 from __future__ import annotations

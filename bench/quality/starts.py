@@ -2,8 +2,8 @@
 
     python -m bench.quality.starts --data DIR [--seeds N] [--sets NAME ...]
 
-Both minimise on the same kernel, the power method with n_init = 1, 3, 8 and 16: mean (worst) of the
-seeds, and the mean seconds of a fit with 8 and of the twenty runs.
+Both use the same kernel, kernel power k-means with n_init = 1, 3, 8 and 16: mean (worst) over
+the seeds, and the mean seconds of a fit with 8 starts and of the twenty runs.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def starts(data: Path, name: str, seeds: int) -> None:
     X = StandardScaler().fit_transform(X)
     k = len(np.unique(y))
     ratios: dict[int, list[float]] = {c: [] for c in COUNTS}
-    took: dict[str, list[float]] = {"8": [], "20": []}
+    times: dict[str, list[float]] = {"8": [], "20": []}
     for seed in range(seeds):
         peer = KernelKMeans(k, n_init=20, random_state=seed)
-        took["20"].append(seconds(partial(peer.fit, X)))
+        times["20"].append(seconds(partial(peer.fit, X)))
         for count in COUNTS:
             model = KernelPowerKMeans(k, n_init=count, random_state=seed)
             spent = seconds(partial(model.fit, X))
             ratios[count].append(model.inertia_ / peer.inertia_)
             if count == 8:
-                took["8"].append(spent)
+                times["8"].append(spent)
     cells = [f"{np.mean(r):.4f} ({max(r):.4f})" for r in ratios.values()]
-    tables.print_row(name, len(X), k, *cells, *(f"{np.mean(t):.2f}" for t in took.values()))
+    tables.print_row(name, len(X), k, *cells, *(f"{np.mean(t):.2f}" for t in times.values()))
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""How fast the compiled core is, and what its speed depends on."""
+"""The speed of the package, of its peers, and of the parts of the compiled core."""

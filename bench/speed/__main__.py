@@ -1,13 +1,14 @@
-"""Seconds of a pass over the data beside its floor on this machine and the iterations of peers.
+"""Seconds of a pass over the data, of its lower bound on this machine, and of iterations of peers.
 
     python -m bench.speed run --out FILE        # one JSON line per problem and method
-    python -m bench.speed report FILE           # a Markdown table; --plot FILE: a picture
+    python -m bench.speed report FILE           # a Markdown table; --plot FILE: a figure
     python -m bench.speed compare BASE HEAD     # of two such files; fails where HEAD is slower
     python -m bench.speed profile               # share of each part of the pass
 
 `run` and `profile` take --problems (numbers of the list in problems.py), --dtypes and --threads,
-`run` also --repeats and --methods. All methods run in turn on the same features; peers that are not
-installed are left out and named.
+`run` also --repeats and --methods. All methods take turns on the same features; peers that are not
+installed are left out and named. The lower bound is the time that the matrix products of the pass
+would take at the rate of gemm, plus that of its sines and cosines, measured in the same run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from bench.speed.problems import PROBLEMS, Machine
 from bench.timing import Measure, alternate, pinned
 from rffpk import show_config
 
-# compare: a slowdown counts when it is beyond both, so that noise on short runs does not.
+# compare: a slowdown counts if it exceeds both, so that noise of short runs does not.
 RELATIVE, ABSOLUTE = 1.10, 2e-3
 
 Table = dict[tuple[str, str, int], dict[str, records.Record]]
@@ -43,14 +44,14 @@ def run(args: argparse.Namespace) -> None:
     """Time all methods in turn, `repeats` times, with the machine's rates in each turn."""
     for setting in _settings(args):
         machine = Machine(setting.dtype, setting.threads)
-        measures: dict[str, Measure] = {"floor": partial(machine.floor, setting.problem)}
+        measures: dict[str, Measure] = {"floor": partial(machine.lower_bound, setting.problem)}
         for name in args.methods:
             try:
                 measures[name] = partial(pinned, ADAPTERS[name](setting), setting.threads)
             except ImportError as missing:
                 print(f"left out {name}: {missing}", file=sys.stderr)
         times = alternate(measures, args.repeats, warm_up=True)
-        floor = median(times.pop("floor"))
+        bound = median(times.pop("floor"))
         for name, measured in times.items():
             record = {
                 "problem": setting.problem.name,
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
                 "method": name,
                 "seconds": median(measured),
                 "all": measured,
-                "floor": floor,
+                "floor": bound,
                 "machine": platform.processor() or platform.machine(),
                 "isa": show_config()["isa"],
             }
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
         ours = median(times.get("rffpk_pass", [float("nan")]))
         print(
             f"{setting.problem.name} {setting.dtype} {setting.threads} threads: "
-            f"{ours:.4f} s, floor ratio {floor / ours:.2f}",
+            f"{ours:.4f} s, lower bound / pass {bound / ours:.2f}",
             file=sys.stderr,
         )
 
@@ -77,17 +78,17 @@ def _read(path: Path) -> Table:
 
 
 def report(args: argparse.Namespace) -> None:
-    """Seconds of our pass, its floor over it, and our time over each rival's."""
+    """Seconds of our pass, its lower bound over it, and our time over that of each peer."""
     table = _read(args.results)
-    rivals = [m for m in ADAPTERS if any(m in row for row in table.values())]
-    rivals = [m for m in rivals if m not in ("rffpk_pass", "null")]
+    peers = [m for m in ADAPTERS if any(m in row for row in table.values())]
+    peers = [m for m in peers if m not in ("rffpk_pass", "null")]
     tables.print_heading(
-        "problem", "dtype", "threads", "pass, s", "floor / pass", *(f"pass / {m}" for m in rivals)
+        "problem", "dtype", "threads", "pass, s", "bound / pass", *(f"pass / {m}" for m in peers)
     )
     for key, row in table.items():
-        took, floor = row["rffpk_pass"]["seconds"], row["rffpk_pass"]["floor"]
-        ratios = [f"{took / row[m]['seconds']:.2f}" if m in row else "" for m in rivals]
-        tables.print_row(*key, f"{took:.4f}", f"{floor / took:.2f}", *ratios)
+        took, bound = row["rffpk_pass"]["seconds"], row["rffpk_pass"]["floor"]
+        ratios = [f"{took / row[m]['seconds']:.2f}" if m in row else "" for m in peers]
+        tables.print_row(*key, f"{took:.4f}", f"{bound / took:.2f}", *ratios)
     if args.plot:
         _plot(table, args.plot)
 
@@ -104,14 +105,15 @@ def _plot(table: Table, path: Path) -> None:
         if points:
             axes.plot(*zip(*points), "o", label=method)
     axes.axvline(1, color="black", lw=0.8)
-    axes.set(xscale="log", xlabel="seconds of an iteration / floor of our pass")
+    axes.set(xscale="log", xlabel="seconds of an iteration / lower bound of our pass")
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.legend(fontsize=7)
     plots.save(figure, path)
 
 
 def compare(args: argparse.Namespace) -> None:
-    """Exit with 1 where head is slower than base, in units of the floor of its own run."""
+    """Exit with status 1 if head is slower than base, relative to the lower bounds of their
+    runs."""
     base, head = _read(args.base), _read(args.head)
     slower = 0
     for key in base.keys() & head.keys():
@@ -127,7 +129,7 @@ def compare(args: argparse.Namespace) -> None:
 
 
 def show_profile(args: argparse.Namespace) -> None:
-    """Nanoseconds a row of each part, run alone: the hot path holds no timers."""
+    """Nanoseconds a row of each part, which runs alone, as the core has no timers."""
     for setting in _settings(args):
         parts = profile(setting)
         print(setting.problem.name, setting.dtype)

@@ -1,7 +1,8 @@
-"""One adapter per rival; each returns the seconds of ONE iteration over the same features.
+"""One adapter per peer; each returns the seconds of one iteration over the same features.
 
-A rival's iteration is the difference of two fits that differ in their number of iterations, so
-that set-up and seeding do not count. An adapter whose package is missing is left out, and named.
+The time of a peer's iteration is the difference between two fits with different numbers of
+iterations, so that set-up and seeding do not count. Adapters of missing packages are left out, and
+named.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rffpk import RandomFourierFeatures
 
 
 class Setting:
-    """One problem made real: rows, frequencies, centroids, and stored features for rivals."""
+    """The data of one problem: rows, frequencies, centroids, and stored features for peers."""
 
     def __init__(self, problem: Problem, dtype: str, threads: int) -> None:
         self.problem, self.dtype, self.threads = problem, dtype, threads
@@ -49,7 +50,7 @@ class Setting:
 
 
 def _difference(fit: Callable[[int], int], few: int = 2, many: int = 16) -> Measure:
-    """`fit` runs at most so many iterations and returns how many it did."""
+    """Seconds of an iteration; `fit` runs at most a given number and returns how many it ran."""
 
     def run() -> float:
         with warnings.catch_warnings():
@@ -62,7 +63,7 @@ def _difference(fit: Callable[[int], int], few: int = 2, many: int = 16) -> Meas
 
 
 def passes(rows: Rows, theta: np.ndarray, s: float) -> Measure:
-    """One pass among others, as in a fit: after one that wakes the threads, 0.1 s of them."""
+    """Seconds of one of the consecutive passes of 0.1 s, after one that wakes the threads."""
 
     def run() -> float:
         one = seconds(lambda: one_pass(rows, theta, s))
@@ -77,7 +78,7 @@ def rffpk_pass(setting: Setting, s: float = -3.0) -> Measure:
 
 
 def rffpk_structured(setting: Setting) -> Measure:
-    """The same with as many structured frequencies."""
+    """The pass with as many structured frequencies."""
     if not setting.problem.D:
         raise ImportError("identity features have no frequencies")
     X = setting.rows.xs[0]
@@ -101,7 +102,7 @@ def rffpk_hard(setting: Setting) -> Measure:
 
 def k_means(X: np.ndarray, start: np.ndarray, estimator: Any = KMeans) -> Measure:
     def fit(n: int) -> int:
-        # without a copy: the faults of fresh pages drown the difference of two fits
+        # without a copy: page faults of new memory would exceed the difference of two fits
         model = estimator(len(start), init=start, n_init=1, max_iter=n, tol=0, copy_x=False)
         return int(model.fit(X).n_iter_)
 
@@ -160,7 +161,7 @@ def scikit_fuzzy(setting: Setting) -> Measure:
 
 
 def null(setting: Setting) -> Measure:
-    """Does nothing: what the harness itself costs."""
+    """No work: the cost of the measurement itself."""
     return lambda: seconds(lambda: None)
 
 

@@ -1,4 +1,4 @@
-"""How the speed of the core depends on a tuning constant of src/rffpk/_core/tuning.h.
+"""The speed of the core by the value of a tuning constant of src/rffpk/_core/tuning.h.
 
     python -m bench.speed.constants SLOT_ROWS 512 2048
 
@@ -74,7 +74,7 @@ def pass_problem(args: argparse.Namespace) -> Run:
 
 
 def skinny_problem(args: argparse.Namespace) -> Run:
-    """The same for one skinny product with a square matrix."""
+    """A function that runs one skinny product with a square matrix."""
     random = np.random.default_rng(0)
     coefficients = random.standard_normal((args.clusters, args.points), dtype=np.float32)
     values = random.standard_normal((args.points, args.points), dtype=np.float32)

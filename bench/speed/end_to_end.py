@@ -2,9 +2,9 @@
 
     python -m bench.speed.end_to_end [--rows N] [--repeats N] [--apart X]
 
-10^6 x 50 rows, k = 10, D = 108, float32, one gamma for both, scikit-learn's defaults with
-n_init=1. The objective is that of kernel k-means of both label sets, in one feature map that
-neither side used, on 100 000 of the rows.
+10^6 x 50 rows, k = 10, D = 108, float32, the same gamma for both, scikit-learn's defaults with
+n_init=1. The objective is that of kernel k-means for the labels of each, in one feature map that
+neither used, on 100 000 of the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.timing import timed
 from rffpk import RandomFourierFeatures, RFFKernelPowerKMeans
 
 D, COLUMNS, CLUSTERS = 108, 50, 10
-JUDGED_ROWS = 100_000
+EVALUATION_ROWS = 100_000
 
 
 def mixture(n: int, apart: float) -> np.ndarray:
@@ -40,13 +40,14 @@ def main() -> None:
         "--apart",
         type=float,
         default=0.35,
-        help="spread of the centres in each column, in standard deviations: at 0.35 they overlap",
+        help="spread of the cluster means in each column, in standard deviations: at 0.35 clusters "
+        "overlap",
     )
     args = parser.parse_args()
     X = mixture(args.rows, args.apart)
     gamma = RandomFourierFeatures(D).fit(X[:10_000]).gamma_
-    judge = RandomFourierFeatures(1024, gamma=gamma, random_state=1234)
-    phi = judge.fit_transform(X[:JUDGED_ROWS])
+    evaluation = RandomFourierFeatures(1024, gamma=gamma, random_state=1234)
+    phi = evaluation.fit_transform(X[:EVALUATION_ROWS])
     tables.print_heading(
         "seed", "fit, s", "sampler, s", "KMeans, s", "both / fit", "objective: fit / KMeans", "NMI"
     )
@@ -58,7 +59,7 @@ def main() -> None:
         peer = KMeans(CLUSTERS, n_init=1, random_state=seed)
         clustering, theirs = timed(partial(peer.fit, features))
         del features
-        values = [k_means_objective(phi, m.labels_[:JUDGED_ROWS]) for m in (ours, theirs)]
+        values = [k_means_objective(phi, m.labels_[:EVALUATION_ROWS]) for m in (ours, theirs)]
         tables.print_row(
             seed,
             f"{fitting:.2f}",

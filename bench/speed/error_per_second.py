@@ -1,11 +1,11 @@
-"""Kernel error against the seconds of a pass, for growing numbers of random features.
+"""Kernel error and seconds of a pass, for growing numbers of random features.
 
     python -m bench.speed.error_per_second [--rows N] [--repeats N] [--plot FILE]
 
 For rows drawn from the digits, with noise, and for blobs: the mean |error| of the rbf kernel over
 pairs and seeds, and the seconds of one pass (ours) or of one Lloyd iteration of scikit-learn on
-stored RBFSampler features. Peers that would not fit in memory are timed on fewer rows; time is
-linear in them.
+stored RBFSampler features. Peers whose features do not fit in memory are timed on fewer rows, and
+the time is scaled to all rows.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def curves(X: np.ndarray, repeats: int) -> dict[str, list[tuple[int, float, floa
 
 
 def peer_seconds(points: list[tuple[int, float, float]], error: float) -> float:
-    """Seconds at which the peer's error is this one, by a line through log error and log time."""
+    """Seconds of the peer at the same error, by a regression line of log time on log error."""
     _, errors, seconds = np.log(np.array(points)).T
     slope, offset = np.polyfit(errors, seconds, 1)
     return float(np.exp(offset + slope * np.log(error)))
@@ -101,10 +101,11 @@ def main() -> None:
         "data", "method", "features", "mean error", "seconds a pass", "peer at equal error / ours"
     )
     for data, methods in found.items():
-        rival = methods["RBFSampler + Lloyd"]
+        peer_points = methods["RBFSampler + Lloyd"]
         for name, points in methods.items():
             for F, error, seconds in points:
-                ratio = f"{peer_seconds(rival, error) / seconds:.1f}" if points is not rival else ""
+                is_peer = points is peer_points
+                ratio = "" if is_peer else f"{peer_seconds(peer_points, error) / seconds:.1f}"
                 tables.print_row(data, name, F, f"{error:.4f}", f"{seconds:.4f}", ratio)
     if args.plot:
         plot(found, args.plot)

@@ -1,10 +1,11 @@
-"""Seconds of exact kernel methods: a pass beside the machine's rates, a fit beside a peer's.
+"""Seconds of exact kernel methods: a pass relative to the machine's rates, a fit and that of a
+peer.
 
     python -m bench.speed.exact [--threads N] [--sizes N ...]
 
 A pass: steps of 1 and of 8 starts on a stored kernel of 5000 rows. The peer: tslearn's
-KernelKMeans, where it is installed. Last, fits of many rows (--sizes) beyond the memory limit,
-which make the blocks of the kernel anew.
+KernelKMeans, if it is installed. Last, fits of many rows (--sizes) beyond the memory limit,
+which recompute the blocks of the kernel.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def data(n: int, dtype: str, k: int = 20, d: int = 20) -> np.ndarray:
 
 
 def pass_seconds(n: int, k: int, n_starts: int, dtype: str, threads: int, repeats: int) -> float:
-    """Median seconds of a step of so many starts, all of it, beside stored kernels."""
+    """Median seconds of a whole step of `n_starts` starts on stored kernels."""
     random = np.random.RandomState(0)
     kernel = FittedKernel(data(n, dtype), specification("rbf", "kernel"), n_threads=threads)
 
@@ -77,7 +78,7 @@ def speed(threads: int, repeats: int = 7) -> None:
 
 
 def peer(threads: int) -> None:
-    """Fits of both with the same kernel, as many starts and iterations."""
+    """Fits of both with the same kernel and the same numbers of starts and iterations."""
     try:
         from tslearn.clustering import KernelKMeans as Peer
     except ImportError:
@@ -127,7 +128,7 @@ def large_fit(n: int, passes: int) -> tuple[bool, int, float, float, float]:
 
 
 def large(sizes: list[int]) -> None:
-    """Beyond the memory limit: blocks made anew."""
+    """Fits beyond the memory limit, with recomputed blocks."""
     print()
     tables.print_heading("n", "stored", "s, 10 passes and seeding", "MB before", "peak MB")
     for n in sizes:

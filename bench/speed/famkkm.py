@@ -1,10 +1,10 @@
-"""Seconds and memory of FAMKKM by rows and operator: without an n x n array, and with one.
+"""Seconds and memory of FAMKKM by rows and approximation: with and without an n x n matrix.
 
     python -m bench.speed.famkkm [--rows N ...] [--jobs N]
 
 Two views of mixtures of ten Gaussians, 20 and 30 columns, float32. For each number of rows and each
-operator a process of its own runs a fit of eleven iterations without k-means. Seconds an iteration
-are medians, by the clock and of the processors (summed over the threads); peak memory is that of
+approximation a new process runs a fit of eleven iterations without k-means. Seconds of an iteration
+are medians, of wall-clock time and of CPU time (summed over the threads); peak memory is that of
 the process. ACC is that of a whole fit.
 """
 
@@ -26,11 +26,11 @@ OPERATORS = {
     "nystroem, 128 anchors": {"approximation": "nystroem", "n_anchors": 128},
 }
 MOST_ROWS = {"dense": 10_000}
-ACC_ROWS = 100_000  # a whole fit is made of at most so many
+ACC_ROWS = 100_000  # ACC is measured up to this many rows
 
 
 class Fused(FAMKKM):
-    """All but the k-means, with the times at which iterations end."""
+    """FAMKKM without k-means, which records the times at which iterations end."""
 
     def _record(self, *record: object) -> None:
         super()._record(*record)
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int)
     args = parser.parse_args()
     tables.print_heading(
-        "rows", "operator", "s, 11 iterations", "s an iteration", "processor s", "peak MB", "ACC"
+        "rows", "operator", "s, 11 iterations", "s an iteration", "CPU s", "peak MB", "ACC"
     )
     for n in args.rows:
         for name in OPERATORS:

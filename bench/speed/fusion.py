@@ -1,10 +1,10 @@
-"""Processor seconds of SimpleMKKM against the published method by full decompositions.
+"""CPU seconds of SimpleMKKM and of the published method by full decompositions.
 
     python -m bench.speed.fusion [--full]      # n = 500 and 2000; --full: a quarter of an hour
     python -m bench.speed.fusion --million     # 10^6 rows by landmarks: seconds and peak memory
 
-Seconds are those of one thread. Without --full the published method takes partial eigenproblems at
-n = 2000, and as many full ones are estimated from three.
+Seconds are those of one thread. Without --full the published method solves partial eigenproblems at
+n = 2000, and the time of as many full ones is estimated from three.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rffpk.simplemkkm import Alignment, Point, SimpleMKKM, minimise, reduced_gra
 
 
 class Counted(Alignment):
-    """Counts the eigenproblems of all rows."""
+    """Count the eigenproblems of the kernels of all rows."""
 
     count = 0
 
@@ -38,7 +38,7 @@ class Counted(Alignment):
 
 
 class Full(Counted):
-    """By full decompositions."""
+    """Solve the eigenproblems by full decompositions."""
 
     def at(self, alpha: np.ndarray) -> Point:
         Counted.count += 1
@@ -84,7 +84,8 @@ def published(F: Alignment, tol: float = 1e-5) -> Point:
 
 
 def speed(n: int, full: bool, k: int = 10) -> None:
-    """Six kernels of n rows in k clusters, of views from clear to pure noise; processor seconds."""
+    """Six kernels of n rows in k clusters, of views from clear clusters to pure noise; CPU
+    seconds."""
     random = np.random.default_rng(0)
     labels = np.eye(k)[random.integers(k, size=n)]
     views = [
@@ -98,7 +99,7 @@ def speed(n: int, full: bool, k: int = 10) -> None:
     simplemkkm.Alignment = Counted  # type: ignore[misc]
     cases = {
         "SimpleMKKM": lambda: list(minimise(Ks, k, 1e-5, 100))[-1],
-        "its line search on the kernels": lambda: reduced_gradient(
+        "its line search on the whole kernels": lambda: reduced_gradient(
             whole, whole.at(equal), 1e-5, 1000
         ),
         "published, partial eigenproblems": lambda: published(whole),
@@ -110,7 +111,7 @@ def speed(n: int, full: bool, k: int = 10) -> None:
     points = []
     for name, run in cases.items():
         Counted.count = 0
-        spent, point = processor_seconds(run)
+        spent, point = cpu_seconds(run)
         points.append(point)
         apart = np.abs(point.alpha - points[0].alpha).max()
         tables.print_row(
@@ -122,15 +123,15 @@ def speed(n: int, full: bool, k: int = 10) -> None:
             f"{apart:.0e}",
         )
     if not full:
-        one = np.median([processor_seconds(partial(decomposed.at, equal))[0] for _ in range(3)])
+        one = np.median([cpu_seconds(partial(decomposed.at, equal))[0] for _ in range(3)])
         count = Counted.count - 3
         name = f"that many full eigenproblems, {one:.2f} s each"
         tables.print_row(name, f"{count * one:.0f}", count, "", "", "")
     print()
 
 
-def processor_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
-    """On one thread."""
+def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds on one thread, and the result."""
     with threadpoolctl.threadpool_limits(1):
         begin = clocks()
         found = run()
@@ -142,7 +143,7 @@ def processor_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
 
 def million(n: int, k: int = 10, landmarks: int = 1000) -> None:
     views, y = gaussian_views(n, (10, 20, 50), k)
-    held = peak_memory() / 1e3
+    before = peak_memory() / 1e3
     tables.print_heading("method", "s", "NMI", "data, GB", "peak, GB")
     for estimator in (SimpleMKKM, MKKM, AverageMKKM):
         model = estimator(k, n_landmarks=landmarks, random_state=0)
@@ -156,7 +157,7 @@ def million(n: int, k: int = 10, landmarks: int = 1000) -> None:
             f"{size:.2f}",
             f"{peak_memory() / 1e3:.2f}",
         )
-    print(f"\nBefore the fits the peak was {held:.2f} GB.")
+    print(f"\nBefore the fits the peak was {before:.2f} GB.")
 
 
 def main() -> None:

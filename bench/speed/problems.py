@@ -1,4 +1,4 @@
-"""The problems that speed is promised on, and what bounds the time of a pass over them."""
+"""The problems of the speed benchmarks, and lower bounds for the time of a pass over them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Problem:
 
     @property
     def flops(self) -> float:
-        """Of the projection, the distances and the sums."""
+        """Floating-point operations of the projection, the distances and the sums."""
         return self.n * (2.0 * self.d * self.D + 4.0 * self.width * self.k)
 
     def rows(self, dtype: str) -> np.ndarray:
-        """A mixture of k Gaussians that overlap, so that no rival converges while it is timed."""
+        """A mixture of k Gaussians that overlap, so that no peer converges while it is timed."""
         random = np.random.default_rng(0)
         centers = random.standard_normal((self.k, self.d), dtype=dtype) / np.sqrt(self.d)
         return around(centers.astype(dtype), self.n, random)
@@ -59,7 +59,7 @@ PROBLEMS = [
 
 
 class Machine:
-    """Rates of this machine, measured anew at every call: they drift on shared hardware."""
+    """Rates of this machine, measured in each call, as they change on shared hardware."""
 
     def __init__(self, dtype: str, threads: int) -> None:
         random = np.random.default_rng(0)
@@ -70,14 +70,14 @@ class Machine:
         self.memory = np.ones(1 << 26, dtype=np.float32)
 
     def gemm(self) -> float:
-        """Flops a second of the BLAS that NumPy has, on a product of 2000 x 2000."""
+        """Flops a second of NumPy's BLAS in a product of 2000 x 2000 matrices."""
         with threadpoolctl.threadpool_limits(self.threads, user_api="blas"):
             return (
                 2 * len(self.a) ** 3 / seconds(lambda: np.matmul(self.a, self.a, out=self.product))
             )
 
     def sincos(self) -> float:
-        """Pairs a second of the bare routine on data in cache, all threads."""
+        """Sine-cosine pairs a second of the core's routine on data in cache, for all threads."""
 
         def calls(n: int) -> float:
             x, out = self.quarters[:n], np.empty((2, n), dtype=self.quarters.dtype)
@@ -92,9 +92,9 @@ class Machine:
         with ThreadPoolExecutor(self.threads) as pool:
             return self.memory.nbytes / seconds(lambda: list(pool.map(np.max, parts)))
 
-    def floor(self, problem: Problem) -> float:
-        """The least seconds of a pass: its products, then its sines and cosines; or the reading
-        of X where that is longer."""
+    def lower_bound(self, problem: Problem) -> float:
+        """A lower bound of the seconds of a pass: its products at the rate of gemm and its sines
+        and cosines, or the reading of X if that is longer."""
         self.gemm()  # warm up
         work = problem.flops / self.gemm()
         if problem.D:

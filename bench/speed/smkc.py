@@ -1,13 +1,13 @@
-"""Seconds of SMKC by cross-products against SMKC by decompositions of n x s matrices.
+"""Seconds of SMKC by cross-products and of SMKC by decompositions of n x s matrices.
 
     python -m bench.speed.smkc [--shapes NAME ...] [--rows N ...] [--direct full truncated]
 
-Generated data of the shapes of two sets of the paper (rows, views, clusters; the widths of the
-views are not in it), kernels and k-means included on both sides. The direct algorithm decomposes
-n x s matrices, all singular values ("full") or the k leading ones by ARPACK ("truncated"). With
---direct-iterations it is stopped early and its seconds are extrapolated to as many iterations
-as ours took, marked ~; "apart" is ||UU' - HH'||_F of both after equally many. CPU seconds are
-those of all threads: on a busy machine they tell more.
+Generated data of the shapes of two data sets of the paper (rows, views, clusters; it does not state
+the widths of the views), kernels and k-means included on both sides. The direct algorithm
+decomposes n x s matrices, all singular values ("full") or the k leading ones by ARPACK
+("truncated"). With --direct-iterations it is stopped early and its seconds are extrapolated to the
+number of iterations of ours, marked ~; "distance" is ||UU' - HH'||_F of both after equally many
+iterations. CPU seconds are summed over all threads: on a busy machine they are more reliable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bench.scores import subspace_distance
 from bench.timing import clocks
 from rffpk import SMKC, PowerKMeans, show_config
 
-# The kernels themselves, as the direct algorithm below takes them.
+# Without centering and normalisation, like the direct algorithm below.
 PLAIN = partial(SMKC, center=False, normalize=False, tol=1e-6)
 
 Array = np.ndarray
@@ -80,7 +80,8 @@ def direct(Gs: list[Array], k: int, iterations: int, part: Truncation) -> tuple[
 
 
 def compare(name: str, n: int, kinds: list[str], limit: int | None) -> None:
-    """Both on the shape of a set; `limit`: most iterations of the direct algorithm."""
+    """Both algorithms on data of the shape of a set; the direct one with at most `limit`
+    iterations."""
     shape = SHAPES[name]
     xs = uneven_views(n, shape.widths, shape.k)
     begin = clocks()
@@ -107,8 +108,8 @@ def compare(name: str, n: int, kinds: list[str], limit: int | None) -> None:
         if done < model.n_iter_:
             same, mark = PLAIN(shape.k, max_iter=done, n_init=1, random_state=0).fit(xs), "~"
         times = (f"{mark}{in_seconds(pair)}" for pair in (theirs, theirs / ours))
-        apart = f"{subspace_distance(same.embedding_, U):.1e}"
-        tables.print_row(*start, kind, *times, apart, end)
+        distance = f"{subspace_distance(same.embedding_, U):.1e}"
+        tables.print_row(*start, kind, *times, distance, end)
 
 
 def in_seconds(pair: Array) -> str:
@@ -127,7 +128,7 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are stopped on purpose
     tables.print_heading(
         "shape of", "rows", "anchors", "iterations", "ours, s (CPU)", "direct", "s (CPU)",
-        "ratio (CPU)", "apart", "paper, s",
+        "ratio (CPU)", "distance", "paper, s",
     )  # fmt: skip
     for name in args.shapes:
         for n in args.rows:

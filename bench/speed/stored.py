@@ -1,8 +1,8 @@
-"""Seconds of fits of 30 passes with features stored, made anew, and as cache="auto" decides.
+"""Seconds of fits of 30 passes with stored features, computed features, and cache="auto".
 
     python -m bench.speed.stored [--rows N] [--repeats N]
 
-Float32 rows of three widths; medians of fits that take turns.
+Float32 rows of three widths; medians of interleaved fits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     tables.print_heading(
-        "d", "D", "k", "sampling", "stored, s", "made anew, s", "auto, s", "auto stored"
+        "d", "D", "k", "sampling", "stored, s", "computed, s", "auto, s", "auto stored"
     )
     for shape in SHAPES:
         problem = Problem(args.rows, *shape)

@@ -1,4 +1,4 @@
-"""Seconds of a pass over several views, beside those of single views and the machine's floors.
+"""Seconds of a pass over several views, of passes over single views, and their lower bounds.
 
     python -m bench.speed.views [--rows N]
 
@@ -33,7 +33,7 @@ def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[
 
 
 def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
-    """Seconds of a pass over single views and over all, beside the floors of the machine."""
+    """Seconds of a pass over single views and over all, with the lower bounds of the machine."""
     threads = show_config()["threads"]
     xs, omegas = make_views(n, widths)
     every = make_rows(xs, omegas, None, threads)
@@ -45,18 +45,18 @@ def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
     cases["all views"] = every
     cases["all views, typicality"] = replace(every, eta=np.full(len(xs), 0.5), m=2.0)
     machine = Machine("float32", threads)
-    floors = dict(zip(single, (machine.floor(Problem(n, d, 108, k)) for d in widths)))
+    bounds = dict(zip(single, (machine.lower_bound(Problem(n, d, 108, k)) for d in widths)))
     measures = {}
     for name, rows in cases.items():
         run = passes(rows, rows.take(np.arange(k)).features(), -3.0)
         measures[name] = partial(timing.pinned, run, threads)
     took = {name: median(times) for name, times in timing.alternate(measures, 5).items()}
     print(f"\nn = {n}, {len(widths)} views of {sorted(set(widths))} columns, k = {k}\n")
-    tables.print_heading("views", "s = -3, s", "floor, s", "of the sum of single passes")
+    tables.print_heading("views", "s = -3, s", "lower bound, s", "of the sum of single passes")
     for name in cases:
-        floor = floors.get(name, sum(floors.values()))
+        bound = bounds.get(name, sum(bounds.values()))
         share = took[name] / sum(took[other] for other in single)
-        tables.print_row(name, f"{took[name]:.4f}", f"{floor:.4f}", f"{share:.2f}")
+        tables.print_row(name, f"{took[name]:.4f}", f"{bound:.4f}", f"{share:.2f}")
 
 
 def fit(n: int) -> tuple[float, float, float, int]:

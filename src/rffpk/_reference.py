@@ -3,7 +3,7 @@
 The twin computes in float64 whatever the type of its input, and distances as sums of squared
 differences, which avoids cancellation. The compiled pass agrees with it to `TOLERANCE[dtype] * (1 +
 |s|)`, where |s| + 1/(m-1) takes the place of |s| with typicality, relative to the largest entry of
-each result and to what it was made from, on rows whose nearest distance is above 1 % of ||phi||^2.
+each result and of the terms of its sums, on rows whose nearest distance is above 1 % of ||phi||^2.
 Closer to a centroid the absolute error of a distance is a few eps ||phi||^2, and weights have the
 error that follows from it.
 """

@@ -182,7 +182,7 @@ class NystroemKernelKMeans(
         return self
 
     def _restricted(self, raw: Nystroem, full: FeatureOperator) -> Nystroem:
-        """The features projected on their leading directions, by their second moments."""
+        """The features in the basis of the leading eigenvectors of their second moments."""
         if self.n_components is None:
             return raw
         values, vectors = eigh(full.gathered(full.stored))

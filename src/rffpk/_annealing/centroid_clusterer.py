@@ -388,7 +388,7 @@ def _evaluate(rows: Rows, theta: Array, s: float) -> _Evaluation:
     plain = replace(rows, eta=None)
     sums, outputs = one_pass(plain, theta, -math.inf, want=("labels", "nearest"))
     labels = outputs["labels"]
-    quick = float((sums.view_costs() @ rows.alpha).sum())
+    estimate = float((sums.view_costs() @ rows.alpha).sum())
     means = sums.centroids(theta, rows.dtype)
-    inertia = accurate_cost(plain, quick, sums, means, labels)
+    inertia = accurate_cost(plain, estimate, sums, means, labels)
     return _Evaluation(centers, theta, labels, outputs["nearest"], soft_sums, sums, inertia)

@@ -185,11 +185,11 @@ _IMPRECISE = 1e-5
 _COST_ROWS = 8192
 
 
-def accurate_cost(rows: Rows, quick: float, sums: Sums, theta: Array, labels: Array) -> float:
-    """sum_i p_i ||phi_i - theta_label||^2: `quick` if that is precise, else O(n F) more work."""
+def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, labels: Array) -> float:
+    """sum_i p_i ||phi_i - theta_label||^2: `estimate` if that is precise, else O(n F) more."""
     squares = float((sums.Q @ rows.alpha).sum())
-    if quick * _IMPRECISE > np.finfo(rows.dtype).eps * squares or squares == 0:
-        return quick
+    if estimate * _IMPRECISE > np.finfo(rows.dtype).eps * squares or squares == 0:
+        return estimate
     cost = 0.0
     scale = np.repeat(rows.alpha, sums.widths)
     for begin in range(0, rows.n, _COST_ROWS):

@@ -136,14 +136,14 @@ class Alternation:
                 over_eigenvalues(H, values) @ (T[:k] + T[k:])
                 for (values, H), T in zip(self.given, tails)
             ]
-        rest, maps = np.eye(k), []
+        remainder, maps = np.eye(k), []
         updates = zip(self.previous_G, self.from_H, self.H, self.from_G, tails)
         for G, (P, Q), H, (P2, Q2), T in updates:
             # [h, g] (I - C) = [k_i G P, k_i H P2] + f [Q, Q2]
             C = np.zeros((2 * k, 2 * k))
             C[k:, :k], C[:k, k:] = self.lambda1 * P, self.lambda1 * P2
             solved = np.linalg.pinv(np.eye(2 * k) - C, rcond=_RANK) @ T
-            rest -= np.hstack([Q, Q2]) @ solved
+            remainder -= np.hstack([Q, Q2]) @ solved
             maps.append(G @ (P @ solved[:k]) + H @ (P2 @ solved[k:]))
-        closed = np.linalg.pinv(rest, rcond=_RANK)
+        closed = np.linalg.pinv(remainder, rcond=_RANK)
         return [B @ closed for B in maps]

@@ -24,7 +24,7 @@ from rffpk.kernels import (
 
 Features = Callable[[Array], Array]
 
-_POLAR_ROWS = 8192  # a tile of so many rows and ten columns stays in a core's cache
+_POLAR_ROWS = 8192  # a tile of this many rows and ten columns stays in a core's cache
 
 _ROUNDING = 1e-6  # of the largest eigenvalue; eigenvalues above minus this count as zero
 
