@@ -134,9 +134,7 @@ def line(name: str, X: np.ndarray, y: np.ndarray, seeds: int, parameters: dict) 
         seeds,
     )  # fmt: skip
     U = normalize(X) if text else X
-    plain, _ = score(
-        lambda seed: KMeans(k, n_init=10, random_state=seed).fit_predict(U), y, seeds
-    )
+    plain, _ = score(lambda seed: KMeans(k, n_init=10, random_state=seed).fit_predict(U), y, seeds)
     spectral, _ = score(
         lambda seed: SpectralClustering(
             k, affinity="nearest_neighbors", random_state=seed

@@ -91,7 +91,7 @@ class DiffusionPowerKMeans(PowerKMeans):
         n_clusters: int = 8,
         *,
         n_components: str | int = "auto",
-        n_neighbors: int = 5,
+        n_neighbors: int = 8,
         n_landmarks: str | int | None = "auto",
         time: str | float = "auto",
         metric: str = "euclidean",

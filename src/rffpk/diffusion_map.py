@@ -35,9 +35,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
-        Output features, the slowest functions of the walk. "auto": those that last until `time`,
-        three a cluster at most.
-    n_neighbors : int, default=5
+        Output features, the slowest functions of the walk. "auto": those that last until `time`
+        and do not live on few rows, three a cluster at most.
+    n_neighbors : int, default=8
         Landmarks, or rows, that a row steps to.
     n_landmarks : "auto", int or None, default="auto"
         Landmarks: means of random rows that are near each other. Where no more rows than that
@@ -116,7 +116,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self,
         n_components: str | int = "auto",
         *,
-        n_neighbors: int = 5,
+        n_neighbors: int = 8,
         n_landmarks: str | int | None = "auto",
         time: str | float = "auto",
         metric: str = "euclidean",
@@ -191,8 +191,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if isinstance(self.n_components, str):
             index = spectrum.components(k, self.time_)
         else:
-            index = spectrum.slow(k)[: self.n_components]
-            if len(index) < self.n_components:
+            slow = spectrum.slow(k) if n_clusters else spectrum.able()
+            index = slow[: self.n_components]
+            if max(1, len(index)) < self.n_components:
                 raise ValueError(
                     f"n_components == {self.n_components}, but the walk has {len(index)} slow "
                     f"functions on its {len(self.landmarks_)} nodes."
@@ -261,8 +262,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """A number of clusters, by the largest gap of the eigenvalues.
 
         The k with the largest ratio (1 - mu_(k+1)) / (1 - mu_k) of the eigenvalues mu_1 = 1,
-        mu_2, ... that do not live on few rows: at the relaxation time of the k-th, the next one has
-        decayed most.
+        mu_2, ... whose functions do not live on few rows: at the relaxation time of the k-th, the
+        next one has decayed most. Numbers below 0.002 of the largest that is considered do not
+        tell clusters apart, and are added to both.
 
         Parameters
         ----------
@@ -327,7 +329,7 @@ def warn_of_components(mapped: DiffusionMap, expected: int) -> None:
     small = len(shares) - n_kept
     left = f" {small} of them are small and left out." if small else ""
     warn(
-        f"The graph of neighbours has {len(shares)} connected components, which cover {named}{more} "
-        f"of the rows.{left} A larger n_neighbors connects them.",
+        f"The graph of neighbours has {len(shares)} connected components, which cover {named}{more}"
+        f" of the rows.{left} A larger n_neighbors connects them.",
         ConvergenceWarning,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data import validation
@@ -82,6 +82,7 @@ class Neighbourhoods:
     def _tiles(self, n: int) -> list[slice]:
         return row_tiles(n, len(self.landmarks))
 
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name later
     def _tile(self, X: Array) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and their numbers, rising.
 
@@ -105,10 +106,7 @@ class Neighbourhoods:
 def _gaussian(squares: Array, bandwidth: float) -> Array:
     """exp(-squares / (2 bandwidth)), scaled so that rows sum to one; float64."""
     excess = squares.astype(np.float64) - squares.min(axis=1, keepdims=True)
-    if bandwidth > 0:
-        z = np.exp(-excess / (2 * bandwidth))
-    else:
-        z = (excess == 0).astype(np.float64)
+    z = np.exp(-excess / (2 * bandwidth)) if bandwidth > 0 else 1.0 * (excess == 0)
     z[z < _LEAST_WEIGHT] = 0
     return z / z.sum(axis=1, keepdims=True)
 
