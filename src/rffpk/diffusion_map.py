@@ -163,6 +163,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         limits = (self.n_neighbors, least_share(k), n_pairs(k, wanted))
         node = None
+        for name in ("embedding_", "degrees_"):  # of a fit before
+            vars(self).pop(name, None)
         if self.n_landmarks is None:
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags
 from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data import validation
@@ -66,9 +66,9 @@ class Neighbourhoods:
         first, second = np.zeros(m), csr_matrix((m, m))
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
             z = self.weights(X[block]).astype(np.float64)
-            p = np.ones(len(X[block])) if weight is None else weight[block]
-            first += z.T @ p
-            second = second + z.T @ z.multiply(p[:, None]).tocsr()
+            weighted = z if weight is None else diags(weight[block]) @ z
+            first += np.asarray(weighted.sum(axis=0)).ravel()
+            second = second + z.T @ weighted
         return first, second
 
     def mean_square(self, X: Array, weight: Array | None) -> float:
