@@ -1,6 +1,8 @@
 """Annealed kernel clustering, fuzzy and scalable: one fused pass over the rows."""
 
 from rffpk._config import __version__, show_config
+from rffpk.diffusion import DiffusionPowerKMeans
+from rffpk.diffusion_map import DiffusionMap
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
 from rffpk.famkkm import FAMKKM
 from rffpk.feature_maps import RandomFourierFeatures
@@ -18,6 +20,8 @@ __all__ = [
     "MKKM",
     "SMKC",
     "AverageMKKM",
+    "DiffusionMap",
+    "DiffusionPowerKMeans",
     "FuzzyCMeans",
     "KernelKMeans",
     "KernelPowerKMeans",

@@ -1,0 +1,1 @@
+"""Neighbourhoods of rows, their graphs, and the spectra of these."""

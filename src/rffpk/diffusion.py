@@ -1,0 +1,164 @@
+"""Power k-means on the features of a diffusion map: annealed spectral clustering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rffpk._annealing.parameters import Plan
+from rffpk._annealing.primal import FeatureRun
+from rffpk._annealing.schedule import Result
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows
+from rffpk._data.store import check_cache, check_fits
+from rffpk.diffusion_map import check_diffusion, fit_diffusion_map, warn_of_components
+from rffpk.power import PowerKMeans
+
+
+class DiffusionPowerKMeans(PowerKMeans):
+    """Power k-means on diffusion features: annealed spectral clustering.
+
+    Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are
+    groups that are far apart, and power k-means runs on these. Its objective is a normalised cut of
+    the graph of neighbours after a time of diffusion [1]_.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        k, from 1 to n_samples.
+    n_components, n_neighbors, n_landmarks, metric : optional
+        As in `DiffusionMap`.
+    time : "auto" or float, default="auto"
+        As in `DiffusionMap`; "auto" is the relaxation time of the k-th slowest function.
+    s0, anneal_factor, anneal_every, s_final, stop, sample : optional
+        As in `PowerKMeans`.
+    memory_limit : int or None, default=None
+        Most bytes of features, which are stored; None: a quarter of what the machine, or the
+        container, has available.
+    init, n_init, swaps, max_iter, tol, n_jobs, verbose : optional
+        As in `PowerKMeans`. Centres live in the space of diffusion features.
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks, the sample and the seeds.
+
+    Attributes
+    ----------
+    feature_map_ : DiffusionMap
+        Fitted, with the time and the components that were chosen.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components_)
+        Centroids of the features, in the dtype of X.
+    inertia_ : float
+        The k-means objective of `labels_` in the space of features; with ``n_landmarks=None`` rows
+        have the weights `feature_map_.degrees_`.
+    labels_, objective_, s_, n_iter_, sample_size_, history_, n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter or X is not as described.
+    MemoryError
+        If the features take more than `memory_limit`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As in `PowerKMeans`, and if the graph of neighbours has more than `n_clusters` connected
+        components. Those that cover less than 0.2/k of the rows are left out: their rows are
+        labelled by the nearest other nodes.
+
+    Notes
+    -----
+    The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k); there are
+    no more than 3 k components. `predict` gives rows that were fitted their labels, except with
+    ``n_landmarks=None``, where they are mapped by an extension.
+
+    References
+    ----------
+    .. [1] Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized cuts. KDD 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from rffpk import DiffusionPowerKMeans
+    >>> X, y = make_circles(500, factor=0.4, noise=0.04, random_state=0)
+    >>> model = DiffusionPowerKMeans(2, random_state=0).fit(X)
+    >>> float(adjusted_rand_score(y, model.labels_))
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_components: str | int = "auto",
+        n_neighbors: int = 8,
+        n_landmarks: str | int | None = "auto",
+        time: str | float = "auto",
+        metric: str = "euclidean",
+        s0: str | float = "auto",
+        anneal_factor: str | float = "auto",
+        anneal_every: str | int = "auto",
+        s_final: str | float = "hard",
+        stop: str = "annealed",
+        sample: str | int | None = "auto",
+        memory_limit: int | None = None,
+        init: Any = "k-means++",
+        n_init: str | int = "auto",
+        swaps: str | int = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            s0=s0,
+            anneal_factor=anneal_factor,
+            anneal_every=anneal_every,
+            s_final=s_final,
+            stop=stop,
+            sample=sample,
+            init=init,
+            n_init=n_init,
+            swaps=swaps,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
+        self.time = time
+        self.metric = metric
+        self.memory_limit = memory_limit
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_diffusion(self)
+        check_cache(False, self.memory_limit)
+
+    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
+        """Fits the map; the rows of the passes are its features, so that these have none."""
+        self.feature_map_ = fit_diffusion_map(self, xs[0], weight, random)
+        return [None]
+
+    def _rows(
+        self, xs: list[Array], weight: Array | None = None, shifts: list[Array] | None = None
+    ) -> Rows:
+        mapped = self.feature_map_
+        needed = len(xs[0]) * mapped.n_components_ * xs[0].dtype.itemsize
+        if not check_fits(needed, "diffusion features", "auto", self.memory_limit):
+            raise MemoryError(
+                f"The diffusion features take {needed} bytes, more than memory_limit="
+                f"{self.memory_limit} allows."
+            )
+        if shifts is None and self.n_landmarks is None:
+            return super()._rows([mapped.embedding_], mapped.degrees_)
+        return super()._rows([mapped.transform(xs[0])], weight, shifts)
+
+    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        super()._publish(rows, run, end, plan)
+        warn_of_components(self.feature_map_, self.n_clusters)

@@ -1,0 +1,338 @@
+"""Diffusion maps: features whose distances tell how well a graph of neighbours connects rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk import _config
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.messages import warn
+from rffpk._data.validation import is_option
+from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
+from rffpk._diffusion.neighbourhoods import unit_rows
+from rffpk._diffusion.spectrum import MAX_CLUSTERS, least_share, n_pairs, suggested_n_clusters
+
+METRICS = ("euclidean", "cosine")
+
+# docs/math.md, section 17: 500 landmarks lose two points of NMI, 2000 gain none.
+_AUTO_LANDMARKS = 1000
+
+
+class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Map rows to features whose distances are diffusion distances.
+
+    Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
+    these. Squared distances between features measure how differently walks that start at two rows
+    are distributed after some time [1]_. Clusters that are connected, of whatever shape, become
+    groups of features that are far apart: k-means on them is spectral clustering.
+
+    Parameters
+    ----------
+    n_components : "auto" or int, default="auto"
+        Output features, the slowest functions of the walk. "auto": those that last until `time`
+        and do not live on few rows, three a cluster at most.
+    n_neighbors : int, default=8
+        Landmarks, or rows, that a row steps to.
+    n_landmarks : "auto", int or None, default="auto"
+        Landmarks: means of random rows that are near each other. Where no more rows than that
+        differ, all of them are landmarks. "auto": 1000. None: all rows are nodes of a symmetric
+        graph, and steps lead from row to row; O(n_samples^2 n_features) time.
+    time : "auto" or float, default="auto"
+        How long walks are, in steps. "auto": the relaxation time of the slowest functions that
+        tell as many clusters apart as `suggest_n_clusters` finds; 10^6 at most.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine": rows are scaled to length one first, as is usual for texts; rows of zeros stay.
+        Columns are never scaled: standardise them first if their units differ.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that landmarks are made from, and the first landmarks.
+    n_jobs : int or None, default=None
+        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow. Results do
+        not depend on it.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_nodes, n_features_in_)
+        The landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X.
+    bandwidth_ : float
+        sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbours c of a row x: their
+        mean squared distance.
+    eigenvalues_ : ndarray
+        Of the walk, falling, without the one of the constant function; at least 64 where there are
+        as many nodes.
+    time_ : float
+    n_components_ : int
+    landmark_features_ : ndarray of shape (n_nodes, n_components_)
+        The features of a row are the mean of those of its neighbours with the weights above.
+    component_shares_ : ndarray
+        Shares of the rows in the connected components of the graph, falling.
+    embedding_ : ndarray of shape (n_samples, n_components_)
+        With ``n_landmarks=None``: features of the rows that were fitted.
+    degrees_ : ndarray of shape (n_samples,)
+        With ``n_landmarks=None``: weights of these rows with which k-means on the features is a
+        normalised cut; their sum is that of the sample weights. Zero for rows that are left out.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if X had column names
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter or X is not as described.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the graph is not connected. Components of less than a hundredth of the rows are left out:
+        their rows get the features of the nearest other nodes.
+
+    Notes
+    -----
+    `fit` and `transform` cost O(n_samples n_landmarks n_features). With landmarks `transform` gives
+    rows that were fitted the features that they had in `fit`. With ``n_landmarks=None`` it is the
+    Nystroem extension: each function is averaged over the neighbours of a row and divided by its
+    eigenvalue. That differs from `embedding_` as far as neighbours are not mutual.
+    A row of weight two counts as two equal rows; exactly so where landmarks are all distinct rows.
+
+    References
+    ----------
+    .. [1] Coifman, Lafon: Diffusion maps. Applied and Computational Harmonic Analysis 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from rffpk import DiffusionMap
+    >>> X, y = make_circles(500, factor=0.4, noise=0.04, random_state=0)
+    >>> features = DiffusionMap(time=100.0, n_components=3, random_state=0).fit_transform(X)
+    >>> features.shape
+    (500, 3)
+    """
+
+    def __init__(
+        self,
+        n_components: str | int = "auto",
+        *,
+        n_neighbors: int = 8,
+        n_landmarks: str | int | None = "auto",
+        time: str | float = "auto",
+        metric: str = "euclidean",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
+        self.time = time
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DiffusionMap:
+        """Find landmarks and the slow functions of the walk.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows. A row of weight zero is no part of the walk.
+
+        Returns
+        -------
+        self : object
+        """
+        check_diffusion(self)
+        validation.check_n_jobs(self.n_jobs)
+        with validation.unchanged_on_error(self), _config.one_blas_thread():
+            X = validation.check_rows(self, X, reset=True)
+            weight = validation.check_sample_weight(sample_weight, len(X))
+            self._draw(X, weight)
+        warn_of_components(self, 1)
+        return self
+
+    def _draw(self, X: Array, weight: Array | None, n_clusters: int | None = None) -> DiffusionMap:
+        """`fit` for rows and parameters that have been checked, for so many clusters if that is
+        known."""
+        random, n_threads = check_random_state(self.random_state), _config.n_threads(self.n_jobs)
+        rows = self._prepared(X)
+        k = n_clusters or MAX_CLUSTERS
+        wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
+        limits = (self.n_neighbors, least_share(k), n_pairs(k, wanted))
+        node = None
+        for name in ("embedding_", "degrees_"):  # of a fit before
+            vars(self).pop(name, None)
+        if self.n_landmarks is None:
+            found, node, part = over_rows(rows, weight, *limits, n_threads)
+        else:
+            m = _AUTO_LANDMARKS if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
+            spherical = self.metric == "cosine"
+            found = over_landmarks(rows, weight, m, *limits, spherical, random, n_threads)
+        self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
+        self.eigenvalues_ = 1 - found.spectrum.gaps
+        self.landmarks_ = found.neighbourhoods.landmarks
+        self.bandwidth_ = found.neighbourhoods.bandwidth
+        self.component_shares_, self._n_kept = found.shares, found.n_kept
+        index, scale = self._chosen(n_clusters)
+        self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
+        self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
+        if node is not None:
+            features = _scaled(found.spectrum.functions, index, scale).astype(X.dtype)
+            self._keep_rows(rows, weight, found, features, node, part)
+        return self
+
+    def _chosen(self, n_clusters: int | None) -> tuple[Array, Array]:
+        """Sets `time_`; the numbers of the functions to keep, and what they are multiplied by."""
+        spectrum = self._spectrum
+        k = n_clusters or self.suggest_n_clusters()
+        automatic = isinstance(self.time, str)
+        self.time_ = spectrum.relaxation_time(k) if automatic else float(self.time)
+        if isinstance(self.n_components, str):
+            index = spectrum.components(k, self.time_)
+        else:
+            slow = spectrum.slow(k) if n_clusters else spectrum.able()
+            index = slow[: self.n_components]
+            if max(1, len(index)) < self.n_components:
+                raise ValueError(
+                    f"n_components == {self.n_components}, but the walk has {len(index)} slow "
+                    f"functions on its {len(self.landmarks_)} nodes."
+                )
+        return index, spectrum.decay(index, self.time_)
+
+    def _keep_rows(
+        self,
+        rows: Array,
+        weight: Array | None,
+        found: Diffusion,
+        features: Array,
+        node: Array,
+        part: Array,
+    ) -> None:
+        """The features and degrees of the rows, where those are nodes."""
+        self.embedding_ = features[node]
+        outside = node < 0
+        if outside.any():
+            self.embedding_[outside] = self._features(rows[outside])
+        degrees = np.where(outside, 0.0, found.degrees[node] * part)
+        total = len(rows) if weight is None else weight.sum()
+        self.degrees_ = degrees * (total / degrees.sum())
+
+    def _prepared(self, X: Array) -> Array:
+        return unit_rows(X) if self.metric == "cosine" else X
+
+    def _features(self, rows: Array) -> Array:
+        return self._neighbourhoods.combinations(rows, self.landmark_features_)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """The features of the rows that are fitted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components_)
+            `embedding_` with ``n_landmarks=None``, else what `transform` gives.
+        """
+        self.fit(X, sample_weight=sample_weight)
+        return self.transform(X) if self.n_landmarks is not None else self.embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Map rows to their features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components_)
+            float32 for float32 input, else float64; finite however far a row is.
+        """
+        check_is_fitted(self)
+        X = validation.check_rows(self, X, reset=False)
+        with _config.one_blas_thread():
+            return self._features(self._prepared(X))
+
+    def suggest_n_clusters(self, max_clusters: int = MAX_CLUSTERS) -> int:
+        """A number of clusters, by the largest gap of the eigenvalues.
+
+        The k with the largest ratio (1 - mu_(k+1)) / (1 - mu_k) of the eigenvalues mu_1 = 1,
+        mu_2, ... whose functions do not live on few rows: at the relaxation time of the k-th, the
+        next one has decayed most. Numbers below 0.002 of the largest that is considered do not
+        tell clusters apart, and are added to both.
+
+        Parameters
+        ----------
+        max_clusters : int, default=20
+            The largest number to consider.
+
+        Returns
+        -------
+        n_clusters : int
+            From 2 to `max_clusters`; 1 where the walk has a single node.
+        """
+        check_is_fitted(self, "eigenvalues_")
+        validation.check_int(max_clusters, "max_clusters", 2)
+        return suggested_n_clusters(self._spectrum, max_clusters)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _scaled(functions: Array, index: Array, scale: Array) -> Array:
+    """Some functions, times a scale each; a column of zeros if there are none."""
+    return functions[:, index] * scale if len(index) else np.zeros((len(functions), 1))
+
+
+def check_diffusion(estimator: Any) -> None:
+    """The parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
+    if not is_option(estimator.n_components, "auto"):
+        validation.check_int(estimator.n_components, "n_components", 1)
+    validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
+    if estimator.n_landmarks is not None and not is_option(estimator.n_landmarks, "auto"):
+        validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
+    if not is_option(estimator.time, "auto"):
+        validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
+    validation.check_choice(estimator.metric, "metric", METRICS)
+
+
+def fit_diffusion_map(estimator: Any, X: Array, weight: Array | None, random: Any) -> DiffusionMap:
+    """The map of rows that have been checked, by the parameters of an estimator and for its number
+    of clusters; warns of nothing."""
+    mapped = DiffusionMap(
+        estimator.n_components,
+        n_neighbors=estimator.n_neighbors,
+        n_landmarks=estimator.n_landmarks,
+        time=estimator.time,
+        metric=estimator.metric,
+        random_state=random.randint(2**31 - 1),
+        n_jobs=estimator.n_jobs,
+    )
+    mapped.n_features_in_ = X.shape[1]
+    return mapped._draw(X, weight, estimator.n_clusters)
+
+
+def warn_of_components(mapped: DiffusionMap, expected: int) -> None:
+    """Name the connected components of the graph where there are more than expected."""
+    shares, n_kept = mapped.component_shares_, mapped._n_kept
+    if len(shares) <= expected:
+        return
+    named = ", ".join(f"{share:.3g}" for share in shares[:5])
+    more = ", ..." if len(shares) > 5 else ""
+    small = len(shares) - n_kept
+    left = f" {small} of them are small and left out." if small else ""
+    warn(
+        f"The graph of neighbours has {len(shares)} connected components, which cover {named}{more}"
+        f" of the rows.{left} A larger n_neighbors connects them.",
+        ConvergenceWarning,
+    )

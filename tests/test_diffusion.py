@@ -1,0 +1,383 @@
+"""Diffusion features against their definitions, and the clusterer on them as users meet it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import expm
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rffpk import DiffusionMap, DiffusionPowerKMeans
+
+T = 3.0  # a time at which many functions last
+EVERY = {"time": T, "n_components": 12}
+
+
+@parametrize_with_checks(
+    [DiffusionMap(), DiffusionMap(n_landmarks=None), DiffusionPowerKMeans()],
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "seeding draws rows, not weights"
+        for kind in ("dense", "sparse")
+        if isinstance(estimator, DiffusionPowerKMeans)
+    },
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).standard_normal((80, 2))
+
+
+def squared_distances(features):
+    return ((features[:, None] - features[None]) ** 2).sum(axis=-1)
+
+
+def weights_by_definition(X, landmarks, r, bandwidth):
+    """z, one row and one landmark at a time."""
+    Z = np.zeros((len(X), len(landmarks)))
+    for i, x in enumerate(X):
+        squares = ((landmarks - x) ** 2).sum(axis=1)
+        for j in np.argsort(squares)[:r]:
+            Z[i, j] = np.exp(-squares[j] / (2 * bandwidth))
+    return Z / Z.sum(axis=1, keepdims=True)
+
+
+def walk_over_landmarks(model, X, p):
+    """The doubly stochastic kernel B B' between rows, and the degrees, by definition."""
+    Z = weights_by_definition(X, model.landmarks_, model.n_neighbors, model.bandwidth_)
+    mass = Z.T @ p
+    B = np.sqrt(p)[:, None] * Z / np.sqrt(mass)
+    return B @ B.T, p
+
+
+def walk_over_rows(model, X):
+    Z = weights_by_definition(X, X, model.n_neighbors, model.bandwidth_)
+    A = (Z + Z.T) / 2
+    d = A.sum(axis=1)
+    return A / np.sqrt(np.outer(d, d)), d / d.sum()
+
+
+def diffusion_distances(S, degrees, t, keep):
+    """||exp(-t (I - P)) delta_i - ... delta_j||^2 over the stationary distribution, at time t/2,
+    of the part of the walk that its slowest functions span."""
+    values, vectors = np.linalg.eigh(S)
+    slow = vectors[:, np.argsort(-values)[: keep + 1]]
+    root = np.sqrt(degrees)
+    heat = slow @ slow.T @ expm(-t / 2 * (np.eye(len(S)) - S))
+    transition = heat / root[:, None] * root  # row i: where walks from i are at time t/2
+    return squared_distances(transition / root)
+
+
+def test_squared_distances_of_features_are_diffusion_distances_over_landmarks(rows):
+    model = DiffusionMap(n_landmarks=30, random_state=0, **EVERY).fit(rows)
+    S, p = walk_over_landmarks(model, rows, np.full(80, 1 / 80))
+    found = squared_distances(model.transform(rows))
+    assert_allclose(found, diffusion_distances(S, p, T, 12), rtol=1e-7, atol=1e-9)
+
+
+def test_squared_distances_of_features_are_diffusion_distances_over_rows(rows):
+    model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
+    S, d = walk_over_rows(model, rows)
+    assert_allclose(model.degrees_, 80 * d, rtol=1e-9)
+    found = squared_distances(model.embedding_)
+    assert_allclose(found, diffusion_distances(S, d, T, 12), rtol=1e-7, atol=1e-9)
+
+
+def test_the_walk_over_landmarks_is_doubly_stochastic(rows):
+    p = np.random.default_rng(1).uniform(0.5, 2, 80)
+    p /= p.sum()
+    model = DiffusionMap(n_landmarks=30, random_state=0, **EVERY).fit(rows, sample_weight=p)
+    S, _ = walk_over_landmarks(model, rows, p)
+    root = np.sqrt(p)
+    transition = S * root / root[:, None]
+    assert_allclose(transition.sum(axis=1), 1)
+    assert_allclose(p @ transition, p)  # the weights are stationary
+    values = np.sort(np.linalg.eigvalsh(S))[::-1]
+    assert_allclose(model.eigenvalues_[:17], values[1:18], atol=1e-9)
+    mean = p @ model.transform(rows)
+    assert_allclose(mean, 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_landmarks", [30, None])
+def test_the_objective_is_a_normalised_cut_of_the_diffused_graph(rows, n_landmarks):
+    """sum_i d_i ||phi_i - theta_j||^2 = tr - k + Ncut, for the part of the walk that the slowest
+    functions span."""
+    model = DiffusionMap(n_landmarks=n_landmarks, random_state=0, **EVERY)
+    features = model.fit_transform(rows)
+    if n_landmarks is None:
+        S, d = walk_over_rows(model, rows)
+    else:
+        S, d = walk_over_landmarks(model, rows, np.full(80, 1 / 80))
+    values, vectors = np.linalg.eigh(S)
+    order = np.argsort(-values)[: features.shape[1] + 1]
+    heat = (vectors[:, order] * np.exp(-T * (1 - values[order]))) @ vectors[:, order].T
+    A = np.sqrt(np.outer(d, d)) * heat  # the diffused graph; its degrees are d
+    assert_allclose(A.sum(axis=1), d)
+    labels = np.random.default_rng(2).integers(0, 3, 80)
+    objective, cut = 0.0, 0.0
+    for j in range(3):
+        inside = labels == j
+        theta = d[inside] @ features[inside] / d[inside].sum()
+        objective += d[inside] @ ((features[inside] - theta) ** 2).sum(axis=1)
+        cut += A[np.ix_(inside, ~inside)].sum() / d[inside].sum()
+    assert_allclose(objective, np.trace(heat) - 3 + cut)
+
+
+def test_rows_that_were_fitted_have_the_features_of_the_fit(rows, dtype):
+    X = rows.astype(dtype)
+    model = DiffusionMap(n_landmarks=30, random_state=0, **EVERY)
+    features = model.fit_transform(X)
+    assert features.dtype == dtype and features.shape == (80, model.n_components_)
+    assert_array_equal(model.transform(X), features)
+    assert_allclose(model.transform(X[7:9]), features[7:9], rtol=1e-5, atol=1e-6)
+
+
+def test_the_extension_of_the_graph_of_rows_is_near_its_features():
+    """Where neighbours are mostly mutual the extension errs by some percent of the features."""
+    X, _ = make_circles(600, factor=0.4, noise=0.05, random_state=0)
+    model = DiffusionMap(8, n_landmarks=None, time=100.0).fit(X)
+    error = model.transform(X) - model.embedding_
+    relative = np.sqrt((error**2).sum() / (model.embedding_**2).sum())
+    assert 1e-6 < relative < 0.1
+    clusterer = DiffusionPowerKMeans(2, n_landmarks=None, random_state=0).fit(X)
+    assert_array_equal(clusterer.predict(X), clusterer.labels_)
+
+
+def test_new_rows_are_extended_from_the_graph_of_rows(rows):
+    new = np.random.default_rng(8).standard_normal((20, 2))
+    model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
+    Z = weights_by_definition(new, rows, model.n_neighbors, model.bandwidth_)
+    expected = Z @ model.embedding_ / model.eigenvalues_[:12]
+    assert_allclose(model.transform(new), expected, atol=1e-9)
+
+
+def test_clusters_of_the_graph_of_rows_are_weighted_by_degrees(rows):
+    model = DiffusionPowerKMeans(3, n_landmarks=None, random_state=0).fit(rows)
+    features, degrees = model.feature_map_.embedding_, model.feature_map_.degrees_
+    assert_allclose(degrees.sum(), 80)
+    cost = 0.0
+    for j in range(3):
+        inside = model.labels_ == j
+        mean = degrees[inside] @ features[inside] / degrees[inside].sum()
+        cost += degrees[inside] @ ((features[inside] - mean) ** 2).sum(axis=1)
+    assert_allclose(model.inertia_, cost)
+
+
+def test_a_second_fit_forgets_the_first(rows):
+    model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
+    again = model.set_params(n_landmarks=30).fit(rows)
+    assert not hasattr(again, "embedding_") and not hasattr(again, "degrees_")
+
+
+@pytest.mark.parametrize("n_landmarks", ["auto", None])
+def test_order_of_rows_does_not_matter(rows, n_landmarks):
+    """With all distinct rows as nodes."""
+    order = np.random.default_rng(3).permutation(80)
+    plain = DiffusionMap(n_landmarks=n_landmarks, **EVERY).fit_transform(rows)
+    other = DiffusionMap(n_landmarks=n_landmarks, **EVERY).fit_transform(rows[order])
+    assert_allclose(squared_distances(other), squared_distances(plain[order]), atol=1e-8)
+
+
+@pytest.mark.parametrize("n_landmarks", ["auto", None])
+def test_weights_are_repetitions(rows, n_landmarks):
+    counts = np.random.default_rng(4).integers(0, 4, 80)
+    model = DiffusionMap(n_landmarks=n_landmarks, **EVERY)
+    weighted = clone(model).fit(rows, sample_weight=counts)
+    repeated = clone(model).fit(np.repeat(rows, counts, axis=0))
+    assert_allclose(weighted.eigenvalues_, repeated.eigenvalues_, atol=1e-9)
+    found, expected = weighted.transform(rows), repeated.transform(rows)
+    assert_allclose(squared_distances(found), squared_distances(expected), atol=1e-8)
+    if n_landmarks is None:
+        counted = counts > 0
+        assert_allclose(
+            np.repeat(weighted.degrees_[counted] / counts[counted], counts[counted]),
+            repeated.degrees_,
+        )
+        assert_array_equal(weighted.degrees_[~counted], 0)
+
+
+SHAPES = {
+    "moons": make_moons(1500, noise=0.05, random_state=0),
+    "circles, factor .3": make_circles(1500, factor=0.3, noise=0.05, random_state=0),
+    "circles, factor .5": make_circles(1500, factor=0.5, noise=0.05, random_state=0),
+}
+
+
+@pytest.mark.parametrize("n_landmarks", ["auto", 300, None])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_clusters_of_any_shape(shape, n_landmarks, dtype):
+    X, y = SHAPES[shape]
+    model = DiffusionPowerKMeans(2, n_landmarks=n_landmarks, random_state=0).fit(X.astype(dtype))
+    assert adjusted_rand_score(y, model.labels_) >= 0.99
+    assert model.cluster_centers_.dtype == dtype
+    assert adjusted_rand_score(y, model.predict(X.astype(dtype))) >= 0.99
+
+
+def test_digits(digits):
+    X, y = digits
+    model = DiffusionPowerKMeans(10, random_state=0).fit(X)
+    assert normalized_mutual_info_score(y, model.labels_) >= 0.84
+    assert_array_equal(model.predict(X), model.labels_)
+    memberships = model.predict_proba(X)
+    assert_allclose(memberships.sum(axis=1), 1)
+    assert model.feature_map_.n_components_ == model.cluster_centers_.shape[1] <= 30
+    thawed = pickle.loads(pickle.dumps(model))
+    assert_array_equal(thawed.transform(X), model.transform(X))
+
+
+def test_same_bits_for_any_number_of_jobs(digits, dtype):
+    X = digits[0].astype(dtype)
+    models = [DiffusionPowerKMeans(10, n_landmarks=200, random_state=0, n_jobs=n).fit(X)
+              for n in (1, 2, 5)]  # fmt: skip
+    for other in models[1:]:
+        assert_array_equal(other.cluster_centers_, models[0].cluster_centers_)
+        assert_array_equal(other.labels_, models[0].labels_)
+
+
+def test_cosine_sees_directions_only(rows):
+    X = rows + 3
+    lengths = np.random.default_rng(5).uniform(0.1, 10, (80, 1))
+    model = DiffusionMap(9, n_landmarks=20, time=T, metric="cosine", random_state=0)
+    plain = clone(model).fit_transform(X)
+    assert_allclose(clone(model).fit_transform(X * lengths), plain, atol=1e-8)
+    assert_allclose(np.linalg.norm(model.fit(X).landmarks_, axis=1), 1)
+    assert np.isfinite(model.transform(np.zeros((1, 2)))).all()
+
+
+def test_small_components_take_no_cluster():
+    """Nine far rows are a component; two clusters are the moons all the same."""
+    X, y = make_moons(1000, noise=0.05, random_state=0)
+    far = 50 + 0.01 * np.random.default_rng(6).standard_normal((9, 2))
+    model = DiffusionPowerKMeans(2, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="connected components.*left out"):
+        model.fit(np.vstack([X, far]))
+    assert adjusted_rand_score(y, model.labels_[:1000]) >= 0.99
+    assert len(set(model.labels_[1000:])) == 1
+    assert_allclose(model.feature_map_.component_shares_.sum(), 1)
+
+
+def test_components_are_named_where_they_are_more_than_clusters():
+    X, y = make_blobs(300, centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
+    with pytest.warns(ConvergenceWarning, match="3 connected components, which cover 0.333"):
+        DiffusionPowerKMeans(2, random_state=0).fit(X)
+    with pytest.warns(ConvergenceWarning, match="3 connected components"):
+        model = DiffusionMap().fit(X)
+    assert model.suggest_n_clusters() == 3
+    assert DiffusionPowerKMeans(3, random_state=0).fit(X).inertia_ < 1e-3
+
+
+def test_far_rows_are_finite(rows, dtype):
+    model = DiffusionPowerKMeans(3, n_landmarks=30, random_state=0).fit(rows.astype(dtype))
+    far = np.array([[1e6, 1e6], [-1e15, 3]], dtype)
+    features = model.feature_map_.transform(far)
+    nodes = model.feature_map_.landmark_features_
+    assert (features >= nodes.min(axis=0) - 1e-5).all()
+    assert (features <= nodes.max(axis=0) + 1e-5).all()
+    assert np.isfinite(model.predict_proba(far)).all()
+
+
+@pytest.mark.parametrize("n_landmarks", ["auto", 3, None])
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_few_and_equal_rows(n, n_landmarks, dtype):
+    X = np.random.default_rng(7).standard_normal((n, 3)).astype(dtype)
+    for k in (1, n):
+        model = DiffusionPowerKMeans(k, n_landmarks=n_landmarks, random_state=0).fit(X)
+        assert np.isfinite(model.cluster_centers_).all()
+        assert np.isfinite(model.transform(X)).all()
+    same = DiffusionPowerKMeans(n, n_landmarks=n_landmarks, random_state=0).fit(np.ones((9, 3)))
+    assert_array_equal(same.labels_, same.labels_[0])
+    assert same.feature_map_.n_components_ == 1
+    assert same.feature_map_.suggest_n_clusters() == 1
+
+
+def test_duplicates_are_one_node():
+    X, y = make_moons(400, noise=0.05, random_state=0)
+    X, y = np.repeat(X, 30, axis=0), np.repeat(y, 30)
+    for n_landmarks in ("auto", None):
+        model = DiffusionPowerKMeans(2, n_landmarks=n_landmarks, random_state=0).fit(X)
+        assert len(model.feature_map_.landmarks_) == 400
+        assert adjusted_rand_score(y, model.labels_) >= 0.99
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 79}, "n_components == 79, but the walk has"),
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"n_landmarks": 0}, "n_landmarks"),
+        ({"n_landmarks": "all"}, "n_landmarks"),
+        ({"time": 0.0}, "time"),
+        ({"time": "long"}, "time"),
+        ({"metric": "manhattan"}, "metric"),
+        ({"n_jobs": 0}, "n_jobs"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [DiffusionMap, DiffusionPowerKMeans])
+def test_bad_parameters(rows, estimator, parameters, message):
+    model = estimator(**{"n_landmarks": 40, **parameters})
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(rows)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("estimator", [DiffusionMap(), DiffusionPowerKMeans(2)])
+def test_bad_rows(rows, estimator, value):
+    model = clone(estimator).fit(rows)
+    bad = rows.copy()
+    bad[3, 1] = value
+    for method in (model.transform, clone(estimator).fit):
+        with pytest.raises(ValueError, match="contains (NaN|infinity)"):
+            method(bad)
+    with pytest.raises(ValueError, match="overflow float32"):
+        clone(estimator).fit((rows * 1e25).astype(np.float32))
+
+
+def test_memory_limit(rows):
+    needed = 80 * DiffusionPowerKMeans(2, random_state=0).fit(rows).cluster_centers_.shape[1] * 8
+    DiffusionPowerKMeans(2, memory_limit=needed, random_state=0).fit(rows)
+    with pytest.raises(MemoryError, match=f"take {needed} bytes"):
+        DiffusionPowerKMeans(2, memory_limit=needed - 1, random_state=0).fit(rows)
+
+
+def generated_sets():
+    """Fifty sets with 2 to 20 clusters, and how many."""
+    for number in range(50):
+        random = np.random.default_rng(number)
+        kind = ("blobs", "blobs", "moons", "circles", "rings")[number % 5]
+        if kind == "blobs":
+            k = int(random.integers(2, 21))
+            side = int(np.ceil(np.sqrt(k)))
+            grid = np.argwhere(np.ones((side, side)))[:k] * 8.0
+            centers = grid + random.uniform(-1, 1, grid.shape)
+            X = make_blobs(1500, centers=centers, random_state=number)[0]
+        elif kind == "moons":
+            pairs = int(random.integers(1, 4))
+            parts = [make_moons(600, noise=0.06, random_state=number)[0] + [4 * i, 0]
+                     for i in range(pairs)]  # fmt: skip
+            X, k = np.vstack(parts), 2 * pairs
+        elif kind == "circles":
+            factor = random.uniform(0.3, 0.5)
+            X, k = make_circles(1500, factor=factor, noise=0.05, random_state=number)[0], 2
+        else:
+            k = int(random.integers(2, 6))
+            ring = random.integers(0, k, 600 * k)
+            angle = random.uniform(0, 2 * np.pi, len(ring))
+            radius = 1 + ring + 0.08 * random.standard_normal(len(ring))
+            X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+        yield X, k
+
+
+def test_numbers_of_clusters_are_suggested():
+    right = [
+        DiffusionMap(random_state=0).fit(X).suggest_n_clusters() == k for X, k in generated_sets()
+    ]
+    assert np.mean(right) >= 0.9
