@@ -38,6 +38,8 @@ FITS = {
     "PowerKMeans": [
         ({}, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
     ],
+    "DiffusionMap": [({}, FRAME), ({"n_landmarks": None}, ROWS)],
+    "DiffusionPowerKMeans": [({}, FRAME), ({"n_landmarks": None, "sample": 20}, ROWS)],
     "FuzzyCMeans": [({}, FRAME), ({"init": "k-means"}, ROWS)],
     "RFFKernelPowerKMeans": [({}, FRAME), ({"cache": False, "sample": 20}, ROWS)],
     "RFFMultiKernelPowerKMeans": [
@@ -60,7 +62,7 @@ FITS = {
 }  # fmt: skip
 KINDS = {
     "ndarray": np.ndarray, "float": float, "int": int, "bool": bool, "list": list, "tuple": tuple,
-    "RandomFourierFeatures": rffpk.RandomFourierFeatures,
+    "RandomFourierFeatures": rffpk.RandomFourierFeatures, "DiffusionMap": rffpk.DiffusionMap,
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from sklearn.datasets import load_digits, make_blobs, make_circles, make_moons
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import normalize, scale
 
-from bench import views as several
+from bench import datasets
 from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFMultiKernelPowerKMeans
 
 ROWS = 4000  # of a real set, at most
@@ -163,7 +163,7 @@ def side_by_side(views: list[np.ndarray], k: int, seed: int, parameters: dict) -
 
 def views_line(path: Path, seeds: int, parameters: dict) -> list[float]:
     """Prints a line of the table of all views; returns the two means."""
-    views, y = several.load(path)
+    views, y = datasets.views(path.parent, path.stem)
     if path.stem in TEXTS:
         parameters = {"metric": "cosine", **parameters}
     k = len(np.unique(y))

@@ -273,6 +273,37 @@ cache_ : bool
 """)
 )
 
+# Diffusion maps.
+DIFFUSION = COMMON | entries("""
+n_components : "auto" or int
+    Number of features, the slowest functions of the random walk. "auto": those that have not
+    decayed at `time` and do not live on few rows, at most three for each cluster.
+n_neighbors : int
+    Number of landmarks, or of rows, that the random walk can step to from a row.
+n_landmarks : "auto", int or None
+    Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no more
+    distinct rows are there than that, these are the landmarks. "auto": 1000. None: all rows are
+    nodes of a symmetric graph, and steps lead from row to row, in O(n_samples^2 n_features) time.
+metric : {"euclidean", "cosine"}
+    Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
+    usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their
+    units differ.
+""")
+
+# Power k-means on diffusion features.
+DIFFUSION_POWER = (
+    POWER
+    | DIFFUSION
+    | entries("""
+memory_limit : int or None
+    Largest number of bytes of the features, which are stored. None: a quarter of what the machine,
+    or the container, has available.
+random_state : int, RandomState instance or None
+    Draws the landmarks, the sample, the initial centroids, and their disturbances and swaps. An int
+    gives the same result in each call.
+""")
+)
+
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.
 KERNELS = COMMON | entries(f"""
 gamma : {{"mean", "median", "scale"}}, float or None

@@ -10,10 +10,15 @@ from rffpk._annealing.schedule import Result
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
 from rffpk._data.store import check_cache, check_fits
+from rffpk._docs import DIFFUSION_POWER, documented
 from rffpk.diffusion_map import check_diffusion, fit_diffusion_map, warn_of_components
 from rffpk.power import PowerKMeans
 
 
+@documented(
+    DIFFUSION_POWER, "feature_map_", "cluster_centers_", "labels_", "inertia_", "objective_", "s_",
+    "n_iter_", "sample_size_", "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 class DiffusionPowerKMeans(PowerKMeans):
     """Power k-means on diffusion features: annealed spectral clustering.
 
@@ -23,33 +28,20 @@ class DiffusionPowerKMeans(PowerKMeans):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k, from 1 to n_samples.
-    n_components, n_neighbors, n_landmarks, metric : optional
-        As in `DiffusionMap`.
-    time : "auto" or float, default="auto"
-        As in `DiffusionMap`; "auto" is the relaxation time of the k-th slowest function.
-    s0, anneal_factor, anneal_every, s_final, stop, sample : optional
-        As in `PowerKMeans`.
-    memory_limit : int or None, default=None
-        Most bytes of features, which are stored; None: a quarter of what the machine, or the
-        container, has available.
-    init, n_init, swaps, max_iter, tol, n_jobs, verbose : optional
-        As in `PowerKMeans`. Centres live in the space of diffusion features.
-    random_state : int, RandomState instance or None, default=None
-        Draws the landmarks, the sample and the seeds.
+    time : "auto" or float
+        Length of the walks, in steps, > 0. "auto": the relaxation time of the k-th slowest
+        function; at most 10^6.
 
     Attributes
     ----------
     feature_map_ : DiffusionMap
-        Fitted, with the time and the components that were chosen.
-    cluster_centers_ : ndarray of shape (n_clusters, n_components_)
-        Centroids of the features, in the dtype of X.
+        Fitted feature map, with the time and the components that were chosen.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components)
+        Centroids in the space of the diffusion features, in the dtype of X.
     inertia_ : float
-        The k-means objective of `labels_` in the space of features; with ``n_landmarks=None`` rows
-        have the weights `feature_map_.degrees_`.
-    labels_, objective_, s_, n_iter_, sample_size_, history_, n_features_in_, feature_names_in_
-        As in `PowerKMeans`.
+        K-means objective of `labels_` in the space of the features: the weighted sum of squared
+        distances of the rows to the means of their clusters. With ``n_landmarks=None`` the weights
+        are `feature_map_.degrees_`.
 
     Raises
     ------
@@ -61,7 +53,7 @@ class DiffusionPowerKMeans(PowerKMeans):
     Warns
     -----
     ConvergenceWarning
-        As in `PowerKMeans`, and if the graph of neighbours has more than `n_clusters` connected
+        If `max_iter` ended a run, if centroids coincide at the end, or if the graph of neighbours has more than `n_clusters` connected
         components. Those that cover less than 0.2/k of the rows are left out: their rows are
         labelled by the nearest other nodes.
 

@@ -18,6 +18,7 @@ from rffpk._data.validation import is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
 from rffpk._diffusion.neighbourhoods import unit_rows
 from rffpk._diffusion.spectrum import MAX_CLUSTERS, least_share, n_pairs, suggested_n_clusters
+from rffpk._docs import DIFFUSION, documented
 
 METRICS = ("euclidean", "cosine")
 
@@ -25,6 +26,7 @@ METRICS = ("euclidean", "cosine")
 _AUTO_LANDMARKS = 1000
 
 
+@documented(DIFFUSION, "n_features_in_", "feature_names_in_")
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Map rows to features whose distances are diffusion distances.
 
@@ -35,50 +37,37 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     Parameters
     ----------
-    n_components : "auto" or int, default="auto"
-        Output features, the slowest functions of the walk. "auto": those that last until `time`
-        and do not live on few rows, three a cluster at most.
-    n_neighbors : int, default=8
-        Landmarks, or rows, that a row steps to.
-    n_landmarks : "auto", int or None, default="auto"
-        Landmarks: means of random rows that are near each other. Where no more rows than that
-        differ, all of them are landmarks. "auto": 1000. None: all rows are nodes of a symmetric
-        graph, and steps lead from row to row; O(n_samples^2 n_features) time.
-    time : "auto" or float, default="auto"
-        How long walks are, in steps. "auto": the relaxation time of the slowest functions that
-        tell as many clusters apart as `suggest_n_clusters` finds; 10^6 at most.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine": rows are scaled to length one first, as is usual for texts; rows of zeros stay.
-        Columns are never scaled: standardise them first if their units differ.
-    random_state : int, RandomState instance or None, default=None
-        Draws the rows that landmarks are made from, and the first landmarks.
-    n_jobs : int or None, default=None
-        Threads; None takes all that affinity, OMP_NUM_THREADS and threadpoolctl allow. Results do
-        not depend on it.
+    time : "auto" or float
+        Length of the walks, in steps, > 0. "auto": the relaxation time of the slowest functions
+        that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
+    random_state : int, RandomState instance or None
+        Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
+        result in each call.
 
     Attributes
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
-        The landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X.
+        Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X.
     bandwidth_ : float
-        sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbours c of a row x: their
+        sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x: their
         mean squared distance.
-    eigenvalues_ : ndarray
-        Of the walk, falling, without the one of the constant function; at least 64 where there are
-        as many nodes.
+    eigenvalues_ : ndarray of shape (n_functions,)
+        Eigenvalues of the walk in falling order, without the one of the constant function; at least
+        64 where there are as many nodes.
     time_ : float
+        Length of the walks.
     n_components_ : int
+        Number of features.
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
-        The features of a row are the mean of those of its neighbours with the weights above.
-    component_shares_ : ndarray
-        Shares of the rows in the connected components of the graph, falling.
+        Features of a row are the mean of those of its neighbors, with the weights above.
+    component_shares_ : ndarray of shape (n_connected_components,)
+        Shares of the rows in the connected components of the graph, in falling order.
     embedding_ : ndarray of shape (n_samples, n_components_)
-        With ``n_landmarks=None``: features of the rows that were fitted.
+        Features of the fitted rows; set only with ``n_landmarks=None``.
     degrees_ : ndarray of shape (n_samples,)
-        With ``n_landmarks=None``: weights of these rows with which k-means on the features is a
-        normalised cut; their sum is that of the sample weights. Zero for rows that are left out.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if X had column names
+        Weights of the fitted rows with which k-means on the features is a normalized cut; their sum
+        is that of the sample weights. Zero for rows that are left out. Set only with
+        ``n_landmarks=None``.
 
     Raises
     ------
@@ -165,7 +154,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         limits = (self.n_neighbors, least_share(k), n_pairs(k, wanted))
         node = None
         for name in ("embedding_", "degrees_"):  # of a fit before
-            vars(self).pop(name, None)
+            if hasattr(self, name):
+                delattr(self, name)
         if self.n_landmarks is None:
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:
