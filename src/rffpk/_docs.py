@@ -208,8 +208,8 @@ inertia_ : float
 objective_ : float
     sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
 s_ : float
-    Last finite exponent of the best start, or, if that was not annealed, of one that was;
-    `predict_proba` uses it.
+    Last finite exponent of the best start, or of the last start if the best was not annealed, as
+    far as that start came; `predict_proba` uses it.
 n_iter_ : int
     Number of passes of the best start and of all that followed it, swaps included.
 sample_size_ : int

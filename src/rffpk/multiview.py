@@ -249,7 +249,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         if not self.possibilistic:
             return WeightedViews(entropy)
         eta = reference_distances(rows, self.eta)
-        return WeightedViews(entropy, eta, float(self.m), self.noise_threshold)
+        return WeightedViews(entropy, eta, float(self.m))
 
     def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         super()._publish(rows, run, end, plan)
@@ -285,8 +285,34 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         if self.eta_ is None:
             raise ValueError("typicality needs possibilistic=True.")
         distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
-        eta = float(self.kernel_weights_ @ self.eta_)
-        return typicality(distances, np.array(eta, dtype=distances.dtype), self._objective.m)
+        return self._typicality(distances, self.eta_)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Label each row with its nearest centroid, or -1 (see `noise_threshold`).
+
+        Parameters
+        ----------
+        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+            As in `fit`.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+            Indices of the clusters, or -1 for noise.
+        """
+        outputs = self._visit(X, -math.inf, ("labels", "nearest"))[-1]
+        return self._without_noise(outputs["labels"], outputs["nearest"])
+
+    def _without_noise(self, labels: Array, nearest: Array) -> Array:
+        eta = self._objective.eta
+        if self.noise_threshold is None or eta is None:
+            return labels
+        noise = self._typicality(nearest, eta) < self.noise_threshold
+        return np.where(noise, np.int32(-1), labels)
+
+    def _typicality(self, distances: Array, eta: Array) -> Array:
+        combined = np.array(float(self._alpha @ eta), dtype=distances.dtype)
+        return typicality(distances, combined, self._objective.m)
 
 
 # The median of distances is taken from at most this many rows: its error is then about 1 %.

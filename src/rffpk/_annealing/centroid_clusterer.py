@@ -80,6 +80,10 @@ class CentroidClusterer(
     def _make_objective(self, rows: Rows) -> PowerMean:
         return PowerMean()
 
+    def _without_noise(self, labels: Array, nearest: Array) -> Array:
+        """The labels to publish; `nearest` are the squared distances to the centroids."""
+        return labels
+
     def _plan(self, critical: float) -> Plan:
         """The starts and the number of swaps, which may depend on the critical exponent."""
         raise NotImplementedError
@@ -138,8 +142,8 @@ class CentroidClusterer(
         self._objective = self._make_objective(rows)
         rows = self._objective.begin(rows)
         history = History([], self.verbose)
-        *samples, whole = self._levels(rows, storage, random)
-        base = samples[0] if samples else whole
+        samples = self._samples(rows, storage, random)
+        base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
 
         seeding = seeding_rows(base, self.n_clusters, random)
         features = seeding.features()
@@ -152,28 +156,31 @@ class CentroidClusterer(
 
         space = FeatureSpace(base, variance, self._objective, seed, history, random)
         run, end, cost = search(space, plan.starts)
-        schedule = plan.starts[-1].schedule
+        schedule = plan.starts[-1].schedule  # all starts end alike
         if plan.swaps:
             swaps.improve(run, cost, plan.swaps)
             end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
         if samples:
+            whole = self._whole(rows, storage, LAST_PASSES)
             _finish(run, [*samples[1:], whole], end, schedule)
         self.history_, self.sample_size_ = history.records, base.n
         self._publish(rows, run, end, plan)
 
-    def _levels(self, rows: Rows, storage: Storage, random: Any) -> list[Rows]:
-        """Samples of growing size, the first of them for the starts, and then all rows."""
+    def _samples(self, rows: Rows, storage: Storage, random: Any) -> list[Rows]:
+        """Samples of growing size, the first for the starts; none if these run on all rows."""
         counted = rows.n if rows.weight is None else int(np.count_nonzero(rows.weight))
         size = self._sample_size(counted)
-        samples = []
-        if size < counted:
-            samples = nested_samples(rows, size, self.n_clusters, random)
-            samples[0] = storage.sample(samples[0])
-        passes = LAST_PASSES if samples else ALL_PASSES
-        whole, stored = storage.all_rows(rows, self.n_clusters, passes)
+        if size == counted:
+            return []
+        first, *others = nested_samples(rows, size, self.n_clusters, random)
+        return [storage.sample(first), *others]
+
+    def _whole(self, rows: Rows, storage: Storage, passes: int) -> Rows:
+        """All rows, with stored features if that pays for so many passes."""
+        rows, stored = storage.all_rows(rows, self.n_clusters, passes)
         if any(self._feature_maps):
             self.cache_ = stored
-        return [*samples, whole]
+        return rows
 
     def _sample_size(self, n: int) -> int:
         """The number of rows, out of n, that starts run on."""
@@ -228,7 +235,7 @@ class CentroidClusterer(
         rows = replace(rows, alpha=alpha)
         final = _evaluate(rows, run.theta, end.s)
         self.cluster_centers_ = final.centers
-        self.labels_ = self._objective.labels(final.labels, final.nearest, alpha)
+        self.labels_ = self._without_noise(found.labels, found.nearest)
         self.inertia_ = final.inertia
         self.s_ = end.s
         objective = final.soft_sums.objective(end.s) + self._objective.penalty(
@@ -277,7 +284,7 @@ class CentroidClusterer(
         return rows, theta, sums, outputs
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with its nearest centroid, or with -1 if the model marks it as noise.
+        """Label each row with its nearest centroid.
 
         Parameters
         ----------
@@ -289,8 +296,7 @@ class CentroidClusterer(
         labels : ndarray of int32, shape (n_samples,)
             Indices of the clusters.
         """
-        outputs = self._visit(X, -math.inf, ("labels", "nearest"))[-1]
-        return self._objective.labels(outputs["labels"], outputs["nearest"], self._alpha)
+        return self._visit(X, -math.inf, ("labels",))[-1]["labels"]
 
     def predict_proba(self, X: Any) -> Array:
         """Memberships of the rows in the clusters at the exponent `s_`.

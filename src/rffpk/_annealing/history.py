@@ -17,7 +17,7 @@ class History:
 
     records: list[Record]
     verbose: int = 0
-    unit: float = 1.0  # objectives are reported in multiples of it
+    unit: float = 1.0  # objectives are multiplied by it when they are reported
 
     def add_seeding(self, rows: int) -> None:
         """Record that initial centroids were chosen from `rows` rows."""

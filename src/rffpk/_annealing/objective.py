@@ -14,7 +14,6 @@ from scipy.special import softmax, xlogy
 
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
-from rffpk._data.rules import typicality
 
 
 class PowerMean:
@@ -42,10 +41,6 @@ class PowerMean:
         """New rows with the learned view weights and the constants of the objective."""
         return rows
 
-    def labels(self, labels: Array, nearest: Array, alpha: Array) -> Array:
-        """The labels to publish, from the nearest centroids and the squared distances to them."""
-        return labels
-
 
 @dataclass(frozen=True)
 class WeightedViews(PowerMean):
@@ -59,7 +54,6 @@ class WeightedViews(PowerMean):
     weight_entropy: float  # lambda over sum_i p_i
     eta: Array | None = None  # (L,)
     m: float = 0.0  # fuzzifier of the typicality
-    noise_threshold: float | None = None  # typicality below which a row gets the label -1
 
     learns_weights = True
 
@@ -77,10 +71,3 @@ class WeightedViews(PowerMean):
 
     def restore(self, rows: Rows, alpha: Array) -> Rows:
         return replace(self.begin(rows), alpha=alpha)
-
-    def labels(self, labels: Array, nearest: Array, alpha: Array) -> Array:
-        if self.noise_threshold is None or self.eta is None:
-            return labels
-        eta = np.array(float(alpha @ self.eta))
-        noise = typicality(nearest, eta, self.m) < self.noise_threshold
-        return np.where(noise, np.int32(-1), labels)

@@ -21,7 +21,7 @@ class Plan:
 
     starts: list[Start]
     swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
-    unit: float = 1.0  # objectives are reported in multiples of it
+    unit: float = 1.0  # objectives are multiplied by it when they are reported
     merger_advice: str = ""  # added to the warning that centroids coincide
 
 

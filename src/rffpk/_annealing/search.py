@@ -71,7 +71,9 @@ class Search(Generic[R]):
                 start, number, run.n_rows, run.passes, cost, end, number == kept
             )
         end = self.ends[kept]
-        if math.isinf(end.s):  # k-means has no soft exponent; the last start was annealed slowly
+        if math.isinf(
+            end.s
+        ):  # k-means has no soft exponent: that of the last start, as far as it came
             end.s = self.ends[numbers[-1]].s
         return self.runs[kept], end
 

@@ -59,7 +59,7 @@ class Rows:
     weight_unit: float
     n_threads: int
     structures: list[Structure | None] | None = None  # of the frequencies; see fused_pass
-    # reference distances: (L,) for all centroids, or (k, L); None: no typicality
+    # reference distances (L,), the same for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None
     m: float = 0.0  # fuzzifier of the typicality
 

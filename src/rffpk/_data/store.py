@@ -96,12 +96,14 @@ class Storage:
     def check(self, rows: Rows) -> bool:
         """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
         and they do not fit."""
+        if not _has_maps(rows):
+            return False
         needed = stored_bytes(rows)
         return check_fits(needed, "the features of all rows", self.cache, self.memory_limit)
 
     def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> tuple[Rows, bool]:
         """All rows for this many passes, with stored features if that pays; and whether it does."""
-        if not _has_maps(rows) or not self.check(rows):
+        if not self.check(rows):
             return rows, False
         if self.cache == "auto":
             fused, stored_pass = pass_costs(rows, k)
