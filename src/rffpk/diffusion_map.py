@@ -164,7 +164,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         limits = (self.n_neighbors, least_share(k), n_pairs(k, wanted))
         node = None
         for name in ("embedding_", "degrees_"):  # of a fit before
-            vars(self).pop(name, None)
+            if hasattr(self, name):
+                delattr(self, name)
         if self.n_landmarks is None:
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:

@@ -15,8 +15,8 @@ from rffpk._data.arrays import Array
 from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.tiles import row_tiles, run_all
 
-# docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more than
-# five passes of k-means gain nothing.
+# docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
+# than five passes of k-means gain nothing.
 ROWS_A_LANDMARK, _PASSES = 20, 5
 
 # Weights below this part of the largest of a row are zero: they would connect, by an amount that
