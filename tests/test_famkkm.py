@@ -469,12 +469,12 @@ def test_bad_parameters_are_named(views, parameters, message):
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
-def test_kernels_that_the_algebra_does_not_allow_are_refused(matrices):
+def test_asymmetric_and_indefinite_kernels_are_refused(matrices):
     good, n = matrices[0], 240
-    lopsided = good.copy()
-    lopsided[3, 7] += 0.01
+    asymmetric = good.copy()
+    asymmetric[3, 7] += 0.01
     with pytest.raises(ValueError, match=r"X\[1\] is not symmetric"):
-        FAMKKM(4, kernels="precomputed").fit([good, lopsided])
+        FAMKKM(4, kernels="precomputed").fit([good, asymmetric])
     vector = np.ones((n, 1)) / np.sqrt(n)
     fourth = np.linalg.eigvalsh(good)[-4]
     for fraction, allowed in ((0.9, True), (1.1, False)):
