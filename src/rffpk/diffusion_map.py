@@ -127,13 +127,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Finite numbers.
         y : Ignored
+            Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0 of the rows. A row of weight zero is no part of the walk.
 
         Returns
         -------
         self : object
+            The fitted map.
         """
         check_diffusion(self)
         validation.check_n_jobs(self.n_jobs)
@@ -223,8 +226,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Finite numbers.
         y : Ignored
+            Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
 
         Returns
         -------
@@ -239,7 +245,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features_in_)
+            Finite numbers.
 
         Returns
         -------

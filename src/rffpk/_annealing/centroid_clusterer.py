@@ -235,7 +235,7 @@ class CentroidClusterer(
         rows = replace(rows, alpha=alpha)
         final = _evaluate(rows, run.theta, end.s)
         self.cluster_centers_ = final.centers
-        self.labels_ = self._without_noise(found.labels, found.nearest)
+        self.labels_ = self._without_noise(final.labels, final.nearest)
         self.inertia_ = final.inertia
         self.s_ = end.s
         objective = final.soft_sums.objective(end.s) + self._objective.penalty(

@@ -71,9 +71,7 @@ class Search(Generic[R]):
                 start, number, run.n_rows, run.passes, cost, end, number == kept
             )
         end = self.ends[kept]
-        if math.isinf(
-            end.s
-        ):  # k-means has no soft exponent: that of the last start, as far as it came
+        if math.isinf(end.s):  # plain k-means: the exponent of the last start, as far as it came
             end.s = self.ends[numbers[-1]].s
         return self.runs[kept], end
 
