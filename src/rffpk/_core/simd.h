@@ -70,6 +70,10 @@ enum { PANEL = 6, COLS = 2, GROUP = 2 };
 
 #define W (VECTOR_BYTES * 8 / RFFPK_BITS) /* numbers in a vector */
 
+enum { PAD = RFFPK_ALIGN / sizeof(real) }; /* between lines: avoids cache-set conflicts */
+
+static size_t round_up(size_t a, size_t to) { return (a + to - 1) / to * to; }
+
 #ifdef RFFPK_PLAIN
 typedef real vec;
 typedef whole ivec;
@@ -121,6 +125,22 @@ INLINE vec select_lanes(ivec mask, vec a, vec b)
     return from_bits((bits_of(a) & mask) | (bits_of(b) & ~mask));
 }
 #endif
+
+/* Whether any lane of a mask is set. */
+INLINE int any_lane(ivec mask)
+{
+#ifdef RFFPK_PLAIN
+    return mask != 0;
+#else
+    typedef uint64_t words __attribute__((vector_size(16)));
+    words part[VECTOR_BYTES / 16];
+    memcpy(part, &mask, sizeof mask);
+    UNROLL
+    for (int i = 1; i < VECTOR_BYTES / 16; i++)
+        part[0] |= part[i];
+    return (part[0][0] | part[0][1]) != 0;
+#endif
+}
 
 INLINE real sum_lanes(vec v)
 {
