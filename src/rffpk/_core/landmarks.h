@@ -94,8 +94,7 @@ INLINE void insert(const size_t r, vec d, vec now, vec *near, vec *at)
     at[0] = SELECT(first, now, at[0]);
 }
 
-/* Updates the r nearest of STEP rows with a block of landmarks, whose number is a multiple of
- * TOGETHER or else met by norms of infinity. r is a constant at most calls. */
+/* Updates the r nearest of STEP rows with a block of landmarks. r is a constant at most calls. */
 INLINE void keep_nearest(const size_t r, const real *products, const real *norms, size_t first,
                          size_t lines, size_t stride, real *near_lines, real *at_lines)
 {

@@ -12,6 +12,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if (defined(__AVX512F__) || defined(__AVX2__)) && !defined(RFFPK_PLAIN)
+#include <immintrin.h>
+#endif
+
 #if RFFPK_BITS == 32
 #define MANTISSA_BITS 23
 #define MOST_CENTROIDS RFFPK_MOST_CENTROIDS_F32
@@ -129,16 +133,20 @@ INLINE vec select_lanes(ivec mask, vec a, vec b)
 /* Whether any lane of a mask is set. */
 INLINE int any_lane(ivec mask)
 {
-#ifdef RFFPK_PLAIN
+#if defined(RFFPK_PLAIN)
     return mask != 0;
+#elif defined(__AVX512F__)
+    __m512i m;
+    memcpy(&m, &mask, sizeof m);
+    return _mm512_test_epi32_mask(m, m) != 0;
+#elif defined(__AVX2__)
+    __m256i m;
+    memcpy(&m, &mask, sizeof m);
+    return !_mm256_testz_si256(m, m);
 #else
-    typedef uint64_t words __attribute__((vector_size(16)));
-    words part[VECTOR_BYTES / 16];
-    memcpy(part, &mask, sizeof mask);
-    UNROLL
-    for (int i = 1; i < VECTOR_BYTES / 16; i++)
-        part[0] |= part[i];
-    return (part[0][0] | part[0][1]) != 0;
+    uint64_t word[2];
+    memcpy(word, &mask, sizeof mask);
+    return (word[0] | word[1]) != 0;
 #endif
 }
 

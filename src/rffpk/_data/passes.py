@@ -174,7 +174,8 @@ def total_variance(rows: Rows) -> float:
         If it overflows the dtype of the rows.
     """
     cost = float(rows.alpha @ view_variances(rows))
-    if cost <= 0 and any((x != x[0]).any() for x in rows.counted().xs):
+    columns = [x for i, x in enumerate(rows.counted().xs) if rows.landmarks_of(i) is None]
+    if cost <= 0 and any((x != x[0]).any() for x in columns):
         raise ValueError(
             f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
         )

@@ -17,6 +17,7 @@ from rffpk._data.passes import Rows
 _READ = 48.0  # a number of a row, from memory
 _SINCOS = 70.0
 _STAGE = 3.0  # a line of a Walsh-Hadamard transform
+_SEARCH = 4.0  # a landmark, which is compared with the nearest ones
 _WEIGHT = 200.0  # a centroid's weight
 
 # Storing must halve the time of so many passes over the rows: what annealing takes, and what is
@@ -29,6 +30,9 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
     fused = 0.0
     for i, (x, omega) in enumerate(zip(rows.xs, rows.omegas)):
         fused += _READ * x.shape[1]
+        landmarks = rows.landmarks_of(i)
+        if landmarks is not None:
+            fused += 2.0 * landmarks.points.size + _SEARCH * len(landmarks.points)
         structure = None if rows.structures is None else rows.structures[i]
         if omega is None:
             continue
@@ -52,8 +56,9 @@ def stored(rows: Rows) -> Rows:
     """The same rows with their features in place of what makes them."""
     views = range(len(rows.xs))
     return replace(
-        rows, xs=[_features(rows, i) for i in views], omegas=[None] * len(views), structures=None
-    )
+        rows, xs=[_features(rows, i) for i in views], omegas=[None] * len(views), structures=None,
+        landmarks=None,
+    )  # fmt: skip
 
 
 def _features(rows: Rows, i: int) -> np.ndarray:
@@ -118,4 +123,6 @@ class Storage:
 
 def _has_maps(rows: Rows) -> bool:
     """Whether any features differ from the columns of the rows."""
-    return any(omega is not None for omega in rows.omegas)
+    return any(
+        omega is not None or rows.landmarks_of(i) is not None for i, omega in enumerate(rows.omegas)
+    )
