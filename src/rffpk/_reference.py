@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from rffpk._data.arrays import Array, Structure
+from rffpk._data.arrays import Array, Landmarks, Structure
 from rffpk._data.rules import hard_weights, power_weights, typicality
 
 POWER, HARD, TYPICALITY = 0, 1, 2
@@ -26,13 +26,28 @@ TOLERANCE = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 2e-13}
 _BLOCK_ROWS = 4096
 
 
-def features(x: Array, omega: Array | None) -> Array:
-    """Feature vectors: x itself, or D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2)."""
+def features(x: Array, omega: Array | None, landmarks: Landmarks | None = None) -> Array:
+    """Feature vectors: x itself, or D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2), or the
+    weighted mean of the coordinates of the nearest landmarks."""
     x = np.asarray(x, dtype=np.float64)
+    if landmarks is not None:
+        at, z = nearest_landmarks(x, landmarks)
+        return np.einsum("nr,nrq->nq", z, landmarks.coordinates.astype(np.float64)[at])
     if omega is None:
         return x
     phase = x @ np.asarray(omega, dtype=np.float64)
     return np.hstack([np.sin(phase), np.cos(phase)]) / np.sqrt(omega.shape[1])
+
+
+def nearest_landmarks(x: Array, landmarks: Landmarks) -> tuple[Array, Array]:
+    """The nearest landmarks of each row, nearest first, and their weights: two arrays (n, r)."""
+    points = landmarks.points.astype(np.float64)
+    d = squared_distances(np.asarray(x, dtype=np.float64), points)
+    at = np.argsort(d, axis=1, kind="stable")[:, : landmarks.n_neighbours]
+    d = np.take_along_axis(d, at, axis=1)
+    width = 2 * d.mean(axis=1, keepdims=True) if landmarks.scale == 0 else 1 / landmarks.scale
+    z = np.exp(-(d - d[:, :1]) / np.where(width > 0, width, 1))
+    return at, z / z.sum(axis=1, keepdims=True)
 
 
 def squared_distances(phi: Array, theta: Array) -> Array:
@@ -52,6 +67,7 @@ def fused_pass(
     n_threads: int = 1,
     *,
     structures: list[Structure | None] | None = None,
+    landmarks: list[Landmarks | None] | None = None,
     eta: Array | None = None,
     m: float = 0,
     labels: Array | None = None,
@@ -59,6 +75,8 @@ def fused_pass(
     distances: Array | None = None,
     nearest: Array | None = None,
     features: Array | None = None,
+    neighbours: Array | None = None,
+    neighbour_weights: Array | None = None,
 ) -> tuple[Array, Array, Array, Array, float, float]:
     """One pass over the rows.
 
@@ -67,9 +85,11 @@ def fused_pass(
     xs : list of L arrays (n, d_l)
         The views.
     omegas : list of L arrays (d_l, D_l), or None
-        Frequencies; None stands for identity features, the columns themselves.
+        Frequencies; None stands for identity features, the columns themselves, or for landmark
+        features.
     shifts : list of L arrays (F_l,)
-        Subtracted from the features; F_l is 2 D_l, or d_l for identity features.
+        Subtracted from the features; F_l is 2 D_l, or d_l for identity features, or q_l for
+        landmark features.
     theta : array (k, F)
         Centroids of all views side by side, shifted like the features. Its dtype is that of
         `xs`, `omegas`, `shifts` and `weight`.
@@ -88,11 +108,16 @@ def fused_pass(
     structures : list of L (int8 array (blocks, 3, p), float), or None; optional
         Signs S3, S2, S1 and scale of omegas[l]' = scale H S1 H S2 H S3, block by block, its first
         d_l columns. The compiled pass projects with these instead of `omegas`; the twin does not.
+    landmarks : list of L Landmarks, or None; optional
+        What makes the landmark features of a view, whose frequencies are None.
     eta, m : float64 array (k,) > 0, float > 1
         Reference distances and fuzzifier of TYPICALITY.
     labels, memberships, distances, nearest, features : arrays to fill, or None
         int32 (n,); (n, k); (n, k) squared; (n,) squared; (n, F) shifted. With TYPICALITY all but
         the distances are those of d'.
+    neighbours, neighbour_weights : arrays to fill, or None
+        int32 (n, R) and (n, R), R the sum of the r_l: the nearest landmarks of each row in each
+        view that has some, nearest first, and their weights z; the views side by side.
 
     Returns
     -------
@@ -116,12 +141,16 @@ def fused_pass(
     widths = [len(shift) for shift in shifts]
     edges = np.cumsum([0, *widths])
     scales = np.sqrt(np.repeat(alpha, widths))
+    landmarks = landmarks or [None] * len(xs)
     N, G, Q, E = np.zeros(theta.shape), np.zeros(k), np.zeros((k, len(xs))), np.zeros(k)
     soft = hard = 0.0
     for begin in range(0, n, _BLOCK_ROWS):
         here = slice(begin, begin + _BLOCK_ROWS)
         phi = np.hstack(
-            [_reference_features(x[here], om) - c for x, om, c in zip(xs, omegas, shifts)]
+            [
+                _reference_features(x[here], om, lm) - c
+                for x, om, lm, c in zip(xs, omegas, landmarks, shifts)
+            ]
         )
         d = squared_distances(phi * scales, theta * scales)
         um, wm, effective = np.ones_like(d), np.zeros_like(d), d
@@ -143,6 +172,10 @@ def fused_pass(
         for out, value in zip((labels, memberships, distances, nearest, features), results):
             if out is not None:
                 out[here] = value
+        near = [nearest_landmarks(x[here], lm) for x, lm in zip(xs, landmarks) if lm is not None]
+        for out, parts in zip((neighbours, neighbour_weights), zip(*near)):
+            if out is not None:
+                out[here] = np.hstack(parts)
     return N, G, Q, E, soft, hard
 
 

@@ -2,6 +2,7 @@
 
 from rffpk._core._pass import (
     HARD,
+    MOST_NEIGHBOURS,
     POWER,
     SKINNY_STRIDE,
     SLOT_ROWS,
@@ -21,6 +22,7 @@ from rffpk._core._pass import (
 
 __all__ = [
     "HARD",
+    "MOST_NEIGHBOURS",
     "POWER",
     "SKINNY_STRIDE",
     "SLOT_ROWS",

@@ -14,6 +14,7 @@ cdef extern from "tuning.h" nogil:
 cdef extern from "contract.h" nogil:
     enum:
         RFFPK_ALIGN
+        RFFPK_MOST_NEIGHBOURS
         RFFPK_MOST_CENTROIDS_F32
         RFFPK_MOST_CENTROIDS_F64
         RFFPK_SKINNY_STRIDE
@@ -32,6 +33,13 @@ cdef extern from "contract.h" nogil:
         RFFPK_POWER
         RFFPK_HARD
         RFFPK_TYPICALITY
+    ctypedef struct rffpk_landmarks:
+        const void *points
+        const void *coordinates
+        size_t n_landmarks
+        size_t d
+        size_t n_neighbours
+        double scale
     ctypedef struct rffpk_view:
         const void *x
         const void *omega
@@ -41,6 +49,7 @@ cdef extern from "contract.h" nogil:
         const int8_t *signs
         double scale
         size_t p
+        rffpk_landmarks landmarks
     ctypedef struct rffpk_problem:
         const rffpk_view *views
         const double *alpha
@@ -64,6 +73,8 @@ cdef extern from "contract.h" nogil:
         void *distances
         void *nearest
         void *features
+        int32_t *neighbours
+        void *neighbour_weights
     ctypedef struct rffpk_gram:
         const void *products
         const void *diagonal

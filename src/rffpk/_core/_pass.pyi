@@ -3,11 +3,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rffpk._data.arrays import Landmarks
+
 Array = NDArray[Any]
 
 POWER: int
 HARD: int
 TYPICALITY: int
+MOST_NEIGHBOURS: int
 SKINNY_STRIDE: int
 SLOT_ROWS: int
 STAGES: dict[str, int]
@@ -24,6 +27,7 @@ def fused_pass(
     n_threads: int,
     *,
     structures: list[tuple[NDArray[np.int8], float] | None] | None = None,
+    landmarks: list[Landmarks | None] | None = None,
     eta: NDArray[np.float64] | None = None,
     m: float = 0,
     labels: NDArray[np.int32] | None = None,
@@ -31,6 +35,8 @@ def fused_pass(
     distances: Array | None = None,
     nearest: Array | None = None,
     features: Array | None = None,
+    neighbours: NDArray[np.int32] | None = None,
+    neighbour_weights: Array | None = None,
     stages: int = ...,
 ) -> tuple[Array, Array, Array, Array, float, float]: ...
 def weigh_products(

@@ -17,6 +17,7 @@ import numpy as np
 
 POWER, HARD, TYPICALITY = RFFPK_POWER, RFFPK_HARD, RFFPK_TYPICALITY
 SLOT_ROWS = RFFPK_SLOT_ROWS
+MOST_NEIGHBOURS = RFFPK_MOST_NEIGHBOURS
 STAGES = {
     "load": RFFPK_LOAD,
     "project": RFFPK_PROJECT,
@@ -93,12 +94,12 @@ cdef const rffpk_kernels *kernels_for(dtype) except NULL:
     raise TypeError(f"dtype must be float32 or float64, not {dtype}")
 
 
-cdef int check_centroids(size_t k, dtype) except -1:
+cdef int check_centroids(size_t k, dtype, str name="n_clusters") except -1:
     cdef size_t most = RFFPK_MOST_CENTROIDS_F64
     if dtype == np.float32:
         most = RFFPK_MOST_CENTROIDS_F32
     if k > most:
-        raise ValueError(f"n_clusters == {k}, must be <= {most} for {np.dtype(dtype)}")
+        raise ValueError(f"{name} == {k}, must be <= {most} for {np.dtype(dtype)}")
     return 0
 
 
@@ -132,8 +133,9 @@ cdef size_t padded(size_t n_bytes) noexcept:
 
 
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
-               structures=None, eta=None, double m=0, labels=None, memberships=None,
-               distances=None, nearest=None, features=None, unsigned stages=RFFPK_ALL_STAGES):
+               structures=None, landmarks=None, eta=None, double m=0, labels=None,
+               memberships=None, distances=None, nearest=None, features=None, neighbours=None,
+               neighbour_weights=None, unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows. Parameters and results are those of the NumPy twin,
     `rffpk._reference.fused_pass`, and one more parameter.
 
@@ -154,16 +156,19 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     cdef const rffpk_kernels *kernels = kernels_for(theta.dtype)
     dtype = theta.dtype
     check_centroids(k, dtype)
-    wanted = (labels, memberships, distances, nearest, features)
+    wanted = (labels, memberships, distances, nearest, features, neighbours, neighbour_weights)
     if stages != RFFPK_ALL_STAGES and any(array is not None for array in wanted):
         raise ValueError("stages must be all of them where results of rows are wanted")
+    none = [None] * n_views
+    structures, landmarks = structures or none, landmarks or none
+    cdef size_t n_near = sum(each.n_neighbours for each in landmarks if each is not None)
     cdef rffpk_view *views = <rffpk_view *>malloc(n_views * sizeof(rffpk_view))
     if views == NULL:
         raise MemoryError
     try:
         for i in range(n_views):
-            structure = None if structures is None else structures[i]
-            fill_view(&views[i], i, xs[i], omegas[i], shifts[i], structure, n, dtype)
+            fill_view(&views[i], i, xs[i], omegas[i], shifts[i], structures[i], landmarks[i], n,
+                      dtype)
         if sum(len(shift) for shift in shifts) != F:
             raise ValueError(f"theta has {F} columns, the views have other features")
         problem.views = views
@@ -179,6 +184,9 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         out.distances = filled(distances, "distances", dtype, (n, k))
         out.nearest = filled(nearest, "nearest", dtype, (n,))
         out.features = filled(features, "features", dtype, (n, F))
+        out.neighbours = <int32_t *>filled(neighbours, "neighbours", np.int32, (n, n_near))
+        out.neighbour_weights = filled(
+            neighbour_weights, "neighbour_weights", dtype, (n, n_near))
         sums = run_waves(&problem, kernels, n, max(1, n_threads), &out)
     finally:
         free(views)
@@ -188,19 +196,26 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     return moments[:, :F], moments[:, -1], moments[:, F:-1], excess, soft, hard
 
 
-cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, size_t n,
+cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, landmarks, size_t n,
                    dtype) except -1:
-    cdef size_t d = x.shape[1], D = 0, p
+    cdef size_t d = x.shape[1], D = 0, p, width = d
     view.omega = NULL
     if omega is not None:
         D = omega.shape[1]
         view.omega = data(omega, f"omegas[{i}]", dtype, (d, D))
         if D == 0:
             raise ValueError(f"omegas[{i}] must have at least one column")
-    view.x = data(x, f"xs[{i}]", dtype, (n, d))
-    view.shift = data(shift, f"shifts[{i}]", dtype, (2 * D if D else d,))
+        width = 2 * D
     view.d = d
     view.D = D
+    view.landmarks.points = NULL
+    if landmarks is not None:
+        if omega is not None:
+            raise ValueError(f"omegas[{i}] must be None where landmarks[{i}] is not")
+        fill_landmarks(&view.landmarks, i, landmarks, d, dtype)
+        view.d = width = landmarks.coordinates.shape[1]
+    view.x = data(x, f"xs[{i}]", dtype, (n, d))
+    view.shift = data(shift, f"shifts[{i}]", dtype, (width,))
     view.signs = NULL
     if structure is not None:
         signs, view.scale = structure
@@ -210,6 +225,22 @@ cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, size_
         view.p = p
         view.signs = <const int8_t *>data(
             signs, f"structures[{i}]", np.int8, ((D + p - 1) // p, 3, p))
+    return 0
+
+
+cdef int fill_landmarks(rffpk_landmarks *marks, size_t i, landmarks, size_t d, dtype) except -1:
+    cdef size_t n = landmarks.points.shape[0], q = landmarks.coordinates.shape[1]
+    check_centroids(n, dtype, f"landmarks[{i}]: number of points")
+    if not 1 <= landmarks.n_neighbours <= min(n, RFFPK_MOST_NEIGHBOURS):
+        raise ValueError(f"landmarks[{i}].n_neighbours == {landmarks.n_neighbours}, must be from 1 "
+                         f"to {min(n, RFFPK_MOST_NEIGHBOURS)}")
+    marks.points = data(landmarks.points, f"landmarks[{i}].points", dtype, (n, d))
+    marks.coordinates = data(
+        landmarks.coordinates, f"landmarks[{i}].coordinates", dtype, (n, q))
+    marks.n_landmarks = n
+    marks.d = d
+    marks.n_neighbours = landmarks.n_neighbours
+    marks.scale = landmarks.scale
     return 0
 
 

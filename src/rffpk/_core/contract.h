@@ -6,7 +6,8 @@
  * the rows, the slots that the rows are divided into, the workspaces and the order of merging.
  *
  * `real` below is float or double, the type of every `void` array of one problem. F is the sum of
- * F_l over the views l; F_l = 2 D_l for random Fourier features, d_l for identity features. */
+ * F_l over the views l; F_l = 2 D_l for random Fourier features, d_l for identity features, q_l for
+ * landmark features. */
 #ifndef RFFPK_CONTRACT_H
 #define RFFPK_CONTRACT_H
 
@@ -28,26 +29,40 @@ enum rffpk_rule { RFFPK_POWER = 0, RFFPK_HARD = 1, RFFPK_TYPICALITY = 2 };
 enum rffpk_stage {
     RFFPK_LOAD = 1, /* and transpose */
     RFFPK_PROJECT = 2,
-    RFFPK_SINCOS = 4, /* for identity features: shift and norms */
+    RFFPK_SINCOS = 4, /* for identity features: shift and norms; for landmark features also the
+                       * nearest landmarks, their weights and the combination */
     RFFPK_DISTANCES = 8,
     RFFPK_WEIGHTS = 16,
     RFFPK_SUMS = 32,
     RFFPK_ALL_STAGES = 63
 };
 
+/* Landmark features: phi = sum_t z_t C_t over the r nearest landmarks y_t of a row x, nearest first
+ * and the smaller t of equals, with the weights z_t = exp(-scale ||x - y_t||^2) over their sum. */
+#define RFFPK_MOST_NEIGHBOURS 16
+typedef struct {
+    const void *points;      /* (n_landmarks, d) landmarks y, C order; NULL: none */
+    const void *coordinates; /* (n_landmarks, q) rows C, C order; q is the d of the view */
+    size_t n_landmarks, d; /* d: columns of x and of the points */
+    size_t n_neighbours; /* r, at least 1, at most n_landmarks and RFFPK_MOST_NEIGHBOURS */
+    double scale;        /* 0: of each row 1 / (2 mean of its r squared distances) */
+} rffpk_landmarks;
+
 typedef struct {
     const void *x;     /* (n, d) rows, C order */
     const void *omega; /* (d, D) frequencies, C order; NULL: identity features */
     const void *shift; /* (F_l,) subtracted from every feature vector */
-    size_t d, D;
+    size_t d, D; /* of landmark features, d is q */
     /* Structured frequencies: omega is then the same matrix written out, which the pass does not
      * read. omega' = scale H S1 H S2 H S3, its first d columns, in blocks of p rows. */
     const int8_t *signs; /* (ceil(D / p), 3, p): +1 and -1 of S3, S2, S1; NULL: a dense omega */
     double scale;
     size_t p; /* a power of two, at least d and 2 */
+    rffpk_landmarks landmarks; /* without points: none; with them omega is NULL */
 } rffpk_view;
 
-/* Most centroids k. A tile keeps labels in numbers of type `real`, and they leave it as int32_t. */
+/* Most centroids k, and most landmarks of a view. A tile keeps their indices in numbers of type
+ * `real`, and they leave it as int32_t. */
 #define RFFPK_MOST_CENTROIDS_F32 (1 << 24)
 #define RFFPK_MOST_CENTROIDS_F64 INT32_MAX
 
@@ -79,6 +94,9 @@ typedef struct {
     void *distances;   /* (n, k) squared distances, >= 0 */
     void *nearest;     /* (n,) least squared distance */
     void *features;    /* (n, F) shifted features */
+    int32_t *neighbours;     /* (n, R) nearest landmarks, of all views that have some side by side:
+                              * R is the sum of their n_neighbours */
+    void *neighbour_weights; /* (n, R) their weights z */
 } rffpk_rows;
 
 /* Rows of which only the inner products with the centroids are known, as with an exact kernel. */

@@ -22,6 +22,10 @@ typedef struct {
     real *q;     /* (rows,): sum_l alpha_l ||phi_l||^2, then the least distance */
     real *p;     /* (rows,): row weights, 0 beyond the last row */
     real *label; /* (rows,): number of the nearest centroid */
+    size_t block_lines, r_most; /* of views with landmarks: lines of `block`, largest r */
+    real *near;  /* (r, rows): squared distances to the nearest landmarks, then their weights */
+    real *at;    /* (r, rows): the numbers of these landmarks */
+    real *block; /* (block_lines, rows): products of some rows with a block of landmarks */
     real *strip; /* (p, W): scratch of the structured projection */
 } tile;
 

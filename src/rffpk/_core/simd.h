@@ -12,6 +12,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if (defined(__AVX512F__) || defined(__AVX2__)) && !defined(RFFPK_PLAIN)
+#include <immintrin.h>
+#endif
+
 #if RFFPK_BITS == 32
 #define MANTISSA_BITS 23
 #define MOST_CENTROIDS RFFPK_MOST_CENTROIDS_F32
@@ -70,6 +74,10 @@ enum { PANEL = 6, COLS = 2, GROUP = 2 };
 
 #define W (VECTOR_BYTES * 8 / RFFPK_BITS) /* numbers in a vector */
 
+enum { PAD = RFFPK_ALIGN / sizeof(real) }; /* between lines: avoids cache-set conflicts */
+
+static size_t round_up(size_t a, size_t to) { return (a + to - 1) / to * to; }
+
 #ifdef RFFPK_PLAIN
 typedef real vec;
 typedef whole ivec;
@@ -121,6 +129,26 @@ INLINE vec select_lanes(ivec mask, vec a, vec b)
     return from_bits((bits_of(a) & mask) | (bits_of(b) & ~mask));
 }
 #endif
+
+/* Whether any lane of a mask is set. */
+INLINE int any_lane(ivec mask)
+{
+#if defined(RFFPK_PLAIN)
+    return mask != 0;
+#elif defined(__AVX512F__)
+    __m512i m;
+    memcpy(&m, &mask, sizeof m);
+    return _mm512_test_epi32_mask(m, m) != 0;
+#elif defined(__AVX2__)
+    __m256i m;
+    memcpy(&m, &mask, sizeof m);
+    return !_mm256_testz_si256(m, m);
+#else
+    uint64_t word[2];
+    memcpy(word, &mask, sizeof mask);
+    return (word[0] | word[1]) != 0;
+#endif
+}
 
 INLINE real sum_lanes(vec v)
 {

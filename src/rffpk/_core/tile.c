@@ -5,37 +5,43 @@
 #include "products.h"
 #include "hadamard.h"
 #include "rules.h"
+#include "landmarks.h"
 
 #include <math.h>
 
 #define JOIN3(a, b, c) a##_##b##_f##c
 #define NAME(isa, bits) JOIN3(rffpk, isa, bits)
 
-enum {
-    MIN_TILE_ROWS = 64,
-    PAD = RFFPK_ALIGN / sizeof(real) /* between lines: avoids cache-set conflicts */
-};
+enum { MIN_TILE_ROWS = 64 };
 _Static_assert(MIN_TILE_ROWS % STEP == 0, "a tile is whole steps");
 
-static size_t round_up(size_t a, size_t to) { return (a + to - 1) / to * to; }
-
 static size_t features_of(const rffpk_view *v) { return v->D ? 2 * v->D : v->d; }
+
+static size_t columns_of(const rffpk_view *v)
+{
+    return v->landmarks.points ? v->landmarks.d : v->d;
+}
 
 static size_t moments_of(const rffpk_problem *pr) { return pr->F + pr->n_views + 1; }
 
 /* Fills in the shape of the tiles; returns the number of lines, of `stride` numbers, of a tile. */
 static size_t shape(const rffpk_problem *pr, tile *t)
 {
-    t->d = t->p_most = 0;
+    t->d = t->p_most = t->block_lines = t->r_most = 0;
     for (const rffpk_view *v = pr->views; v < pr->views + pr->n_views; v++) {
-        if (v->D && v->d > t->d)
-            t->d = v->d;
+        if ((v->D || v->landmarks.points) && columns_of(v) > t->d)
+            t->d = columns_of(v);
+        if (v->landmarks.points)
+            t->block_lines = BLOCK_LINES;
+        if (v->landmarks.points && v->landmarks.n_neighbours > t->r_most)
+            t->r_most = v->landmarks.n_neighbours;
         if (v->signs && v->p > t->p_most)
             t->p_most = v->p;
     }
     t->lines = round_up(moments_of(pr), FEATURES_AT_ONCE);
     const size_t lines_per_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
-    const size_t total = t->d + t->lines + lines_per_centroid * pr->k + 3;
+    const size_t total = t->d + t->lines + lines_per_centroid * pr->k + 3 + 2 * t->r_most +
+                         t->block_lines;
     t->rows = RFFPK_MAX_TILE_ROWS;
     while (t->rows > MIN_TILE_ROWS && total * t->rows * sizeof(real) > RFFPK_TILE_BYTES)
         t->rows /= 2;
@@ -63,7 +69,10 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
     t.q = t.wm + (pr->rule == RFFPK_TYPICALITY ? pr->k * t.stride : 0);
     t.p = t.q + t.stride;
     t.label = t.p + t.stride;
-    t.strip = t.label + t.stride;
+    t.near = t.label + t.stride;
+    t.at = t.near + t.r_most * t.stride;
+    t.block = t.at + t.r_most * t.stride;
+    t.strip = t.block + t.block_lines * t.stride;
     return t;
 }
 
@@ -71,8 +80,10 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
 
 static size_t sign_numbers(const rffpk_view *v) { return round_up(v->D, v->p) * 3; }
 
-static size_t packed_omega(const rffpk_view *v)
+static size_t packed_view(const rffpk_view *v)
 {
+    if (v->landmarks.points)
+        return packed_landmarks(&v->landmarks, v->d);
     return round_up(v->signs ? sign_numbers(v) : v->d * v->D, PAD);
 }
 
@@ -80,7 +91,7 @@ static size_t prepared_bytes(const rffpk_problem *pr)
 {
     size_t total = round_up(pr->k * pr->F, PAD) + round_up(pr->k, PAD);
     for (size_t l = 0; l < pr->n_views; l++)
-        total += packed_omega(&pr->views[l]);
+        total += packed_view(&pr->views[l]);
     return total * sizeof(real);
 }
 
@@ -128,11 +139,13 @@ static void prepare(const rffpk_problem *pr, void *prepared)
     real *out = prepared;
     for (size_t l = 0; l < pr->n_views; l++) {
         const rffpk_view *v = &pr->views[l];
-        if (v->signs)
+        if (v->landmarks.points)
+            prepare_landmarks(&v->landmarks, v->d, out);
+        else if (v->signs)
             pack_signs(v, quarters * v->scale, out);
         else if (v->D)
             pack(v->omega, 1, v->D, v->D, v->d, quarters, out);
-        out += packed_omega(v);
+        out += packed_view(v);
     }
     pack_theta(pr, out, out + round_up(pr->k * pr->F, PAD));
 }
@@ -158,7 +171,8 @@ static void fourier(const rffpk_view *v, real *phi, real *norm, size_t cols, siz
     }
 }
 
-static void identity(const rffpk_view *v, real *phi, real *norm, size_t cols, size_t stride)
+/* norm += ||phi - shift||^2, phi <- phi - shift, for features that are in phi already */
+static void shift_features(const rffpk_view *v, real *phi, real *norm, size_t cols, size_t stride)
 {
     const real *shift = v->shift;
     for (size_t f = 0; f < v->d; f++)
@@ -177,18 +191,25 @@ static void fill(real *line, real value, size_t cols)
 
 /* Features of all views, their squared norms, and q = sum_l alpha_l ||phi_l||^2. */
 static void make_features(const rffpk_problem *pr, const real *prepared, size_t begin, size_t end,
-                          size_t rows, size_t cols, tile *t)
+                          size_t rows, size_t cols, tile *t, const rffpk_rows *out)
 {
     real *phi = t->phi;
     fill(t->q, 0, cols);
     for (size_t l = 0; l < pr->n_views; l++) {
         const rffpk_view *v = &pr->views[l];
-        const real *x = (const real *)v->x + begin * v->d;
-        const real *x_end = (const real *)v->x + end * v->d;
+        const size_t columns = columns_of(v);
+        const real *x = (const real *)v->x + begin * columns;
+        const real *x_end = (const real *)v->x + end * columns;
         real *norm = t->phi + (pr->F + l) * t->stride;
+        const int projected = v->D || v->landmarks.points;
         fill(norm, 0, cols);
         if (pr->stages & RFFPK_LOAD)
-            transpose(x, x_end, v->d, rows, cols, v->D ? t->x : phi, t->stride);
+            transpose(x, x_end, columns, rows, cols, projected ? t->x : phi, t->stride);
+        if (v->landmarks.points) {
+            landmark_features(&v->landmarks, v->d, x, prepared, pr->stages, rows, cols, phi,
+                              t);
+            write_neighbours(pr, l, t, begin, rows, out);
+        }
         if (v->D && pr->stages & RFFPK_PROJECT) {
             real *phases = phi + v->D * t->stride;
             if (v->signs)
@@ -198,10 +219,10 @@ static void make_features(const rffpk_problem *pr, const real *prepared, size_t 
                 product(prepared, v->D, v->d, t->x, phases, cols, t->stride);
         }
         if (pr->stages & RFFPK_SINCOS)
-            (v->D ? fourier : identity)(v, phi, norm, cols, t->stride);
+            (v->D ? fourier : shift_features)(v, phi, norm, cols, t->stride);
         for (size_t col = 0; col < cols; col += W)
             store(t->q + col, load(t->q + col) + load(norm + col) * (real)pr->alpha[l]);
-        prepared += packed_omega(v);
+        prepared += packed_view(v);
         phi += features_of(v) * t->stride;
     }
 }
@@ -272,14 +293,14 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
 
     const real *theta = prepared;
     for (size_t l = 0; l < pr->n_views; l++)
-        theta += packed_omega(&pr->views[l]);
+        theta += packed_view(&pr->views[l]);
     const real *norms = theta + round_up(pr->k * pr->F, PAD);
 
     for (; begin < end; begin += t.rows) {
         const size_t rows = end - begin < t.rows ? end - begin : t.rows;
         const size_t cols = round_up(rows, STEP);
         load_row_weights(pr, begin, rows, cols, &t);
-        make_features(pr, prepared, begin, end, rows, cols, &t);
+        make_features(pr, prepared, begin, end, rows, cols, &t, out);
         if (out->features)
             write_rows(t.phi, pr->F, rows, t.stride, (real *)out->features + begin * pr->F);
         if (pr->stages & RFFPK_DISTANCES)

@@ -36,6 +36,13 @@
 #define RFFPK_PREFETCH_BLOCKS 4
 #endif
 
+/* Landmarks in a block, whose products with some rows are made and searched for the nearest while
+ * they are in the first-level cache: a multiple of 12.
+ *     python -m bench.speed.constants LANDMARK_BLOCK 48 192 --landmarks 1000 */
+#ifndef RFFPK_LANDMARK_BLOCK
+#define RFFPK_LANDMARK_BLOCK 96
+#endif
+
 /* Lines, and bytes of each, of a block of the large matrix in the skinny product. While a block is
  * multiplied with all coefficients, the next one is prefetched: with few coefficients the product
  * runs at the rate of memory, with many at that of a product of large matrices. Blocks of 64 to

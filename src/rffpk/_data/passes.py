@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._data import validation
-from rffpk._data.arrays import Array, Structure
+from rffpk._data.arrays import Array, Landmarks, Structure
 from rffpk._data.rules import typicality
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -62,6 +62,7 @@ class Rows:
     # reference distances (L,), the same for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None
     m: float = 0.0  # fuzzifier of the typicality
+    landmarks: list[Landmarks | None] | None = None  # of landmark features
 
     @property
     def n(self) -> int:
@@ -110,7 +111,12 @@ class Rows:
             alpha=np.ones(1),
             eta=None,
             structures=None if self.structures is None else [self.structures[i]],
+            landmarks=[self.landmarks_of(i)],
         )
+
+    def landmarks_of(self, i: int) -> Landmarks | None:
+        """The landmarks of view i."""
+        return None if self.landmarks is None else self.landmarks[i]
 
     def counted(self) -> Rows:
         """The rows whose weight is not zero."""
@@ -129,6 +135,7 @@ def make_rows(
     n_threads: int,
     shifts: list[Array] | None = None,
     structures: list[Structure | None] | None = None,
+    landmarks: list[Landmarks | None] | None = None,
 ) -> Rows:
     """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
     given."""
@@ -138,11 +145,14 @@ def make_rows(
         unit = 2.0 ** math.frexp(float(weight.max()))[1]
         weight = np.ascontiguousarray(weight / unit, dtype=dtype)
     widths = [x.shape[1] if om is None else 2 * om.shape[1] for x, om in zip(xs, omegas)]
+    for i, each in enumerate(landmarks or []):
+        widths[i] = widths[i] if each is None else each.coordinates.shape[1]
     zeros = [np.zeros(width, dtype=dtype) for width in widths]
     alpha = np.full(len(xs), 1.0 / len(xs))
     rows = Rows(
-        xs, omegas, zeros if shifts is None else shifts, alpha, weight, unit, n_threads, structures
-    )
+        xs, omegas, zeros if shifts is None else shifts, alpha, weight, unit, n_threads, structures,
+        landmarks=landmarks,
+    )  # fmt: skip
     if shifts is not None:
         return rows
     mean = _sums_about(rows).mean()
@@ -165,7 +175,8 @@ def total_variance(rows: Rows) -> float:
         If it overflows the dtype of the rows.
     """
     cost = float(rows.alpha @ view_variances(rows))
-    if cost <= 0 and any((x != x[0]).any() for x in rows.counted().xs):
+    columns = [x for i, x in enumerate(rows.counted().xs) if rows.landmarks_of(i) is None]
+    if cost <= 0 and any((x != x[0]).any() for x in columns):
         raise ValueError(
             f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
         )
@@ -231,7 +242,9 @@ class Sums:
         return np.where(self.G[:, None] > 0, self.Q - squares / weight, 0)
 
 
-_OUTPUTS = ("labels", "memberships", "distances", "nearest", "features")
+_OUTPUTS = (
+    "labels", "memberships", "distances", "nearest", "features", "neighbours", "neighbour_weights",
+)  # fmt: skip
 
 
 def one_pass(
@@ -246,8 +259,10 @@ def one_pass(
         Cast to the dtype of the rows.
     s : float
         Exponent; -inf, or anything beyond what the dtype resolves, is the hard rule.
-    want : tuple of {"labels", "memberships", "distances", "nearest", "features"}
-        Per-row results to return: O(n), O(n k), O(n k), O(n) and O(n F) memory.
+    want : tuple of {"labels", "memberships", "distances", "nearest", "features", \
+            "neighbours", "neighbour_weights"}
+        Per-row results to return: O(n), O(n k), O(n k), O(n) and O(n F) memory, and O(n) times the
+        number of neighbours for the last two.
     backend : {"core", "numpy"}, optional
         Implementation; the default is RFFPK_BACKEND, else the compiled one.
 
@@ -263,11 +278,13 @@ def one_pass(
     """
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
     k, width = theta.shape
+    n, near = rows.n, sum(each.n_neighbours for each in rows.landmarks or [] if each is not None)
     shapes: dict[str, tuple[int, ...]] = dict(
-        zip(_OUTPUTS, ((rows.n,), (rows.n, k), (rows.n, k), (rows.n,), (rows.n, width)))
+        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n, width), (n, near), (n, near)))
     )
+    whole = ("labels", "neighbours")
     outputs = {
-        name: np.empty(shapes[name], dtype=np.int32 if name == "labels" else rows.dtype)
+        name: np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)
         for name in want
     }
     s = -math.inf if is_hard(s, rows.dtype) else s
@@ -278,7 +295,8 @@ def one_pass(
         rule, typical = _core.TYPICALITY, {"eta": eta, "m": rows.m}
     N, G, Q, E, soft, hard = _config.backend(backend).fused_pass(
         rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
-        rule, s, rows.n_threads, structures=rows.structures, **typical, **outputs,
+        rule, s, rows.n_threads, structures=rows.structures,
+        landmarks=rows.landmarks, **typical, **outputs,
     )  # fmt: skip
     unit = rows.weight_unit
     widths = tuple(len(shift) for shift in rows.shifts)

@@ -17,6 +17,7 @@ from rffpk._data.passes import Rows
 _READ = 48.0  # one number of a row, read from memory
 _SINCOS = 70.0  # one sine-cosine pair
 _STAGE = 3.0  # one number in one stage of a Walsh-Hadamard transform
+_SEARCH = 4.0  # one landmark, compared with the nearest ones of a row
 _WEIGHT = 200.0  # one weight: of one centroid for one row
 
 # Features are stored if that halves the time of this many passes: those of annealing on all rows,
@@ -29,6 +30,9 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
     fused = 0.0
     for i, (x, omega) in enumerate(zip(rows.xs, rows.omegas)):
         fused += _READ * x.shape[1]
+        landmarks = rows.landmarks_of(i)
+        if landmarks is not None:
+            fused += 2.0 * landmarks.points.size + _SEARCH * len(landmarks.points)
         structure = None if rows.structures is None else rows.structures[i]
         if omega is None:
             continue
@@ -52,8 +56,9 @@ def stored(rows: Rows) -> Rows:
     """The rows with their stored features as columns, so that no map is applied in the pass."""
     views = range(len(rows.xs))
     return replace(
-        rows, xs=[_features(rows, i) for i in views], omegas=[None] * len(views), structures=None
-    )
+        rows, xs=[_features(rows, i) for i in views], omegas=[None] * len(views), structures=None,
+        landmarks=None,
+    )  # fmt: skip
 
 
 def _features(rows: Rows, i: int) -> np.ndarray:
@@ -120,4 +125,6 @@ class Storage:
 
 def _has_maps(rows: Rows) -> bool:
     """Whether the features of any view differ from its columns."""
-    return any(omega is not None for omega in rows.omegas)
+    return any(
+        omega is not None or rows.landmarks_of(i) is not None for i, omega in enumerate(rows.omegas)
+    )

@@ -1,0 +1,74 @@
+"""Sums over rows of the weights of their nearest landmarks, from which the coordinates come."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from rffpk._data.arrays import Array, Landmarks
+from rffpk._data.passes import make_rows, one_pass
+
+# Rows whose nearest landmarks are in memory at a time: 8 MB with r = 16 in float64.
+_ROWS = 1 << 15
+
+
+def landmark_sums(
+    x: Array,
+    landmarks: Landmarks,
+    weight: Array | None = None,
+    n_threads: int = 1,
+    *,
+    backend: str | None = None,
+) -> tuple[Array, Array]:
+    """Sums of the weights z_i of landmarks over rows i with weights p_i.
+
+    Parameters
+    ----------
+    x : array (n, d)
+    landmarks : Landmarks
+        m of them, of the dtype of `x`; their coordinates are not used.
+    weight : array (n,), optional
+        Row weights p >= 0; one each by default.
+    n_threads : int
+        The bits of the sums do not depend on it.
+    backend : {"core", "numpy"}, optional
+        As of `one_pass`.
+
+    Returns
+    -------
+    mass : float64 array (m,)
+        sum_i p_i z_i.
+    products : float64 array (m, m)
+        sum_i p_i z_i z_i'.
+
+    Notes
+    -----
+    O(n (m d + r^2)) time; O(m^2) memory and what blocks of rows take.
+    """
+    m, r = len(landmarks.points), landmarks.n_neighbours
+    landmarks = replace(landmarks, coordinates=np.zeros((m, 0), dtype=x.dtype))
+    origin = np.zeros((1, 0), dtype=x.dtype)
+    mass, products = np.zeros(m), np.zeros((m, m))
+    for begin in range(0, len(x), _ROWS):
+        here = slice(begin, begin + _ROWS)
+        shift = [origin[0]]
+        rows = make_rows([x[here]], [None], None, n_threads, shift, landmarks=[landmarks])
+        out = one_pass(
+            rows, origin, -math.inf, want=("neighbours", "neighbour_weights"), backend=backend
+        )[1]
+        z = sparse.csr_array(
+            (
+                out["neighbour_weights"].astype(np.float64).ravel(),
+                out["neighbours"].ravel(),
+                np.arange(0, r * rows.n + 1, r),
+            ),
+            shape=(rows.n, m),
+        )
+        weighted = z if weight is None else z * np.asarray(weight[here], np.float64)[:, None]
+        mass += weighted.sum(axis=0)
+        product = sparse.coo_array(z.T @ weighted)
+        products[product.coords] += product.data
+    return mass, products

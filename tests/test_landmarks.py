@@ -1,0 +1,284 @@
+"""Landmark features: the compiled pass against its twin, and both against the definition."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from test_pass import OUTPUTS, assert_close, assert_same_pass
+
+from rffpk import _core, _reference
+from rffpk._data import store
+from rffpk._data.arrays import MOST_NEIGHBOURS, Landmarks
+from rffpk._data.landmarks import landmark_sums
+from rffpk._data.passes import make_rows, one_pass
+
+NEAR = ("neighbours", "neighbour_weights")
+
+
+def definition(x, landmarks):
+    """Weights of all landmarks, (n, m), in float64 and without shortcuts."""
+    x, y = x.astype(np.float64), landmarks.points.astype(np.float64)
+    z = np.zeros((len(x), len(y)))
+    for row, point in enumerate(x):
+        d = ((point - y) ** 2).sum(axis=1)
+        at = np.lexsort((np.arange(len(y)), d))[: landmarks.n_neighbours]
+        scale = landmarks.scale or (1 / (2 * d[at].mean()) if d[at].any() else 1)
+        z[row, at] = np.exp(-scale * (d[at] - d[at].min()))
+    return z / z.sum(axis=1, keepdims=True)
+
+
+def draw(n, d, m, r, q, dtype, seed=0, scale=0.0):
+    rng = np.random.default_rng(seed)
+    points, coordinates = rng.standard_normal((m, d)), rng.standard_normal((m, q))
+    landmarks = Landmarks(points.astype(dtype), r, scale, coordinates.astype(dtype))
+    return rng.standard_normal((n, d)).astype(dtype), landmarks
+
+
+def clear(x, landmarks):
+    """Rows whose neighbours, and their order, rounding of squared distances does not decide."""
+    y = landmarks.points.astype(np.float64)
+    d = np.sort(_reference.squared_distances(x.astype(np.float64), y), axis=1)
+    size = (np.linalg.norm(x, axis=1) + np.linalg.norm(y, axis=1).max()) ** 2
+    gaps = np.diff(d[:, : landmarks.n_neighbours + 1], axis=1).min(axis=1, initial=np.inf)
+    return gaps > 100 * np.finfo(x.dtype).eps * size
+
+
+def neighbours(x, landmarks, backend=None, n_threads=1):
+    rows = make_rows([x], [None], None, n_threads, landmarks=[landmarks])
+    origin = np.zeros((1, landmarks.coordinates.shape[1]))
+    out = one_pass(rows, origin, -np.inf, want=NEAR, backend=backend)[1]
+    return out["neighbours"], out["neighbour_weights"]
+
+
+def dense(at, weights, m):
+    z = np.zeros((len(at), m))
+    np.add.at(z, (np.arange(len(at))[:, None], at), weights)
+    return z
+
+
+sizes = st.tuples(st.integers(1, 600), st.integers(1, 40), st.integers(1, 220), st.integers(0, 20))
+
+
+@given(sizes, st.integers(1, 16), st.sampled_from([0.0, 0.3, 2.0]), st.integers(0, 2**31))
+def test_core_agrees_with_its_twin_on_random_shapes(isa, dtype, size, r, scale, seed):
+    n, d, m, q = size
+    x, landmarks = draw(n, d, m, min(r, m), q, dtype, seed, scale)
+    x = x[clear(x, landmarks)]
+    if not len(x):
+        return
+    expected = neighbours(x, landmarks, "numpy")
+    at, weights = neighbours(x, landmarks, "core")
+    assert_array_equal(at, expected[0])
+    assert_close(weights, expected[1], dtype, 1.0)
+    if q:
+        features = [
+            one_pass(
+                make_rows([x], [None], None, 2, [np.zeros(q, dtype)], landmarks=[landmarks]),
+                np.zeros((1, q)), -np.inf, want=("features",), backend=backend,
+            )[1]["features"]
+            for backend in ("core", "numpy")
+        ]  # fmt: skip
+        assert_close(*features, dtype, float(abs(landmarks.coordinates).max()))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("s", [-1.0, -2.5, -np.inf])
+def test_views_of_all_kinds_in_one_pass(isa, dtype, s, weighted):
+    rng = np.random.default_rng(1)
+    a, first = draw(900, 5, 150, 4, 7, dtype, 1)
+    b, second = draw(900, 23, 17, 16, 19, dtype, 2, 0.1)
+    keep = clear(a, first) & clear(b, second)
+    assert keep.mean() > 0.9
+    c, e = (rng.standard_normal((900, d)).astype(dtype) for d in (6, 3))
+    xs = [x[keep] for x in (a, c, b, e)]
+    omega = rng.standard_normal((6, 9)).astype(dtype)
+    weight = rng.uniform(0.1, 3, len(xs[0])) if weighted else None
+    rows = make_rows(
+        xs, [None, omega, None, None], weight, 2, landmarks=[first, None, second, None]
+    )
+    rows = replace(rows, alpha=np.array([0.1, 0.2, 0.4, 0.3]))
+    theta = rng.standard_normal((6, 7 + 18 + 19 + 3))
+    assert_same_pass(rows, theta, s)
+    at, expected = (one_pass(rows, theta, s, want=NEAR, backend=b)[1] for b in ("core", "numpy"))
+    assert at["neighbours"].shape == (rows.n, 20)
+    assert_array_equal(at["neighbours"], expected["neighbours"])
+    assert_close(at["neighbour_weights"], expected["neighbour_weights"], dtype, 1.0)
+
+
+@pytest.mark.parametrize("r", [1, 3, 8, 9, 16])
+@pytest.mark.parametrize("scale", [0.0, 0.7])
+def test_features_are_those_of_the_definition(implementation, r, scale):
+    x, landmarks = draw(300, 4, 16, r, 5, np.float64, scale=scale)
+    z = definition(x, landmarks)
+    assert_allclose(dense(*neighbours(x, landmarks), 16), z, atol=1e-12)
+    rows = make_rows([x], [None], None, 1, landmarks=[landmarks])
+    assert_allclose(rows.features() + rows.shift, z @ landmarks.coordinates, atol=1e-12)
+    assert_allclose(rows.shift, (z @ landmarks.coordinates).mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("r", [1, 4, 5, 12])
+def test_of_equally_near_landmarks_the_first_ones_count(implementation, dtype, r):
+    """On a grid of whole numbers, with landmarks that are there twice and rows on landmarks."""
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, 4, (120, 3))
+    x = rng.integers(-1, 5, (400, 3))
+    d = ((x[:, None] - points) ** 2).sum(axis=2)
+    expected = np.argsort(d, axis=1, kind="stable")[:, :r]
+    landmarks = Landmarks(points.astype(dtype), r, 0.0, points.astype(dtype))
+    at, weights = neighbours(x.astype(dtype), landmarks)
+    assert_array_equal(at, expected)
+    assert_close(dense(at, weights, 120), definition(x, landmarks), dtype, 1.0)
+
+
+def test_neighbours_at_distance_zero_get_equal_weights(implementation, dtype):
+    points = np.repeat(np.arange(6.0).reshape(2, 3), 4, axis=0).astype(dtype)
+    landmarks = Landmarks(points, 4, 0.0, points)
+    at, weights = neighbours(points[[0, 7]], landmarks)
+    assert_array_equal(at, [[0, 1, 2, 3], [4, 5, 6, 7]])
+    assert_array_equal(weights, np.full((2, 4), 0.25))
+
+
+def test_one_landmark_gives_all_rows_its_coordinates(implementation, dtype):
+    x, landmarks = draw(70, 3, 1, 1, 4, dtype)
+    rows = make_rows([x], [None], None, 1, [np.zeros(4, dtype)], landmarks=[landmarks])
+    assert_array_equal(rows.features(), np.repeat(landmarks.coordinates, 70, axis=0))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0])
+def test_rows_far_away_have_finite_features_of_their_nearest_landmarks(
+    implementation, dtype, scale
+):
+    x, landmarks = draw(200, 3, 50, 5, 4, dtype, scale=scale)
+    x *= 1000
+    x = x[clear(x, landmarks)]
+    assert len(x) > 100
+    at, weights = neighbours(x, landmarks)
+    assert_allclose(weights.sum(axis=1), 1, rtol=1e-5)
+    # exponents are known to eps scale ||x||^2
+    unit = 1 + scale * float((x.astype(np.float64) ** 2).sum(axis=1).max())
+    assert_close(dense(at, weights, 50), definition(x, landmarks), dtype, unit)
+
+
+def test_tight_clusters_far_apart_keep_their_weights(implementation):
+    """Squared distances of 1e-6 beside squared norms of 1 and more, in float32."""
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((10, 5))
+    points = (centers + 1e-3 * rng.standard_normal((3, 10, 5))).reshape(-1, 5).astype(np.float32)
+    x = (centers + 1e-3 * rng.standard_normal((20, 10, 5))).reshape(-1, 5).astype(np.float32)
+    landmarks = Landmarks(points, 3, 0.0, points)
+    at, weights = neighbours(x, landmarks)
+    assert_allclose(dense(at, weights, 30), definition(x, landmarks), atol=1e-5)
+
+
+@pytest.mark.parametrize("m", [1, 95, 96, 97, 192, 500])
+def test_landmarks_around_the_edges_of_blocks(m, isa, dtype):
+    x, landmarks = draw(300, 7, m, min(m, 5), 3, dtype)
+    x = x[clear(x, landmarks)]
+    assert_array_equal(neighbours(x, landmarks, "core")[0], neighbours(x, landmarks, "numpy")[0])
+
+
+def test_same_bits_for_any_number_of_threads(dtype):
+    x, landmarks = draw(5000, 9, 300, 5, 8, dtype)
+    rows = make_rows([x], [None], np.linspace(0.5, 2, 5000), 1, landmarks=[landmarks])
+    theta = rows.features()[:4]
+    results = []
+    for n_threads in (1, 2, 5):
+        sums, out = one_pass(
+            replace(rows, n_threads=n_threads), theta, -2.0, want=(*OUTPUTS, *NEAR)
+        )
+        both = landmark_sums(x, landmarks, rows.weight, n_threads)
+        results.append([sums.N, sums.G, sums.Q, sums.soft, sums.hard, *out.values(), *both])
+    for other in results[1:]:
+        for first, second in zip(results[0], other):
+            assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_landmark_sums_are_those_of_the_weights(implementation, monkeypatch, weighted):
+    monkeypatch.setattr("rffpk._data.landmarks._ROWS", 128)
+    x, landmarks = draw(300, 3, 20, 4, 0, np.float64)
+    p = np.random.default_rng(3).uniform(0, 2, 300) if weighted else np.ones(300)
+    mass, products = landmark_sums(x, landmarks, p if weighted else None)
+    z = definition(x, landmarks)
+    assert_allclose(mass, p @ z, atol=1e-11)
+    assert_allclose(products, z.T @ (p[:, None] * z), atol=1e-11)
+    assert_allclose(products.sum(axis=1), mass)
+
+
+def test_stored_features_are_the_coordinates(backend):
+    x, landmarks = draw(400, 3, 50, 5, 6, np.float64)
+    rows = make_rows([x], [None], None, 1, landmarks=[landmarks])
+    kept, is_kept = store.Storage(True, None).all_rows(rows, 3)
+    assert is_kept and kept.landmarks is None and kept.xs[0].shape == (400, 6)
+    theta = rows.features()[:3]
+    for name in ("N", "G", "Q", "soft", "hard"):
+        expected, found = (
+            getattr(one_pass(r, theta, -2.0, backend=backend)[0], name) for r in (rows, kept)
+        )
+        assert_allclose(found, expected, atol=1e-10)
+
+
+def test_a_search_among_many_landmarks_is_worth_storing():
+    x, many = draw(50, 50, 1000, 5, 30, np.float32)
+    rows = make_rows([x], [None], None, 1, landmarks=[many])
+    assert store.Storage("auto", None).all_rows(rows, 10)[1] is True
+    fused, visit = store.pass_costs(rows, 10)
+    assert fused - visit > 2 * 50 * 1000
+
+
+def test_a_view_keeps_its_landmarks():
+    x, landmarks = draw(50, 3, 10, 2, 4, np.float64)
+    rows = make_rows([x, x], [None, None], None, 1, landmarks=[None, landmarks])
+    assert rows.view(1).features().shape == (50, 4) and rows.view(0).features().shape == (50, 3)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"n_neighbours": 0}, "n_neighbours == 0, must be from 1 to 16"),
+        ({"n_neighbours": 17}, "n_neighbours == 17, must be from 1 to 16"),
+        ({"points": np.zeros((3, 2))}, "n_neighbours == 4, must be from 1 to 3"),
+        ({"scale": -1.0}, "scale == -1.0"),
+        ({"scale": np.inf}, "scale == inf"),
+        ({"scale": np.nan}, "scale == nan"),
+        ({"coordinates": np.zeros((3, 2))}, "coordinates has 3 rows"),
+    ],
+)
+def test_landmarks_out_of_range_are_refused(change, message):
+    landmarks = Landmarks(np.zeros((20, 2)), 4, 0.0, np.zeros((20, 2)))
+    with pytest.raises(ValueError, match=message):
+        replace(landmarks, **change)
+
+
+def test_the_core_refuses_landmarks_that_do_not_fit():
+    x, c = np.zeros((4, 2)), np.zeros(2)
+    good = Landmarks(np.zeros((20, 2)), 4, 0.0, np.zeros((20, 2)))
+
+    def run(landmarks, omega=None, **outputs):
+        arguments = [x], [omega], [c], x[:1], np.ones(1), None, _core.HARD, -1.0, 1
+        _core.fused_pass(*arguments, landmarks=[landmarks], **outputs)
+
+    run(good)
+    for change in (
+        {"points": np.zeros((20, 3))},
+        {"points": np.zeros((20, 2), np.float32)},
+        {"coordinates": np.zeros((20, 2), np.float32)},
+        {"coordinates": np.zeros((20, 3))},
+    ):
+        with pytest.raises(ValueError, match="must be an aligned C-contiguous"):
+            run(replace(good, **change))
+    with pytest.raises(ValueError, match=r"omegas\[0\] must be None"):
+        run(good, omega=np.zeros((2, 1)))
+    with pytest.raises(ValueError, match="neighbours must be"):
+        run(good, neighbours=np.zeros((4, 3), np.int32))
+    too_many = replace(good)
+    object.__setattr__(too_many, "n_neighbours", 17)
+    with pytest.raises(ValueError, match="n_neighbours == 17"):
+        run(too_many)
+
+
+def test_the_most_neighbours_are_one_number():
+    assert _core.MOST_NEIGHBOURS == MOST_NEIGHBOURS
