@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix, diags
 from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.arrays import MOST_NEIGHBOURS, Array, Landmarks
+from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.tiles import row_tiles, run_all
 
 # docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
@@ -45,20 +45,33 @@ class Neighbourhoods:
 
     def weights(self, X: Array) -> csr_matrix:
         """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
-        found = run_all(lambda t: self._tile(X[t]), self._tiles(len(X)), self.n_threads)
-        squares, index = (np.concatenate(parts) for parts in zip(*found))
+        squares, index = self._nearest(X)
         validation.check_overflow(float(squares.sum(dtype=np.float64)), X.dtype)
         z = _gaussian(squares, self.bandwidth).astype(X.dtype)
         ends = np.arange(0, z.size + 1, self.r)
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(X), len(self.landmarks)))
 
     def combinations(self, X: Array, matrix: Array) -> Array:
-        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype."""
+        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype.
+
+        In one pass, where the neighbors are not too many, without the limit of small weights.
+        """
         matrix = np.ascontiguousarray(matrix, dtype=X.dtype)
+        if self.r <= MOST_NEIGHBOURS and self.bandwidth > 0:
+            features = self._rows(X, 1 / (2 * self.bandwidth), matrix).features()
+            validation.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
+            return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
             features[block] = self.weights(X[block]) @ matrix
         return features
+
+    def _rows(self, X: Array, scale: float, matrix: Array) -> Rows:
+        """The rows of X as the pass takes them, with this matrix of coordinates."""
+        points = self.landmarks.astype(X.dtype, copy=False)
+        landmarks = Landmarks(points, self.r, scale, matrix)
+        shift = np.zeros(matrix.shape[1], dtype=X.dtype)
+        return make_rows([X], [None], None, self.n_threads, [shift], landmarks=[landmarks])
 
     def sums(self, X: Array, weight: Array | None) -> tuple[Array, csr_matrix]:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64."""
@@ -73,34 +86,44 @@ class Neighbourhoods:
 
     def mean_square(self, X: Array, weight: Array | None) -> float:
         """The mean squared distance of the rows of X to their r nearest landmarks."""
-        found = run_all(lambda t: self._tile(X[t])[0], self._tiles(len(X)), self.n_threads)
-        means = np.concatenate(found).mean(axis=1, dtype=np.float64)
+        squares, _ = self._nearest(X)
+        means = squares.mean(axis=1, dtype=np.float64)
         mean = float(np.average(means, weights=weight))
         validation.check_overflow(mean, X.dtype)
         return mean
 
-    def _tiles(self, n: int) -> list[slice]:
-        return row_tiles(n, len(self.landmarks))
+    def _nearest(self, X: Array) -> tuple[Array, Array]:
+        """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
+        index = np.sort(self._chosen(X), axis=1)
 
-    @np.errstate(over="ignore", invalid="ignore")  # refused by name later
-    def _tile(self, X: Array) -> tuple[Array, Array]:
-        """Squared distances (n, r) to the nearest landmarks, and their numbers, rising.
+        def distances(rows: slice) -> Array:
+            squares = np.empty((len(X[rows]), self.r), dtype=X.dtype)
+            for j in range(self.r):
+                difference = X[rows] - self.landmarks[index[rows, j]]
+                squares[:, j] = np.einsum("id,id->i", difference, difference)
+            return squares
 
-        The landmarks are chosen by ||c||^2 - 2 x'c about the mean landmark; the distances of those
-        that are chosen come from differences.
-        """
+        tiles = row_tiles(len(X), X.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+            return np.concatenate(run_all(distances, tiles, self.n_threads)), index
+
+    def _chosen(self, X: Array) -> Array:
+        """The indices (n, r) of the nearest landmarks, in any order."""
+        if self.r <= MOST_NEIGHBOURS:
+            empty = np.zeros((len(self.landmarks), 0), dtype=X.dtype)
+            rows, origin = self._rows(X, 0.0, empty), np.zeros((1, 0), dtype=X.dtype)
+            return one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"]
+        tiles = row_tiles(len(X), len(self.landmarks))
+        return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _many(self, X: Array) -> Array:
+        """The same for more neighbors than the pass keeps: by ||c||^2 - 2 x'c about the mean
+        landmark."""
         origin = self.landmarks.mean(axis=0)
         c = self.landmarks - origin
-        index = np.broadcast_to(np.arange(len(c)), (len(X), len(c)))
-        if self.r < len(c):
-            compared = np.einsum("jd,jd->j", c, c) - 2 * (X - origin) @ c.T
-            index = np.argpartition(compared, self.r - 1, axis=1)[:, : self.r]
-            index = np.sort(index, axis=1)
-        squares = np.empty(index.shape, dtype=X.dtype)
-        for j in range(self.r):
-            difference = X - self.landmarks[index[:, j]]
-            squares[:, j] = np.einsum("id,id->i", difference, difference)
-        return squares, index.astype(np.int32)
+        compared = np.einsum("jd,jd->j", c, c) - 2 * (X - origin) @ c.T
+        return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)
 
 
 def _gaussian(squares: Array, bandwidth: float) -> Array:
