@@ -10,9 +10,10 @@ from scipy import sparse
 
 from rffpk._data.arrays import Array, Landmarks
 from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.tiles import row_tiles
 
-# Rows whose nearest landmarks are in memory at a time: 8 MB with r = 16 in float64.
-_ROWS = 1 << 15
+# Neighbours, of as many rows as have so many, that are in memory at a time: 8 MB of weights.
+_NUMBERS = 1 << 20
 
 
 def landmark_sums(
@@ -52,8 +53,7 @@ def landmark_sums(
     landmarks = replace(landmarks, coordinates=np.zeros((m, 0), dtype=x.dtype))
     origin = np.zeros((1, 0), dtype=x.dtype)
     mass, products = np.zeros(m), np.zeros((m, m))
-    for begin in range(0, len(x), _ROWS):
-        here = slice(begin, begin + _ROWS)
+    for here in row_tiles(len(x), r, _NUMBERS):
         shift = [origin[0]]
         rows = make_rows([x[here]], [None], None, n_threads, shift, landmarks=[landmarks])
         out = one_pass(
