@@ -198,7 +198,7 @@ def test_same_bits_for_any_number_of_threads(dtype):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_landmark_sums_are_those_of_the_weights(implementation, monkeypatch, weighted):
-    monkeypatch.setattr("rffpk._data.landmarks._ROWS", 128)
+    monkeypatch.setattr("rffpk._data.landmarks._NUMBERS", 2048)
     x, landmarks = draw(300, 3, 20, 4, 0, np.float64)
     p = np.random.default_rng(3).uniform(0, 2, 300) if weighted else np.ones(300)
     mass, products = landmark_sums(x, landmarks, p if weighted else None)

@@ -30,6 +30,9 @@ enum { ROWS = 365, CUT = 61, MOST_d = 100, MOST_D = 200, MOST_F = 400, MOST_p = 
 static const size_t shapes[][6] = {
     {1, 0, 0}, {3, 0, 0}, {50, 0, 0},  {1, 5, 0},     {3, 11, 0},           {50, 37, 0},
     {1, 3, 1}, {3, 6, 1}, {50, 37, 1}, {100, 200, 1}, {3, 0, 0, 50, 37, 0}, {50, 150, 1, 3, 11, 0}};
+/* Landmarks, their neighbours and columns of x of one view; its features are the columns d. */
+static const size_t landmark_shapes[][4] = {{1, 1, 1, 1}, {17, 16, 3, 5}, {100, 5, 50, 37}};
+enum { MOST_POINTS = 100 };
 static const double alpha[] = {0.3, 0.7};
 static const struct {
     enum rffpk_rule rule;
@@ -44,6 +47,7 @@ static real x[2][ROWS * MOST_d], omega[2][MOST_d * MOST_D], shift[2][MOST_F];
 static real theta[MOST_k * MOST_F], weight[ROWS];
 static double eta[MOST_k];
 static int8_t signs[2][3 * (MOST_D + MOST_p)];
+static real points[MOST_POINTS * MOST_d], coordinates[MOST_POINTS * MOST_d];
 static rffpk_view views[2];
 static rffpk_problem pr = {
     .views = views, .alpha = alpha, .theta = theta, .eta = eta, .stages = RFFPK_ALL_STAGES};
@@ -118,7 +122,7 @@ static void draw_view(size_t l, size_t d, size_t D, size_t structured)
         x[l][i] = draw(-1, 1);
     for (size_t i = 0; i < d * D; i++)
         omega[l][i] = draw(-1, 1);
-    views[l] = (rffpk_view){x[l], D ? omega[l] : NULL, shift[l], d, D, NULL, 0, 0};
+    views[l] = (rffpk_view){x[l], D ? omega[l] : NULL, shift[l], d, D, NULL, 0, 0, {0}};
     if (structured)
         draw_structured(&views[l], signs[l], omega[l]);
     for (size_t f = 0; edge[l] + f < edge[l + 1]; f++) {
@@ -130,6 +134,49 @@ static void draw_view(size_t l, size_t d, size_t D, size_t structured)
             theta[j * pr.F + edge[l] + f] = (real)(t + (t < 0 ? -2 : 2) * unit);
         }
     }
+}
+
+/* Features of one row: the r nearest landmarks, one after the other, the first of equals. */
+static void expect_landmarks(const rffpk_landmarks *lm, const real *row, size_t q, double *out)
+{
+    double d[MOST_POINTS], chosen[RFFPK_MOST_NEIGHBOURS], mean = 0, total = 0;
+    size_t at[RFFPK_MOST_NEIGHBOURS];
+    for (size_t t = 0; t < lm->n_landmarks; t++) {
+        d[t] = 0;
+        for (size_t i = 0; i < lm->d; i++)
+            d[t] += pow((double)row[i] - points[t * lm->d + i], 2);
+    }
+    for (size_t s = 0; s < lm->n_neighbours; s++) {
+        at[s] = 0;
+        for (size_t t = 1; t < lm->n_landmarks; t++)
+            at[s] = d[t] < d[at[s]] ? t : at[s];
+        chosen[s] = d[at[s]];
+        mean += chosen[s] / (double)lm->n_neighbours;
+        d[at[s]] = INFINITY;
+    }
+    for (size_t s = 0; s < lm->n_neighbours; s++)
+        total += exp((chosen[0] - chosen[s]) * (lm->scale > 0 ? lm->scale : 1 / (2 * mean)));
+    for (size_t f = 0; f < q; f++) {
+        out[f] = -shift[0][f];
+        for (size_t s = 0; s < lm->n_neighbours; s++)
+            out[f] += exp((chosen[0] - chosen[s]) * (lm->scale > 0 ? lm->scale : 1 / (2 * mean))) /
+                      total * coordinates[at[s] * q + f];
+    }
+}
+
+/* In place of the identity features that draw_view made. */
+static void draw_landmarks(const size_t *s, double scale)
+{
+    const rffpk_landmarks lm = {points, coordinates, s[0], s[2], s[1], scale};
+    for (size_t i = 0; i < lm.n_landmarks * lm.d; i++)
+        points[i] = draw(-1, 1);
+    for (size_t i = 0; i < lm.n_landmarks * s[3]; i++)
+        coordinates[i] = draw(-1, 1);
+    for (size_t i = 0; i < ROWS * lm.d; i++)
+        x[0][i] = draw(-1, 1);
+    views[0].landmarks = lm;
+    for (size_t row = 0; row < ROWS; row++)
+        expect_landmarks(&lm, x[0] + row * lm.d, s[3], features + row * pr.F);
 }
 
 static void draw_problem(const size_t *s)
@@ -285,9 +332,12 @@ static void check_runs(void)
     static struct {
         int32_t labels[ROWS];
         real memberships[ROWS * MOST_k], distances[ROWS * MOST_k], nearest[ROWS];
-        real features[ROWS * MOST_F], sums[MOST_k * (MOST_F + 4) + 2];
+        int32_t neighbours[ROWS * RFFPK_MOST_NEIGHBOURS];
+        real features[ROWS * MOST_F], shares[ROWS * RFFPK_MOST_NEIGHBOURS],
+            sums[MOST_k * (MOST_F + 4) + 2];
     } out;
-    const rffpk_rows rows = {out.labels, out.memberships, out.distances, out.nearest, out.features};
+    const rffpk_rows rows = {out.labels,   out.memberships, out.distances, out.nearest,
+                             out.features, out.neighbours,  out.shares};
     const double tolerance = tolerance_of_weights();
     memset(&out, 0xff, sizeof out);
     double *first = run(0, CUT, &rows), *second = run(CUT, ROWS, &rows);
@@ -300,6 +350,12 @@ static void check_runs(void)
     compare("distances", out.distances, distances, ROWS * pr.k, most_off);
     compare("nearest", out.nearest, nearest, ROWS, tolerance);
     compare("memberships", out.memberships, memberships, ROWS * pr.k, tolerance);
+    for (size_t row = 0, r = views[0].landmarks.n_neighbours; r && row < ROWS; row++) {
+        real sum = 0;
+        for (size_t s = 0; s < r; s++)
+            sum += out.neighbours[row * r + s] < MOST_POINTS ? out.shares[row * r + s] : INFINITY;
+        compare("sum of the neighbours' weights", &sum, (double[]){1}, 1, 20 * eps);
+    }
     for (size_t row = 0; row < ROWS; row++) { /* a label is the nearest, or a tie to rounding */
         const size_t label = (size_t)out.labels[row];
         out.nearest[row] = (real)(label < pr.k ? seen[row * pr.k + label] : INFINITY);
@@ -343,9 +399,11 @@ static void check_weights(void)
     compare("weights", squares, expected, pr.k, tolerance);
 }
 
-static void check_problem(const size_t *s)
+static void check_problem(const size_t *s, const size_t *landmarks, double scale)
 {
     draw_problem(s);
+    if (landmarks)
+        draw_landmarks(landmarks, scale);
     choose_eta();
     for (pr.k = 1; pr.k <= MOST_k; pr.k += MOST_k - 1)
         for (size_t i = 0; i < 2 * sizeof rules / sizeof *rules; i++) {
@@ -417,7 +475,12 @@ static void check_sincos(void)
 int main(void)
 {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        check_problem(shapes[i]);
+        check_problem(shapes[i], NULL, 0);
+    for (size_t i = 0; i < 2 * sizeof landmark_shapes / sizeof *landmark_shapes; i++) {
+        const size_t *s = landmark_shapes[i / 2];
+        const size_t alone[6] = {s[3], 0, 0}, beside[6] = {s[3], 0, 0, 3, 11, 0};
+        check_problem(i % 2 ? beside : alone, s, i % 2 ? 0.7 : 0);
+    }
     check_skinny();
     check_sincos();
     printf("%s: %d checks, %d failed\n", failures ? "failed" : "ok", checks, failures);

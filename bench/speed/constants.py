@@ -4,7 +4,8 @@
 
 builds the core as it is and once with each of the values, runs the builds in turn on one problem in
 one process, and prints the median time of each over that of the core as it is. The constants of the
-skinny product are measured with that product, all others with the pass. With --threads 1 the times
+skinny product are measured with that product, that of the landmarks with a pass over landmark
+features, all others with the pass. With --threads 1 the times
 are those of the processor, which other work on the machine disturbs less.
 """
 
@@ -26,6 +27,8 @@ from typing import Any
 import numpy as np
 import threadpoolctl
 from numpy.typing import NDArray
+
+from bench.internals import Landmarks
 
 ROOT = Path(__file__).parents[2]
 HEADER = ROOT / "src" / "rffpk" / "_core" / "tuning.h"
@@ -73,6 +76,19 @@ def pass_problem(args: argparse.Namespace) -> Run:
     return lambda core: core.fused_pass(*given, core.POWER, -3.0, args.threads)[0]
 
 
+def landmark_problem(args: argparse.Namespace) -> Run:
+    """The same for the features of one pass with landmarks."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((args.rows, args.columns), dtype=np.float32)
+    coordinates = random.standard_normal((args.landmarks, args.clusters), dtype=np.float32)
+    landmarks = [Landmarks(x[: args.landmarks], 5, 0.0, coordinates)]
+    origin = np.zeros((1, args.clusters), dtype=np.float32)
+    given = [x], [None], [origin[0]], origin, np.ones(1), None
+    return lambda core: core.fused_pass(*given, core.HARD, -1.0, args.threads, landmarks=landmarks)[
+        0
+    ]
+
+
 def skinny_problem(args: argparse.Namespace) -> Run:
     """A function that runs one skinny product with a square matrix."""
     random = np.random.default_rng(0)
@@ -117,6 +133,7 @@ def main() -> None:
         ("columns", 50, "columns d of the pass"),
         ("frequencies", 108, "frequencies D of the pass"),
         ("clusters", 10, "centroids of the pass, or lines of coefficients"),
+        ("landmarks", 1000, "landmarks of the pass that has some"),
         ("points", 8192, "rows and columns of the matrix of the skinny product"),
         ("threads", os.cpu_count(), "threads"),
         ("rounds", 15, "runs of each build"),
@@ -128,7 +145,11 @@ def main() -> None:
         cores = [build(Path(folder) / "base", None)]
         for i, value in enumerate(args.values):
             cores.append(build(Path(folder) / f"value_{i}", f"{args.name}={value}"))
-        problem = skinny_problem if args.name.startswith("SKINNY") else pass_problem
+        problem = pass_problem
+        if args.name.startswith("SKINNY"):
+            problem = skinny_problem
+        elif args.name.startswith("LANDMARK"):
+            problem = landmark_problem
         times = measure(problem(args), cores, args)
 
     print(f"{args.name}, {cores[0].isa()}, {args.threads} threads, {args.rounds} runs of each")

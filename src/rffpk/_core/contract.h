@@ -43,21 +43,21 @@ enum rffpk_stage {
 typedef struct {
     const void *points;      /* (n_landmarks, d) landmarks y, C order; NULL: none */
     const void *coordinates; /* (n_landmarks, q) rows C, C order; q is the d of the view */
-    size_t n_landmarks, d; /* d: columns of x and of the points */
-    size_t n_neighbours; /* r, at least 1, at most n_landmarks and RFFPK_MOST_NEIGHBOURS */
-    double scale;        /* 0: of each row 1 / (2 mean of its r squared distances) */
+    size_t n_landmarks, d;   /* d: columns of x and of the points */
+    size_t n_neighbours;     /* r, at least 1, at most n_landmarks and RFFPK_MOST_NEIGHBOURS */
+    double scale;            /* 0: of each row 1 / (2 mean of its r squared distances) */
 } rffpk_landmarks;
 
 typedef struct {
     const void *x;     /* (n, d) rows, C order */
     const void *omega; /* (d, D) frequencies, C order; NULL: identity features */
     const void *shift; /* (F_l,) subtracted from every feature vector */
-    size_t d, D; /* of landmark features, d is q */
+    size_t d, D;       /* of landmark features, d is q */
     /* Structured frequencies: omega is then the same matrix written out, which the pass does not
      * read. omega' = scale H S1 H S2 H S3, its first d columns, in blocks of p rows. */
     const int8_t *signs; /* (ceil(D / p), 3, p): +1 and -1 of S3, S2, S1; NULL: a dense omega */
     double scale;
-    size_t p; /* a power of two, at least d and 2 */
+    size_t p;                  /* a power of two, at least d and 2 */
     rffpk_landmarks landmarks; /* without points: none; with them omega is NULL */
 } rffpk_view;
 
@@ -89,11 +89,11 @@ typedef struct {
 
 /* Results of each row; NULL for those that are not wanted. */
 typedef struct {
-    int32_t *labels;   /* (n,) nearest centroid, the first of equals */
-    void *memberships; /* (n, k) d_j^s / sum_l d_l^s; one-hot under RFFPK_HARD */
-    void *distances;   /* (n, k) squared distances, >= 0 */
-    void *nearest;     /* (n,) least squared distance */
-    void *features;    /* (n, F) shifted features */
+    int32_t *labels;         /* (n,) nearest centroid, the first of equals */
+    void *memberships;       /* (n, k) d_j^s / sum_l d_l^s; one-hot under RFFPK_HARD */
+    void *distances;         /* (n, k) squared distances, >= 0 */
+    void *nearest;           /* (n,) least squared distance */
+    void *features;          /* (n, F) shifted features */
     int32_t *neighbours;     /* (n, R) nearest landmarks, of all views that have some side by side:
                               * R is the sum of their n_neighbours */
     void *neighbour_weights; /* (n, R) their weights z */

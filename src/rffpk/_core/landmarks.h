@@ -19,7 +19,8 @@ enum { BLOCK_LINES = RFFPK_LANDMARK_BLOCK };
 static size_t packed_landmarks(const rffpk_landmarks *lm, size_t q)
 {
     const size_t n = lm->n_landmarks;
-    return round_up(lm->d, PAD) + round_up(n, PAD) + round_up(n * lm->d, PAD) + n * round_up(q, PAD);
+    return round_up(lm->d, PAD) + round_up(n, PAD) + round_up(n * lm->d, PAD) +
+           n * round_up(q, PAD);
 }
 
 /* The mean of a column of the landmarks, rounded to a multiple of a power of two that is not above
@@ -70,7 +71,8 @@ static void prepare_landmarks(const rffpk_landmarks *lm, size_t q, real *out)
             *out++ = f < q ? ((const real *)lm->coordinates)[t * q + f] : 0;
 }
 
-/* ---- which landmarks are nearest -------------------------------------------------------------- */
+/* ---- which landmarks are nearest --------------------------------------------------------------
+ */
 
 static void subtract(const real *center, size_t d, real *x, size_t cols, size_t stride)
 {
@@ -150,8 +152,8 @@ static void keep_nearest_of(size_t r, const real *products, const real *norms, s
 }
 
 /* t->at <- the nearest landmarks of each row, nearest first, by ||y||^2 - 2 x y */
-static void find_nearest(const rffpk_landmarks *lm, const real *prepared, unsigned stages, size_t cols,
-                         tile *t)
+static void find_nearest(const rffpk_landmarks *lm, const real *prepared, unsigned stages,
+                         size_t cols, tile *t)
 {
     const size_t d = lm->d, r = lm->n_neighbours;
     const real *center = prepared, *norms = center + round_up(d, PAD);
@@ -175,7 +177,8 @@ static void find_nearest(const rffpk_landmarks *lm, const real *prepared, unsign
     }
 }
 
-/* ---- their weights and features --------------------------------------------------------------- */
+/* ---- their weights and features ---------------------------------------------------------------
+ */
 
 /* t->near <- ||x - y||^2 of the nearest landmarks. x: the rows as they are, (rows, d) */
 static void measure_nearest(const rffpk_landmarks *lm, const real *x, size_t rows, size_t cols,
@@ -241,7 +244,8 @@ static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates
                 vec sum = splat(0);
                 for (size_t s = 0; s < lm->n_neighbours; s++) {
                     const size_t at = s * t->stride + col + lane;
-                    sum += load(coordinates + (size_t)t->at[at] * round_up(q, PAD) + f) * t->near[at];
+                    sum +=
+                        load(coordinates + (size_t)t->at[at] * round_up(q, PAD) + f) * t->near[at];
                 }
                 v[lane] = sum;
             }

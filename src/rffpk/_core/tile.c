@@ -40,8 +40,8 @@ static size_t shape(const rffpk_problem *pr, tile *t)
     }
     t->lines = round_up(moments_of(pr), FEATURES_AT_ONCE);
     const size_t lines_per_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
-    const size_t total = t->d + t->lines + lines_per_centroid * pr->k + 3 + 2 * t->r_most +
-                         t->block_lines;
+    const size_t total =
+        t->d + t->lines + lines_per_centroid * pr->k + 3 + 2 * t->r_most + t->block_lines;
     t->rows = RFFPK_MAX_TILE_ROWS;
     while (t->rows > MIN_TILE_ROWS && total * t->rows * sizeof(real) > RFFPK_TILE_BYTES)
         t->rows /= 2;
@@ -206,8 +206,7 @@ static void make_features(const rffpk_problem *pr, const real *prepared, size_t 
         if (pr->stages & RFFPK_LOAD)
             transpose(x, x_end, columns, rows, cols, projected ? t->x : phi, t->stride);
         if (v->landmarks.points) {
-            landmark_features(&v->landmarks, v->d, x, prepared, pr->stages, rows, cols, phi,
-                              t);
+            landmark_features(&v->landmarks, v->d, x, prepared, pr->stages, rows, cols, phi, t);
             write_neighbours(pr, l, t, begin, rows, out);
         }
         if (v->D && pr->stages & RFFPK_PROJECT) {

@@ -38,7 +38,7 @@
 
 /* Landmarks in a block, whose products with some rows are made and searched for the nearest while
  * they are in the first-level cache: a multiple of 12.
- *     python -m bench.speed.constants LANDMARK_BLOCK 48 192 --landmarks 1000 */
+ *     python -m bench.speed.constants LANDMARK_BLOCK 48 192 */
 #ifndef RFFPK_LANDMARK_BLOCK
 #define RFFPK_LANDMARK_BLOCK 96
 #endif

@@ -6,13 +6,13 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
 from rffpk._data.arrays import Array, Landmarks
 from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.tiles import row_tiles
 
-# Rows whose nearest landmarks are in memory at a time: 8 MB with r = 16 in float64.
-_ROWS = 1 << 15
+# Products of weights, of as many rows as have so many, that are in memory at a time: 8 MB.
+_NUMBERS = 1 << 20
 
 
 def landmark_sums(
@@ -51,24 +51,21 @@ def landmark_sums(
     m, r = len(landmarks.points), landmarks.n_neighbours
     landmarks = replace(landmarks, coordinates=np.zeros((m, 0), dtype=x.dtype))
     origin = np.zeros((1, 0), dtype=x.dtype)
-    mass, products = np.zeros(m), np.zeros((m, m))
-    for begin in range(0, len(x), _ROWS):
-        here = slice(begin, begin + _ROWS)
+    mass, squares, products = np.zeros(m), np.zeros(m), np.zeros((m, m))
+    first, second = np.triu_indices(r, 1)  # each pair of neighbours once
+    for here in row_tiles(len(x), r * r, _NUMBERS):
         shift = [origin[0]]
         rows = make_rows([x[here]], [None], None, n_threads, shift, landmarks=[landmarks])
         out = one_pass(
             rows, origin, -math.inf, want=("neighbours", "neighbour_weights"), backend=backend
         )[1]
-        z = sparse.csr_array(
-            (
-                out["neighbour_weights"].astype(np.float64).ravel(),
-                out["neighbours"].ravel(),
-                np.arange(0, r * rows.n + 1, r),
-            ),
-            shape=(rows.n, m),
-        )
+        at = out["neighbours"].astype(np.int64)
+        z = out["neighbour_weights"].astype(np.float64)
         weighted = z if weight is None else z * np.asarray(weight[here], np.float64)[:, None]
-        mass += weighted.sum(axis=0)
-        product = sparse.coo_array(z.T @ weighted)
-        products[product.coords] += product.data
-    return mass, products
+        mass += np.bincount(at.ravel(), weighted.ravel(), m)
+        squares += np.bincount(at.ravel(), (z * weighted).ravel(), m)
+        pairs = at[:, first] * m + at[:, second]
+        products += np.bincount(
+            pairs.ravel(), (z[:, first] * weighted[:, second]).ravel(), m * m
+        ).reshape(m, m)
+    return mass, products + products.T + np.diag(squares)
