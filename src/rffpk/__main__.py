@@ -11,7 +11,12 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import normalized_mutual_info_score
 
-from rffpk import RFFKernelPowerKMeans, clustering_accuracy, show_config
+from rffpk import (
+    DiffusionPowerKMeans,
+    RFFKernelPowerKMeans,
+    clustering_accuracy,
+    show_config,
+)
 
 
 def _row(name: str, model: Any, y: Any, seconds: float, exponent: float, threads: int) -> str:
@@ -30,7 +35,8 @@ def _timed_fit(model: Any, X: Any) -> float:
 
 
 def demo() -> None:
-    """Cluster scikit-learn's digits, also with its KMeans on the same random features."""
+    """Cluster scikit-learn's digits: by random features, also with scikit-learn's KMeans on the
+    same ones, and by diffusion features, whose objective is another one."""
     X, y = load_digits(return_X_y=True)
     threads = show_config()["threads"]
     ours = RFFKernelPowerKMeans(10, random_state=0)
@@ -38,6 +44,8 @@ def demo() -> None:
     features = ours.feature_map_.transform(X)
     peer = KMeans(10, n_init=1, random_state=0)
     peer_seconds = _timed_fit(peer, features)
+    diffusion = DiffusionPowerKMeans(10, random_state=0)
+    diffusion_seconds = _timed_fit(diffusion, X)
 
     print(
         f"digits: {X.shape[0]} rows, {X.shape[1]} columns, 10 classes; "
@@ -47,6 +55,7 @@ def demo() -> None:
     print(" " * 24 + "".join(f"{h:>{w}}" for h, w in zip(heads, (10, 8, 8, 9, 10, 9))))
     print(_row("RFFKernelPowerKMeans", ours, y, seconds, ours.s_, threads))
     print(_row("sklearn KMeans", peer, y, peer_seconds, -math.inf, threads))
+    print(_row("DiffusionPowerKMeans", diffusion, y, diffusion_seconds, diffusion.s_, threads))
 
 
 def info() -> None:
