@@ -19,8 +19,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._annealing.centroids import count_distinct
 from rffpk._annealing.critical import critical_exponent
+from rffpk._annealing.history import History
 from rffpk._annealing.schedule import Schedule, Start, StepResult, course
-from rffpk._data.passes import make_rows, one_pass, total_variance
+from rffpk._annealing.search import search
+from rffpk._data.passes import empty_clusters, make_rows, one_pass, total_variance
 
 
 @pytest.fixture(scope="module")
@@ -403,3 +405,47 @@ def test_the_critical_exponent_by_lanczos_is_that_of_the_full_decomposition(shap
     X = z * np.random.default_rng(1).uniform(1, 2, (len(z), 1))
     X = np.vstack([X, -X])  # the mean stays where it is
     assert_allclose(critical_exponent(X, None), 1 - 1 / (2 * largest), rtol=1e-8)
+
+
+class ConvergedRun:
+    """A start whose first step converges, at a prescribed cost."""
+
+    n_rows = passes = 1
+
+    def __init__(self, number, cost):
+        self.number, self.cost = number, lambda s: cost
+
+
+class ConvergedSpace:
+    dtype = np.float64
+
+    def __init__(self, costs, lockstep):
+        self.costs, self.lockstep, self.history = costs, lockstep, History([])
+
+    def begin(self, numbers):
+        return [ConvergedRun(number, self.costs[number]) for number in numbers]
+
+    def advance(self, runs, steps):
+        return [StepResult(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0)] * len(steps)
+
+
+@pytest.mark.parametrize("lockstep", [False, True])
+@pytest.mark.parametrize(
+    ("costs", "kept", "s"), [((1, 2, 2), 0, -5.0), ((2, 1, 1), 1, -2.0), ((2, 2, 1), 2, -5.0)]
+)
+def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent(lockstep, costs, kept, s):
+    """Plain k-means, the first start, has none: it takes that of the last start."""
+    starts = [
+        Start("k", Schedule(s0, -np.inf, max_iter=10, tol=0.1)) for s0 in (-np.inf, -2.0, -5.0)
+    ]
+    space = ConvergedSpace(costs, lockstep)
+    run, end, cost = search(space, starts)
+    assert (run.number, end.s, end.converged, cost) == (kept, s, True, costs[kept])
+    outcomes = [record["outcome"] for record in space.history.records]
+    assert outcomes == ["kept" if number == kept else "lost" for number in range(3)]
+
+
+def test_clusters_are_empty_below_what_their_type_resolves():
+    for dtype, least in ((np.float32, 1e-30), (np.float64, 1e-250)):
+        G = np.array([3.0, 0.0, least, 10 * least])
+        assert_array_equal(empty_clusters(G, dtype), [False, True, True, False])

@@ -120,6 +120,8 @@ def test_fuzzy_c_means_is_that_of_the_textbooks(backend, blobs, m):
     assert_allclose(model.predict_proba(X), oracles.fcm_memberships(X, V, m), atol=1e-9)
     assert_allclose(model.objective_, oracles.fcm_objective(X, V, m), rtol=1e-9)
     assert_allclose(V, oracles.fcm_step(X, V, m), atol=1e-6)
+    *_, last, start = model.history_
+    assert_allclose([last["objective"], start["objective"]], model.objective_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("m", [1.001, 1.000001])

@@ -27,7 +27,7 @@ from rffpk import (
     _reference,
     kernels,
 )
-from rffpk._annealing.critical import features_of
+from rffpk._annealing.critical import critical_exponent, features_of
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.schedule import Schedule
 from rffpk._data.decompositions import ritz_values
@@ -231,6 +231,19 @@ def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softma
     assert_allclose(model.kernel_weights_, alpha / alpha.sum(), atol=1e-6)
     assert_allclose(model.lambda_, 0.05 * len(X))
     assert np.ptp(model.kernel_weights_) > 0.01
+    means, weights = (combined**s).mean(axis=1) ** (1 / s), model.kernel_weights_
+    penalty = model.lambda_ * (weights * np.log(3 * weights)).sum()
+    assert penalty > 1e-3 * means.sum()
+    assert_allclose(model.objective_, means.sum() + penalty, rtol=1e-9)
+
+
+def test_the_automatic_exponent_is_the_critical_one_of_the_kernel():
+    X, _ = make_blobs(300, 20, centers=12, random_state=0)
+    K = rbf_kernel(X, gamma=0.02)
+    expected = critical_exponent(features_of(K), None)
+    assert expected < -1
+    model = KernelPowerKMeans(5, kernel="precomputed", n_init=1, random_state=0).fit(K)
+    assert_allclose(next(r["s"] for r in model.history_ if "s" in r), expected, rtol=1e-6)
 
 
 def test_one_kernel_of_several_is_the_single_kernel_estimator(blobs):
