@@ -5,7 +5,7 @@
 # What drives the compiled code directly.
 core_tests=(
     tests/test_pass.py tests/test_vecmath.py tests/test_feature_maps.py tests/test_tile_c.py
-    tests/test_store.py tests/test_config.py tests/test_exact.py
+    tests/test_store.py tests/test_config.py tests/test_exact.py tests/test_landmarks.py
 )
 
 stage_tests() {
