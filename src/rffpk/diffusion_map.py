@@ -328,7 +328,27 @@ def fit_diffusion_map(
     return mapped._draw(X, weight, estimator.n_clusters)
 
 
-def warn_of_components(mapped: DiffusionMap, expected: int, graph: str = "The graph") -> None:
+def check_view_map(mapped: DiffusionMap) -> None:
+    """The parameters of the map of one of several views."""
+    check_diffusion(mapped)
+    if mapped.n_landmarks is None:
+        raise ValueError(
+            "kernels contains a DiffusionMap with n_landmarks=None, must have landmarks: the "
+            "degrees of a graph of all rows would weigh the rows of all views."
+        )
+
+
+def fit_view_map(
+    estimator: Any, parameters: DiffusionMap, X: Array, weight: Array | None, random: Any
+) -> DiffusionMap:
+    """The map of one of several views, whose features have a total variance of one."""
+    mapped = fit_diffusion_map(estimator, parameters, X, weight, random)
+    if mapped._variance > 0:
+        mapped.landmark_features_ = mapped.landmark_features_ / X.dtype.type(mapped._variance**0.5)
+    return mapped
+
+
+def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
     """Name the connected components of the graph where there are more than expected."""
     shares, n_kept = mapped.component_shares_, mapped._n_kept
     if len(shares) <= expected:
@@ -338,7 +358,7 @@ def warn_of_components(mapped: DiffusionMap, expected: int, graph: str = "The gr
     small = len(shares) - n_kept
     left = f" {small} of them are small and left out." if small else ""
     warn(
-        f"{graph} of neighbours has {len(shares)} connected components, which cover {named}{more}"
-        f" of the rows.{left} A larger n_neighbors connects them.",
+        f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
+        f"{more} of the rows.{left} A larger n_neighbors connects them.",
         ConvergenceWarning,
     )
