@@ -32,6 +32,8 @@ STRUCTURED_FROM = 32
 # are the features of 20 000 rows, on which starts run, at most.
 _ERROR, _FEWEST, _MOST, _MOST_NUMBERS, _ROWS = 0.02, 128, 8192, 1 << 25, 20_000
 
+_ROUNDING = 1e-28  # variance of kernel values that are equal
+
 # Means of distances without a closed form, and medians, are taken over the pairs of at most this
 # many rows: their relative error is then a few percent, which suffices for gamma.
 _PAIR_ROWS = 1000
@@ -224,7 +226,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         while True:
             self._draw_frequencies(D, X.shape[1], X.dtype, random)
             self.kernel_error_ = 0.0
-            if variance > 0:
+            if variance > _ROUNDING:
                 self.kernel_error_ = square_error(self._fourier, rows, exact) / variance
             if not self.kernel_error_ > _ERROR:  # NaN, where squares overflow, is an error later
                 return
