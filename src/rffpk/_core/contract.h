@@ -46,6 +46,7 @@ typedef struct {
     size_t n_landmarks, d;   /* d: columns of x and of the points */
     size_t n_neighbours;     /* r, at least 1, at most n_landmarks and RFFPK_MOST_NEIGHBOURS */
     double scale;            /* 0: of each row 1 / (2 mean of its r squared distances) */
+    double least_weight;     /* smaller weights, relative to the largest of a row, are 0 */
 } rffpk_landmarks;
 
 typedef struct {

@@ -87,13 +87,13 @@ INLINE void insert(const size_t r, vec d, vec now, vec *near, vec *at)
 {
     UNROLL
     for (size_t s = r - 1; s > 0; s--) {
-        const ivec here = d < near[s], before = d < near[s - 1];
-        near[s] = SELECT(before, near[s - 1], SELECT(here, d, near[s]));
-        at[s] = SELECT(before, at[s - 1], SELECT(here, now, at[s]));
+        const lanes here = less(d, near[s]), before = less(d, near[s - 1]);
+        near[s] = pick(before, near[s - 1], pick(here, d, near[s]));
+        at[s] = pick(before, at[s - 1], pick(here, now, at[s]));
     }
-    const ivec first = d < near[0];
-    near[0] = SELECT(first, d, near[0]);
-    at[0] = SELECT(first, now, at[0]);
+    const lanes first = less(d, near[0]);
+    near[0] = pick(first, d, near[0]);
+    at[0] = pick(first, now, at[0]);
 }
 
 /* Updates the r nearest of STEP rows with a block of landmarks. r is a constant at most calls. */
@@ -116,15 +116,15 @@ INLINE void keep_nearest(const size_t r, const real *products, const real *norms
             UNROLL
             for (size_t u = 0; u < TOGETHER; u++)
                 d[u] = u < here ? load(line + u * stride) + norms[t + u] : splat((real)INFINITY);
-            ivec less = d[0] < near[r - 1];
+            lanes nearer = less(d[0], near[r - 1]);
             UNROLL
             for (size_t u = 1; u < TOGETHER; u++)
-                less |= d[u] < near[r - 1];
-            if (!any_lane(less))
+                nearer |= less(d[u], near[r - 1]);
+            if (!any(nearer))
                 continue;
             UNROLL
             for (size_t u = 0; u < TOGETHER; u++)
-                if (any_lane(d[u] < near[r - 1]))
+                if (any(less(d[u], near[r - 1])))
                     insert(r, d[u], splat((real)(first + t + u)), near, at);
         }
         UNROLL
@@ -208,7 +208,8 @@ static void measure_nearest(const rffpk_landmarks *lm, const real *x, size_t row
         }
 }
 
-/* t->near: squared distances d become exp((d_min - d) scale) over their sum. */
+/* t->near: squared distances d become exp((d_min - d) scale), 0 where that is small, over their
+ * sum. */
 static void weigh_nearest(const rffpk_landmarks *lm, size_t cols, tile *t)
 {
     const double log2_e = 1.44269504088896340736;
@@ -225,8 +226,9 @@ static void weigh_nearest(const rffpk_landmarks *lm, size_t cols, tile *t)
         const vec width = lm->scale > 0 ? splat((real)(1 / lm->scale)) : local;
         for (size_t at = col; at < end; at += t->stride) {
             const vec e = exp2_nonpositive((least - load(t->near + at)) / width * (real)log2_e);
-            store(t->near + at, e);
-            sum += e;
+            const vec kept = SELECT(e < (real)lm->least_weight, splat(0), e);
+            store(t->near + at, kept);
+            sum += kept;
         }
         for (size_t at = col; at < end; at += t->stride)
             store(t->near + at, load(t->near + at) / sum);

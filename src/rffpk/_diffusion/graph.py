@@ -43,7 +43,7 @@ def over_landmarks(
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these."""
     found = make_neighbourhoods(X, weight, n_landmarks, r, spherical, random, n_threads)
-    degrees, affinity = found.sums(X, weight)
+    degrees, affinity = found.sums(X, weight, random)
     return _diffusion(found, affinity, degrees, least_share, pairs, half_steps=1)
 
 
