@@ -96,36 +96,31 @@ INLINE void insert(const size_t r, vec d, vec now, vec *near, vec *at)
     at[0] = pick(first, now, at[0]);
 }
 
-/* Updates the r nearest of STEP rows with a block of landmarks. r is a constant at most calls. */
+/* Updates the r nearest of STEP rows with a block of landmarks. r is a constant at most calls.
+ * Landmarks that are nearer than the r-th of any lane are listed first, without branches: which they
+ * are is hard to predict. */
 INLINE void keep_nearest(const size_t r, const real *products, const real *norms, size_t first,
                          size_t lines, size_t stride, real *near_lines, real *at_lines)
 {
-    enum { TOGETHER = 4 }; /* landmarks that one test skips where no lane improves */
-    UNROLL
     for (size_t col = 0; col < STEP; col += W) {
+        const real *line = products + col;
+        const vec bound = load(near_lines + (r - 1) * stride + col);
+        size_t listed[BLOCK_LINES], count = 0;
+        for (size_t t = 0; t < lines; t++) {
+            listed[count] = t;
+            count += (size_t)any(less(load(line + t * stride) + norms[t], bound));
+        }
+        if (!count)
+            continue;
         vec near[RFFPK_MOST_NEIGHBOURS], at[RFFPK_MOST_NEIGHBOURS];
         UNROLL
         for (size_t s = 0; s < r; s++) {
             near[s] = load(near_lines + s * stride + col);
             at[s] = load(at_lines + s * stride + col);
         }
-        const real *line = products + col;
-        for (size_t t = 0; t < lines; t += TOGETHER, line += TOGETHER * stride) {
-            const size_t here = lines - t < TOGETHER ? lines - t : TOGETHER;
-            vec d[TOGETHER];
-            UNROLL
-            for (size_t u = 0; u < TOGETHER; u++)
-                d[u] = u < here ? load(line + u * stride) + norms[t + u] : splat((real)INFINITY);
-            lanes nearer = less(d[0], near[r - 1]);
-            UNROLL
-            for (size_t u = 1; u < TOGETHER; u++)
-                nearer |= less(d[u], near[r - 1]);
-            if (!any(nearer))
-                continue;
-            UNROLL
-            for (size_t u = 0; u < TOGETHER; u++)
-                if (any(less(d[u], near[r - 1])))
-                    insert(r, d[u], splat((real)(first + t + u)), near, at);
+        for (size_t i = 0; i < count; i++) {
+            const size_t t = listed[i];
+            insert(r, load(line + t * stride) + norms[t], splat((real)(first + t)), near, at);
         }
         UNROLL
         for (size_t s = 0; s < r; s++) {

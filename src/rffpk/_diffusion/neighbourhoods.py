@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, diags
 
 from rffpk._data import validation
 from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
-from rffpk._data.passes import Rows, make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass, unshifted
 from rffpk._data.tiles import row_tiles, run_all
 
 # docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
@@ -23,8 +23,6 @@ _SUMMED_ROWS, _SUMMED_AT_A_TIME = 200, 16
 
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
-
-_WEIGHTS = "neighbour_weights"
 
 
 @dataclass(frozen=True)
@@ -45,42 +43,45 @@ class Neighbourhoods:
 
     def weights(self, X: Array) -> csr_matrix:
         """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
-        if self._in_pass(X):
-            found = self._visit(X, np.zeros((len(self.landmarks), 0)), ("neighbours", _WEIGHTS))
-            index, z = found["neighbours"], found[_WEIGHTS]
+        mapped = self.mapped(self.landmarks[:, :0], X.dtype)
+        if mapped is not None:
+            found = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
+            index = found["neighbours"]
+            z = finite = found["neighbour_weights"]
         else:
-            squares, index = self._nearest(X)
-            z = _gaussian(squares, self.bandwidth).astype(X.dtype)
-        validation.check_overflow(float(z.sum(dtype=np.float64)), X.dtype)
+            finite, index = self._nearest(X)
+            z = _gaussian(finite, self.bandwidth).astype(X.dtype)
+        validation.check_overflow(float(finite.sum(dtype=np.float64)), X.dtype)
         ends = np.arange(0, z.size + 1, self.r)
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(X), len(self.landmarks)))
 
     def combinations(self, X: Array, matrix: Array) -> Array:
         """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype."""
-        matrix = matrix.astype(X.dtype, copy=False)
-        if self._in_pass(X):
-            features = self._visit(X, matrix, ("features",))["features"]
+        mapped = self.mapped(matrix, X.dtype)
+        if mapped is not None:
+            features = unshifted(X, mapped, self.n_threads)
             validation.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
-            features[block] = self.weights(X[block]) @ matrix
+            features[block] = self.weights(X[block]) @ matrix.astype(X.dtype, copy=False)
         return features
 
-    def _in_pass(self, X: Array) -> bool:
-        """Whether the pass makes the weights: not those of many neighbours, or of a bandwidth that
-        is zero in the dtype of the rows."""
-        return self.r <= MOST_NEIGHBOURS and self.bandwidth >= np.finfo(X.dtype).tiny
+    def mapped(self, matrix: Array, dtype: Any) -> Landmarks | None:
+        """What makes the combinations in passes; None where those do not weigh so many neighbors,
+        or neighbors of a bandwidth that is zero in this dtype."""
+        if self.r > MOST_NEIGHBOURS or self.bandwidth < np.finfo(dtype).tiny:
+            return None
+        return self._landmarks(matrix, 1 / (2 * self.bandwidth), dtype)
 
-    def _visit(
-        self, X: Array, matrix: Array, want: tuple[str, ...], scale: float | None = None
-    ) -> dict[str, Array]:
-        """What the pass returns of each row of X, with this matrix (m, q) of coordinates."""
-        scale = 1 / (2 * self.bandwidth) if scale is None else scale
-        points, matrix = (np.ascontiguousarray(a, dtype=X.dtype) for a in (self.landmarks, matrix))
-        landmarks = Landmarks(points, self.r, scale, matrix)
-        origin = np.zeros((1, matrix.shape[1]), dtype=X.dtype)
-        rows = make_rows([X], [None], None, self.n_threads, [origin[0]], landmarks=[landmarks])
+    def _landmarks(self, matrix: Array, scale: float, dtype: Any) -> Landmarks:
+        points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
+        return Landmarks(points, self.r, scale, matrix)
+
+    def _visit(self, X: Array, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
+        """What a pass returns of each row of X, without features."""
+        origin = np.zeros((1, 0), dtype=X.dtype)
+        rows = make_rows([X], [mapped], None, self.n_threads, [origin[0]])
         return one_pass(rows, origin, -math.inf, want=want)[1]
 
     def sums(self, X: Array, weight: Array | None, random: Any) -> tuple[Array, csr_matrix]:
@@ -125,8 +126,8 @@ class Neighbourhoods:
     def _chosen(self, X: Array) -> Array:
         """The indices (n, r) of the nearest landmarks, in any order."""
         if self.r <= MOST_NEIGHBOURS:
-            empty = np.zeros((len(self.landmarks), 0))
-            return self._visit(X, empty, ("neighbours",), scale=0.0)["neighbours"]
+            nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
+            return self._visit(X, nearest, ("neighbours",))["neighbours"]
         tiles = row_tiles(len(X), len(self.landmarks))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
 
