@@ -19,7 +19,7 @@ from rffpk._data.tiles import row_tiles, run_all
 ROWS_A_LANDMARK, _PASSES = 20, 5
 
 # Rows whose weights are summed, and how many of them at a time, for each landmark.
-_SUMMED_ROWS, _SUMMED_AT_A_TIME = 200, 16
+_SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
@@ -85,7 +85,7 @@ class Neighbourhoods:
         return one_pass(rows, origin, -math.inf, want=want)[1]
 
     def sums(self, X: Array, weight: Array | None, random: Any) -> tuple[Array, csr_matrix]:
-        """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 200
+        """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
         random rows a landmark, of weight one, if these are fewer than the rows that count."""
         m = len(self.landmarks)
         index, p = _sample(X, weight, _SUMMED_ROWS * m, random)
@@ -110,7 +110,7 @@ class Neighbourhoods:
 
     def _nearest(self, X: Array) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
-        index = np.sort(self._chosen(X), axis=1)
+        index = np.sort(self.chosen(X), axis=1)
 
         def distances(rows: slice) -> Array:
             squares = np.empty((len(X[rows]), self.r), dtype=X.dtype)
@@ -123,7 +123,7 @@ class Neighbourhoods:
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
             return np.concatenate(run_all(distances, tiles, self.n_threads)), index
 
-    def _chosen(self, X: Array) -> Array:
+    def chosen(self, X: Array) -> Array:
         """The indices (n, r) of the nearest landmarks, in any order."""
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
@@ -163,7 +163,7 @@ def make_neighbourhoods(
     those of the sample, are no more."""
     index, p = _sample(X, weight, ROWS_A_LANDMARK * m, random)
     some = X[index]
-    landmarks = np.unique(some, axis=0)
+    landmarks = _distinct(some, m + 1, random)
     if len(landmarks) > m:
         seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
         landmarks = _k_means(some, p, seeds, n_threads)
@@ -184,14 +184,26 @@ def _sample(X: Array, weight: Array | None, size: int, random: Any) -> tuple[Arr
     return np.sort(drawn), None
 
 
+def _distinct(X: Array, least: int, random: Any) -> Array:
+    """So many distinct rows or more, or all that there are."""
+    if len(X) > least:
+        drawn = np.unique(X[random.choice(len(X), least, replace=False)], axis=0)
+        if len(drawn) == least:
+            return drawn
+    return np.unique(X, axis=0)
+
+
 def _k_means(X: Array, weight: Array | None, centroids: Array, n_threads: int) -> Array:
-    """Centroids after a few passes over the rows of X."""
-    rows = make_rows([X], [None], weight, n_threads)
-    theta = centroids.astype(np.float64) - rows.shift
+    """Centroids after a few passes over the rows of X; those of empty clusters stay."""
+    p = np.ones(len(X)) if weight is None else weight
+    ends = np.arange(len(X) + 1)
     for _ in range(_PASSES):
-        sums, _ = one_pass(rows, theta, -math.inf)
-        theta = sums.centroids(theta, rows.dtype)
-    return (theta + rows.shift).astype(X.dtype)
+        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
+        members = csr_matrix((p, labels, ends), shape=(len(X), len(centroids)))
+        mass = np.bincount(labels, p, len(centroids))[:, None]
+        means = np.divide(members.T @ X, mass, out=centroids.astype(np.float64), where=mass > 0)
+        centroids = means.astype(X.dtype)
+    return centroids
 
 
 def unit_rows(X: Array) -> Array:
