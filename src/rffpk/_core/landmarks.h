@@ -97,8 +97,8 @@ INLINE void insert(const size_t r, vec d, vec now, vec *near, vec *at)
 }
 
 /* Updates the r nearest of STEP rows with a block of landmarks. r is a constant at most calls.
- * Landmarks that are nearer than the r-th of any lane are listed first, without branches: which they
- * are is hard to predict. */
+ * Landmarks that are nearer than the r-th of any lane are listed first, without branches: which
+ * they are is hard to predict. */
 INLINE void keep_nearest(const size_t r, const real *products, const real *norms, size_t first,
                          size_t lines, size_t stride, real *near_lines, real *at_lines)
 {

@@ -130,8 +130,8 @@ INLINE vec select_lanes(ivec mask, vec a, vec b)
 }
 #endif
 
-/* The lanes in which a comparison holds. With AVX-512 they are a mask register, in which compilers do
- * not keep the comparisons of the vector extension. */
+/* The lanes in which a comparison holds. With AVX-512 they are a mask register, in which compilers
+ * do not keep the comparisons of the vector extension. */
 #if defined(__AVX512F__) && !defined(RFFPK_PLAIN) && RFFPK_BITS == 32
 typedef __mmask16 lanes;
 INLINE lanes less(vec a, vec b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ); }
