@@ -11,9 +11,9 @@ from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
 from rffpk._data import store
-from rffpk._data.arrays import MOST_NEIGHBOURS, Fourier, Landmarks
-from rffpk._data.landmarks import landmark_sums
+from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Fourier, Landmarks
 from rffpk._data.passes import make_rows, one_pass
+from rffpk._diffusion.neighbourhoods import Neighbourhoods
 
 NEAR = ("neighbours", "neighbour_weights")
 
@@ -27,6 +27,7 @@ def definition(x, landmarks):
         at = np.lexsort((np.arange(len(y)), d))[: landmarks.n_neighbours]
         scale = landmarks.scale or (1 / (2 * d[at].mean()) if d[at].any() else 1)
         z[row, at] = np.exp(-scale * (d[at] - d[at].min()))
+        z[row, z[row] < LEAST_WEIGHT] = 0
     return z / z.sum(axis=1, keepdims=True)
 
 
@@ -187,23 +188,30 @@ def test_same_bits_for_any_number_of_threads(dtype):
         sums, out = one_pass(
             replace(rows, n_threads=n_threads), theta, -2.0, want=(*OUTPUTS, *NEAR)
         )
-        both = landmark_sums(x, landmarks, rows.weight, n_threads)
-        results.append([sums.N, sums.G, sums.Q, sums.soft, sums.hard, *out.values(), *both])
+        results.append([sums.N, sums.G, sums.Q, sums.soft, sums.hard, *out.values()])
     for other in results[1:]:
         for first, second in zip(results[0], other):
             assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_landmark_sums_are_those_of_the_weights(implementation, monkeypatch, weighted):
-    monkeypatch.setattr("rffpk._data.landmarks._NUMBERS", 2048)
-    x, landmarks = draw(300, 3, 20, 4, 0, np.float64)
-    p = np.random.default_rng(3).uniform(0, 2, 300) if weighted else np.ones(300)
-    mass, products = landmark_sums(x, landmarks, p if weighted else None)
-    z = definition(x, landmarks)
-    assert_allclose(mass, p @ z, atol=1e-11)
-    assert_allclose(products, z.T @ (p[:, None] * z), atol=1e-11)
-    assert_allclose(products.sum(axis=1), mass)
+@pytest.mark.parametrize("r", [3, 17])
+def test_weights_below_the_limit_are_zero(implementation, dtype, r):
+    """Two landmarks on either side of the limit, and far ones; more neighbours than the pass keeps
+    have the same rule."""
+    bandwidth = 0.7
+    away = np.sqrt(-2 * bandwidth * np.log(np.array([1, 0.5, 2, 0.5]) * [1, 1, 1e-7, 1e-7]))
+    points = np.concatenate([away, 50 + np.arange(14)])[:, None].astype(dtype)
+    near = Neighbourhoods(points, r + 1, bandwidth, 1)
+    z = near.weights(np.zeros((5, 1), dtype)).toarray()
+    assert_allclose(z[:, :3], np.tile([2 / 3, 1 / 3, 4e-7 / 3], (5, 1)), rtol=1e-4)
+    assert_array_equal(z[:, 3:], 0)
+
+
+def test_a_limit_of_zero_keeps_all_weights(implementation, dtype):
+    x, landmarks = draw(50, 2, 20, 8, 0, dtype, scale=20.0)
+    assert (neighbours(x, landmarks)[1] == 0).any()
+    assert (neighbours(x[:1], replace(landmarks, scale=1.0, least_weight=0.0))[1] > 0).all()
+    assert (neighbours(x[:1], replace(landmarks, scale=1.0, least_weight=0.5))[1] == 0).any()
 
 
 def test_stored_features_are_the_coordinates(backend):

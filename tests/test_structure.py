@@ -20,7 +20,7 @@ LAYERS = [
     {"_config"},
     {"_data.passes"},
     {"_data.pairs"},
-    {"_data.landmarks", "_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
+    {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
         *("_annealing.agreement", "_annealing.compression"),

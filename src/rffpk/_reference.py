@@ -47,6 +47,7 @@ def nearest_landmarks(x: Array, landmarks: Landmarks) -> tuple[Array, Array]:
     d = np.take_along_axis(d, at, axis=1)
     width = 2 * d.mean(axis=1, keepdims=True) if landmarks.scale == 0 else 1 / landmarks.scale
     z = np.exp(-(d - d[:, :1]) / np.where(width > 0, width, 1))
+    z[z < landmarks.least_weight] = 0
     return at, z / z.sum(axis=1, keepdims=True)
 
 

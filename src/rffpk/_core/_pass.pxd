@@ -40,6 +40,7 @@ cdef extern from "contract.h" nogil:
         size_t d
         size_t n_neighbours
         double scale
+        double least_weight
     ctypedef struct rffpk_view:
         const void *x
         const void *omega

@@ -245,6 +245,7 @@ cdef int fill_landmarks(rffpk_landmarks *marks, size_t i, landmarks, size_t d, d
     marks.d = d
     marks.n_neighbours = landmarks.n_neighbours
     marks.scale = landmarks.scale
+    marks.least_weight = landmarks.least_weight
     return 0
 
 

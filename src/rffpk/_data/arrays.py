@@ -14,6 +14,10 @@ Array = NDArray[Any]
 # Most neighbours that the compiled pass keeps for a row.
 MOST_NEIGHBOURS = 16
 
+# Weights of landmarks below this part of the largest of a row are zero: they would connect, by an
+# amount that nothing resolves, what is disconnected.
+LEAST_WEIGHT = 1e-7
+
 
 class Structure(NamedTuple):
     """Structured frequencies: Omega' = scale H S1 H S2 H S3, block by block of p columns of Omega,
@@ -74,6 +78,7 @@ class Fourier:
 class Landmarks:
     """What makes landmark features of rows x: phi = sum_t z_t C_t over the r landmarks y_t that are
     nearest to x, with the weights z_t = exp(-scale ||x - y_t||^2) / (their sum over the r).
+    Weights below `least_weight` times the largest of the row are zero, before the sum.
 
     Of landmarks equally far away the one of smaller index is nearer. Arrays have the dtype of the
     rows.
@@ -88,6 +93,7 @@ class Landmarks:
     n_neighbours: int  # r, from 1 to min(m, 16)
     scale: float  # >= 0; 0: 1 / (2 mean of the r squared distances) of each row
     coordinates: Array  # (m, q): C_t
+    least_weight: float = LEAST_WEIGHT
 
     def __post_init__(self) -> None:
         most = min(len(self.points), MOST_NEIGHBOURS)

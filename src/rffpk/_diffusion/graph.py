@@ -43,7 +43,7 @@ def over_landmarks(
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these."""
     found = make_neighbourhoods(X, weight, n_landmarks, r, spherical, random, n_threads)
-    degrees, affinity = found.sums(X, weight)
+    degrees, affinity = found.sums(X, weight, random)
     return _diffusion(found, affinity, degrees, least_share, pairs, half_steps=1)
 
 
@@ -93,4 +93,5 @@ def _diffusion(
     powers = np.where(mu > 0, mu, np.inf) ** (half_steps / 2)
     extension = spectrum.functions / powers
     n_kept = int(labels.max()) + 1
-    return Diffusion(found, spectrum, extension, degrees, np.sort(shares)[::-1], n_kept, kept)
+    shares = np.sort(shares[shares > 0])[::-1]  # without landmarks that no row steps to
+    return Diffusion(found, spectrum, extension, degrees, shares, n_kept, kept)
