@@ -84,7 +84,7 @@ class DiffusionPowerKMeans(PowerKMeans):
         n_clusters: int = 8,
         *,
         n_components: str | int = "auto",
-        n_neighbors: int = 8,
+        n_neighbors: str | int = "auto",
         n_landmarks: str | int | None = "auto",
         time: str | float = "auto",
         metric: str = "euclidean",

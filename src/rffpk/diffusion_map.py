@@ -22,9 +22,6 @@ from rffpk._docs import DIFFUSION, documented
 
 METRICS = ("euclidean", "cosine")
 
-# docs/math.md, section 17: 500 landmarks lose two points of NMI, 2000 gain none.
-_AUTO_LANDMARKS = 1000
-
 
 @documented(DIFFUSION, "n_features_in_", "feature_names_in_")
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -48,6 +45,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
         Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X.
+    n_neighbors_ : int
+        Number of neighbors of each row that are considered.
     bandwidth_ : float
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x: their
         mean squared distance.
@@ -106,7 +105,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self,
         n_components: str | int = "auto",
         *,
-        n_neighbors: int = 8,
+        n_neighbors: str | int = "auto",
         n_landmarks: str | int | None = "auto",
         time: str | float = "auto",
         metric: str = "euclidean",
@@ -154,7 +153,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._prepared(X)
         k = n_clusters or MAX_CLUSTERS
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        limits = (self.n_neighbors, least_share(k), n_pairs(k, wanted))
+        r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
+        limits = (r, least_share(k), n_pairs(k, wanted))
         node = None
         for name in ("embedding_", "degrees_"):  # of a fit before
             if hasattr(self, name):
@@ -162,12 +162,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.n_landmarks is None:
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:
-            m = _AUTO_LANDMARKS if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
+            m = None if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
             spherical = self.metric == "cosine"
             found = over_landmarks(rows, weight, m, *limits, spherical, random, n_threads)
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         self.landmarks_ = found.neighbourhoods.landmarks
+        self.n_neighbors_ = found.neighbourhoods.r
         self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
         index, scale = self._chosen(n_clusters)
@@ -302,7 +303,8 @@ def check_diffusion(estimator: Any) -> None:
     """The parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
     if not is_option(estimator.n_components, "auto"):
         validation.check_int(estimator.n_components, "n_components", 1)
-    validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
+    if not is_option(estimator.n_neighbors, "auto"):
+        validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
     if estimator.n_landmarks is not None and not is_option(estimator.n_landmarks, "auto"):
         validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
     if not is_option(estimator.time, "auto"):

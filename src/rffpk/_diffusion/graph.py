@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags
 
 from rffpk._data.arrays import Array
-from rffpk._diffusion.neighbourhoods import Neighbourhoods, make_neighbourhoods
+from rffpk._diffusion.neighbourhoods import N_NEIGHBOURS, Neighbourhoods, make_neighbourhoods
 from rffpk._diffusion.spectrum import Spectrum, connected, decompose
 
 
@@ -33,8 +33,8 @@ class Diffusion:
 def over_landmarks(
     X: Array,
     weight: Array | None,
-    n_landmarks: int,
-    r: int,
+    n_landmarks: int | None,
+    r: int | None,
     least_share: float,
     pairs: int,
     spherical: bool,
@@ -48,7 +48,7 @@ def over_landmarks(
 
 
 def over_rows(
-    X: Array, weight: Array | None, r: int, least_share: float, pairs: int, n_threads: int
+    X: Array, weight: Array | None, r: int | None, least_share: float, pairs: int, n_threads: int
 ) -> tuple[Diffusion, Array, Array]:
     """Rows step to their nearest rows, and back. Equal rows are one node, of their weight together.
 
@@ -60,7 +60,7 @@ def over_rows(
     nodes, index = np.unique(X[counted], axis=0, return_inverse=True)
     index = index.ravel()
     mass = np.bincount(index, p[counted])
-    found = Neighbourhoods(nodes, r, 0.0, n_threads)
+    found = Neighbourhoods(nodes, r or N_NEIGHBOURS, 0.0, n_threads)
     found = replace(found, bandwidth=found.mean_square(nodes, mass))
     flow = diags(mass) @ found.weights(nodes)
     affinity = ((flow + flow.T) / 2).tocsr()
@@ -85,7 +85,8 @@ def _diffusion(
     large = shares >= least_share
     kept = large[labels] if large.any() else degrees > 0
     if not kept.all():
-        found = replace(found, landmarks=found.landmarks[kept])
+        radii = None if found.radii is None else found.radii[kept]
+        found = replace(found, landmarks=found.landmarks[kept], radii=radii)
         affinity, degrees = affinity[kept][:, kept], degrees[kept]
         labels = np.unique(labels[kept], return_inverse=True)[1]
     spectrum = decompose(affinity, degrees, labels, pairs)
