@@ -39,26 +39,31 @@ def squared_distances(features):
     return ((features[:, None] - features[None]) ** 2).sum(axis=-1)
 
 
-def weights_by_definition(X, landmarks, r, bandwidth):
+def weights_by_definition(X, landmarks, r, bandwidth, mutual=False):
     """z, one row and one landmark at a time."""
     Z = np.zeros((len(X), len(landmarks)))
     for i, x in enumerate(X):
         squares = ((landmarks - x) ** 2).sum(axis=1)
-        for j in np.argsort(squares)[:r]:
-            Z[i, j] = np.exp(-squares[j] / (2 * bandwidth))
+        nearest = np.argsort(squares)[:r]
+        for j in nearest:
+            others = np.sort(((landmarks - landmarks[j]) ** 2).sum(axis=1))
+            near = squares[j] <= others[r - 1] * (1 + 1e-12)
+            if near or not mutual or j == nearest[0]:
+                Z[i, j] = np.exp(-squares[j] / (2 * bandwidth))
     return Z / Z.sum(axis=1, keepdims=True)
 
 
 def walk_over_landmarks(model, X, p):
     """The doubly stochastic kernel B B' between rows, and the degrees, by definition."""
-    Z = weights_by_definition(X, model.landmarks_, model.n_neighbors, model.bandwidth_)
+    mutual = len(model.landmarks_) == len(X)
+    Z = weights_by_definition(X, model.landmarks_, model.n_neighbors_, model.bandwidth_, mutual)
     mass = Z.T @ p
     B = np.sqrt(p)[:, None] * Z / np.sqrt(mass)
     return B @ B.T, p
 
 
 def walk_over_rows(model, X):
-    Z = weights_by_definition(X, X, model.n_neighbors, model.bandwidth_)
+    Z = weights_by_definition(X, X, model.n_neighbors_, model.bandwidth_)
     A = (Z + Z.T) / 2
     d = A.sum(axis=1)
     return A / np.sqrt(np.outer(d, d)), d / d.sum()
@@ -75,8 +80,10 @@ def diffusion_distances(S, degrees, t, keep):
     return squared_distances(transition / root)
 
 
-def test_squared_distances_of_features_are_diffusion_distances_over_landmarks(rows):
-    model = DiffusionMap(n_landmarks=30, random_state=0, **EVERY).fit(rows)
+@pytest.mark.parametrize("n_landmarks, r", [(30, 8), ("auto", 11), (80, 11)])
+def test_squared_distances_of_features_are_diffusion_distances_over_landmarks(rows, n_landmarks, r):
+    model = DiffusionMap(n_landmarks=n_landmarks, random_state=0, **EVERY).fit(rows)
+    assert model.n_neighbors_ == r  # round(2.5 log(80)) where all rows are landmarks
     S, p = walk_over_landmarks(model, rows, np.full(80, 1 / 80))
     found = squared_distances(model.transform(rows))
     assert_allclose(found, diffusion_distances(S, p, T, 12), rtol=1e-7, atol=1e-9)
@@ -153,7 +160,7 @@ def test_the_extension_of_the_graph_of_rows_is_near_its_features():
 def test_new_rows_are_extended_from_the_graph_of_rows(rows):
     new = np.random.default_rng(8).standard_normal((20, 2))
     model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
-    Z = weights_by_definition(new, rows, model.n_neighbors, model.bandwidth_)
+    Z = weights_by_definition(new, rows, model.n_neighbors_, model.bandwidth_)
     expected = Z @ model.embedding_ / model.eigenvalues_[:12]
     assert_allclose(model.transform(new), expected, atol=1e-9)
 

@@ -185,7 +185,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         spectrum = self._spectrum
         k = n_clusters or self.suggest_n_clusters()
         automatic = isinstance(self.time, str)
-        self.time_ = spectrum.relaxation_time(k) if automatic else float(self.time)
+        self.time_ = spectrum.separating_time(k) if automatic else float(self.time)
         if isinstance(self.n_components, str):
             index = spectrum.components(k, self.time_)
         else:

@@ -25,7 +25,7 @@ class Diffusion:
     spectrum: Spectrum
     extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
     degrees: Array  # (m,), of the nodes
-    shares: Array  # of the rows, of all connected components, falling
+    shares: Array  # of the rows, of connected components, falling; small single nodes left out
     n_kept: int  # components that are not left out
     kept: Array  # which nodes these have, a mask
 
@@ -82,7 +82,7 @@ def _diffusion(
 ) -> Diffusion:
     """The diffusion over a graph of nodes, of which z(x) is a step or half of one."""
     labels, shares = connected(affinity, degrees)
-    large = shares >= least_share
+    large, several = shares >= least_share, np.bincount(labels) > 1
     kept = large[labels] if large.any() else degrees > 0
     if not kept.all():
         radii = None if found.radii is None else found.radii[kept]
@@ -94,4 +94,5 @@ def _diffusion(
     powers = np.where(mu > 0, mu, np.inf) ** (half_steps / 2)
     extension = spectrum.functions / powers
     n_kept = int(labels.max()) + 1
-    return Diffusion(found, spectrum, extension, degrees, np.sort(shares)[::-1], n_kept, kept)
+    shares = np.sort(shares[large | several])[::-1]
+    return Diffusion(found, spectrum, extension, degrees, shares, n_kept, kept)
