@@ -248,6 +248,67 @@ def test_same_bits_for_any_number_of_jobs(digits, dtype):
         assert_array_equal(other.labels_, models[0].labels_)
 
 
+@pytest.fixture
+def sampled(monkeypatch):
+    """The sums of fits with 20 landmarks are those of 200 rows."""
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 10)
+    return DiffusionMap(4, n_landmarks=20, time=T, random_state=0)
+
+
+def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, monkeypatch, dtype):
+    X = np.random.default_rng(9).standard_normal((20_000, 2)).astype(dtype)
+    some = clone(sampled).fit(X)
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 1000)
+    every = clone(sampled).fit(X)
+    assert_array_equal(some.landmarks_, every.landmarks_)
+    difference = abs(some.eigenvalues_ - every.eigenvalues_)
+    assert 1e-4 < difference.max() < 0.1
+    other = clone(sampled).set_params(random_state=1)
+    assert abs(clone(sampled).fit(X).eigenvalues_ - every.eigenvalues_).max() == 0
+    assert other.fit(X).eigenvalues_[0] != every.eigenvalues_[0]
+
+
+def test_sums_over_a_sample_follow_the_weights(sampled):
+    """Rows of weight zero are not drawn, and rows of weight nine as often as nine rows."""
+    random = np.random.default_rng(10)
+    X = random.standard_normal((6000, 2)) + np.repeat([[0, 0], [4, 0], [50, 50]], 2000, axis=0)
+    weight = np.repeat([1.0, 9.0, 0.0], 2000)
+    model = sampled.fit(X, sample_weight=weight)
+    assert model.landmarks_.max() < 20
+    mass, _ = model._neighbourhoods.sums(X, weight, np.random.RandomState(0))
+    assert_allclose(mass.sum(), 200)
+    assert_allclose(mass[model.landmarks_[:, 0] > 2].sum() / 200, 0.9, atol=0.1)
+
+
+def test_landmarks_without_rows_of_the_sample_are_no_components(monkeypatch):
+    """One row a landmark leaves some landmarks without any; no warning names these."""
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 1)
+    X = np.random.default_rng(13).standard_normal((5000, 40))
+    model = DiffusionMap(n_landmarks=200, n_neighbors=3, random_state=0).fit(X)
+    assert len(model.landmarks_) < 200
+    assert (model.component_shares_ > 0).all()
+
+
+def test_same_bits_of_sampled_sums_for_any_number_of_jobs(sampled, monkeypatch, dtype):
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_AT_A_TIME", 2)  # five blocks
+    X = np.random.default_rng(11).standard_normal((3000, 3)).astype(dtype)
+    models = [clone(sampled).set_params(n_jobs=n).fit(X) for n in (1, 2, 5)]
+    for other in models[1:]:
+        assert_array_equal(other.eigenvalues_, models[0].eigenvalues_)
+        assert_array_equal(other.landmark_features_, models[0].landmark_features_)
+
+
+@pytest.mark.parametrize("n_neighbors", [4, 20])
+def test_sums_are_those_of_the_weights(rows, n_neighbors):
+    """Also of more neighbours than a pass keeps."""
+    model = DiffusionMap(1, n_neighbors=n_neighbors, n_landmarks=25, random_state=0).fit(rows)
+    p = np.random.default_rng(12).uniform(0, 2, 80)
+    mass, products = model._neighbourhoods.sums(rows, p, np.random.RandomState(0))
+    Z = weights_by_definition(rows, model.landmarks_, n_neighbors, model.bandwidth_)
+    assert_allclose(mass, p @ Z, atol=1e-5)
+    assert_allclose(products.toarray(), Z.T @ (p[:, None] * Z), atol=1e-5)
+
+
 def test_cosine_sees_directions_only(rows):
     X = rows + 3
     lengths = np.random.default_rng(5).uniform(0.1, 10, (80, 1))

@@ -60,7 +60,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
         Features of a row are the mean of those of its neighbors, with the weights above.
     component_shares_ : ndarray of shape (n_connected_components,)
-        Shares of the rows in the connected components of the graph, in falling order.
+        Shares of the rows in the connected components of the graph, in falling order; of a random
+        sample of the rows if there are more than 100 for each landmark.
     embedding_ : ndarray of shape (n_samples, n_components_)
         Features of the fitted rows; set only with ``n_landmarks=None``.
     degrees_ : ndarray of shape (n_samples,)
@@ -85,7 +86,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     rows that were fitted the features that they had in `fit`. With ``n_landmarks=None`` it is the
     Nystroem extension: each function is averaged over the neighbours of a row and divided by its
     eigenvalue. That differs from `embedding_` as far as neighbours are not mutual.
-    A row of weight two counts as two equal rows; exactly so where landmarks are all distinct rows.
+
+    With more than 100 rows for each landmark the walk is that of so many random rows, drawn in
+    proportion to the sample weights. A row of weight two counts as two equal rows; exactly so where
+    landmarks are all distinct rows and none are drawn.
 
     References
     ----------

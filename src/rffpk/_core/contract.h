@@ -38,7 +38,8 @@ enum rffpk_stage {
 };
 
 /* Landmark features: phi = sum_t z_t C_t over the r nearest landmarks y_t of a row x, nearest first
- * and the smaller t of equals, with the weights z_t = exp(-scale ||x - y_t||^2) over their sum. */
+ * and the smaller t of equals, with the weights z_t = exp(-scale ||x - y_t||^2) over their sum. Weights
+ * below `least_weight` times the largest of the row are 0. */
 #define RFFPK_MOST_NEIGHBOURS 16
 typedef struct {
     const void *points;      /* (n_landmarks, d) landmarks y, C order; NULL: none */
@@ -46,7 +47,7 @@ typedef struct {
     size_t n_landmarks, d;   /* d: columns of x and of the points */
     size_t n_neighbours;     /* r, at least 1, at most n_landmarks and RFFPK_MOST_NEIGHBOURS */
     double scale;            /* 0: of each row 1 / (2 mean of its r squared distances) */
-    double least_weight;     /* smaller weights, relative to the largest of a row, are 0 */
+    double least_weight;
 } rffpk_landmarks;
 
 typedef struct {

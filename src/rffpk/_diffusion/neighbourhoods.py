@@ -23,7 +23,8 @@ _NEIGHBOURS_A_LOGARITHM, N_NEIGHBOURS = 2.5, 8
 # than five passes of k-means gain nothing.
 ROWS_A_LANDMARK, _PASSES = 20, 5
 
-# Rows whose weights are summed, and how many of them at a time, for each landmark.
+# Rows whose weights are summed, and how many of them at a time, for each landmark. docs/math.md,
+# section 17: results of more rows are no better.
 _SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
