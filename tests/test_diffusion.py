@@ -331,6 +331,14 @@ def test_small_components_take_no_cluster():
     assert_allclose(model.feature_map_.component_shares_.sum(), 1)
 
 
+def test_background_noise_connects_no_clusters():
+    """Rows of the background are no mutual neighbors of rows of the clusters."""
+    X, y = make_circles(2000, factor=0.5, noise=0.05, random_state=0)
+    noise = np.random.default_rng(0).uniform(-1.5, 1.5, (200, 2))
+    model = DiffusionPowerKMeans(2, random_state=0).fit(np.vstack([X, noise]))
+    assert adjusted_rand_score(y, model.labels_[:2000]) >= 0.99
+
+
 def test_components_are_named_where_they_are_more_than_clusters():
     X, y = make_blobs(300, centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
     with pytest.warns(ConvergenceWarning, match="3 connected components, which cover 0.333"):
@@ -412,16 +420,16 @@ def test_bad_rows(rows, estimator, value):
 def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
     """The same results to the last bit, with features of the memory limit or without."""
     X = rows.astype(dtype)
-    kept = DiffusionPowerKMeans(3, random_state=0).fit(X)
+    kept = DiffusionPowerKMeans(3, n_landmarks=30, random_state=0).fit(X)
     needed = 80 * kept.cluster_centers_.shape[1] * X.itemsize
-    limited = DiffusionPowerKMeans(3, memory_limit=needed - 1, random_state=0).fit(X)
+    limited = DiffusionPowerKMeans(3, n_landmarks=30, memory_limit=needed - 1, random_state=0).fit(X)
     assert kept.cache_ is True and limited.cache_ is False
-    assert DiffusionPowerKMeans(3, memory_limit=needed, random_state=0).fit(X).cache_ is True
+    assert DiffusionPowerKMeans(3, n_landmarks=30, memory_limit=needed, random_state=0).fit(X).cache_ is True
     assert_array_equal(kept.cluster_centers_, limited.cluster_centers_)
     assert_array_equal(kept.labels_, limited.labels_)
     assert_array_equal(limited.predict(X), limited.labels_)
     with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
-        DiffusionPowerKMeans(3, cache=True, memory_limit=needed - 1).fit(X)
+        DiffusionPowerKMeans(3, n_landmarks=30, cache=True, memory_limit=needed - 1).fit(X)
 
 
 def generated_sets():

@@ -35,7 +35,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Parameters
     ----------
     time : "auto" or float
-        Length of the walks, in steps, > 0. "auto": the relaxation time of the slowest functions
+        Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
     random_state : int, RandomState instance or None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
