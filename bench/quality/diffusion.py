@@ -2,13 +2,13 @@
 
     python -m bench.quality.diffusion --data DIR --out FILE    # resumable
 
-Without --data the sets are generated. Each method with its defaults and k the number of classes, means of the seeds: NMI, ACC and ARI with
-the classes, seconds, and the stability between seeds, the mean ARI of two seeds' labels. Of large
-sets random rows are taken, --rows at most. Generated sets come without and with a tenth of
-background noise, which is clustered but not scored. HDBSCAN chooses the number of clusters itself;
-its noise counts as one more cluster. A last table has all views of sets with several: the diffusion
-features of each view, scaled to variance one, side by side, beside the defaults of
-`RFFMultiKernelPowerKMeans`.
+Each method with its defaults and k the number of classes, means of the seeds: NMI, ACC and ARI with
+the classes, seconds, and the stability between seeds, the mean ARI of two seeds' labels. Without
+--data the sets are generated only. Of large sets random rows are taken, --rows at most. Generated
+sets come without and with a tenth of background noise, which is clustered but not scored. HDBSCAN
+chooses the number of clusters itself; its noise counts as one more cluster. A last table has all
+views of sets with several: the diffusion features of each view, scaled to variance one, side by
+side, beside the defaults of `RFFMultiKernelPowerKMeans`.
 
 Results that FILE holds are not computed again, except those of the methods after --again; --methods
 and --set take only some. `--param NAME=VALUE` adds `DiffusionPowerKMeans` with another parameter as
