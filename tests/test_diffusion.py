@@ -420,11 +420,12 @@ def test_bad_rows(rows, estimator, value):
 def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
     """The same results to the last bit, with features of the memory limit or without."""
     X = rows.astype(dtype)
-    kept = DiffusionPowerKMeans(3, n_landmarks=30, random_state=0).fit(X)
+    model = DiffusionPowerKMeans(3, n_landmarks=30, random_state=0)
+    kept = clone(model).fit(X)
     needed = 80 * kept.cluster_centers_.shape[1] * X.itemsize
-    limited = DiffusionPowerKMeans(3, n_landmarks=30, memory_limit=needed - 1, random_state=0).fit(X)
+    limited = clone(model).set_params(memory_limit=needed - 1).fit(X)
     assert kept.cache_ is True and limited.cache_ is False
-    assert DiffusionPowerKMeans(3, n_landmarks=30, memory_limit=needed, random_state=0).fit(X).cache_ is True
+    assert clone(model).set_params(memory_limit=needed).fit(X).cache_ is True
     assert_array_equal(kept.cluster_centers_, limited.cluster_centers_)
     assert_array_equal(kept.labels_, limited.labels_)
     assert_array_equal(limited.predict(X), limited.labels_)

@@ -94,6 +94,6 @@ def _diffusion(
     powers = np.where(mu > 0, mu, np.inf) ** (half_steps / 2)
     extension = spectrum.functions / powers
     n_kept = int(labels.max()) + 1
-    # Without small single nodes, which have no mutual neighbors, and landmarks that no row steps to.
+    # without single rows that have no mutual neighbors, and landmarks that no row steps to
     shares = np.sort(shares[(large | several) & (shares > 0)])[::-1]
     return Diffusion(found, spectrum, extension, degrees, shares, n_kept, kept)
