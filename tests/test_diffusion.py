@@ -430,7 +430,7 @@ def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
     assert_array_equal(kept.labels_, limited.labels_)
     assert_array_equal(limited.predict(X), limited.labels_)
     with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
-        DiffusionPowerKMeans(3, n_landmarks=30, cache=True, memory_limit=needed - 1).fit(X)
+        clone(model).set_params(cache=True, memory_limit=needed - 1).fit(X)
 
 
 def generated_sets():
