@@ -39,26 +39,31 @@ def squared_distances(features):
     return ((features[:, None] - features[None]) ** 2).sum(axis=-1)
 
 
-def weights_by_definition(X, landmarks, r, bandwidth):
+def weights_by_definition(X, landmarks, r, bandwidth, mutual=False):
     """z, one row and one landmark at a time."""
     Z = np.zeros((len(X), len(landmarks)))
     for i, x in enumerate(X):
         squares = ((landmarks - x) ** 2).sum(axis=1)
-        for j in np.argsort(squares)[:r]:
-            Z[i, j] = np.exp(-squares[j] / (2 * bandwidth))
+        nearest = np.argsort(squares)[:r]
+        for j in nearest:
+            others = np.sort(((landmarks - landmarks[j]) ** 2).sum(axis=1))
+            near = squares[j] <= others[r - 1] * (1 + 1e-12)
+            if near or not mutual or j == nearest[0]:
+                Z[i, j] = np.exp(-squares[j] / (2 * bandwidth))
     return Z / Z.sum(axis=1, keepdims=True)
 
 
 def walk_over_landmarks(model, X, p):
     """The doubly stochastic kernel B B' between rows, and the degrees, by definition."""
-    Z = weights_by_definition(X, model.landmarks_, model.n_neighbors, model.bandwidth_)
+    mutual = len(model.landmarks_) == len(X)
+    Z = weights_by_definition(X, model.landmarks_, model.n_neighbors_, model.bandwidth_, mutual)
     mass = Z.T @ p
     B = np.sqrt(p)[:, None] * Z / np.sqrt(mass)
     return B @ B.T, p
 
 
 def walk_over_rows(model, X):
-    Z = weights_by_definition(X, X, model.n_neighbors, model.bandwidth_)
+    Z = weights_by_definition(X, X, model.n_neighbors_, model.bandwidth_)
     A = (Z + Z.T) / 2
     d = A.sum(axis=1)
     return A / np.sqrt(np.outer(d, d)), d / d.sum()
@@ -75,8 +80,10 @@ def diffusion_distances(S, degrees, t, keep):
     return squared_distances(transition / root)
 
 
-def test_squared_distances_of_features_are_diffusion_distances_over_landmarks(rows):
-    model = DiffusionMap(n_landmarks=30, random_state=0, **EVERY).fit(rows)
+@pytest.mark.parametrize("n_landmarks, r", [(30, 8), ("auto", 11), (80, 11)])
+def test_squared_distances_of_features_are_diffusion_distances_over_landmarks(rows, n_landmarks, r):
+    model = DiffusionMap(n_landmarks=n_landmarks, random_state=0, **EVERY).fit(rows)
+    assert model.n_neighbors_ == r  # round(2.5 log(80)) where all rows are landmarks
     S, p = walk_over_landmarks(model, rows, np.full(80, 1 / 80))
     found = squared_distances(model.transform(rows))
     assert_allclose(found, diffusion_distances(S, p, T, 12), rtol=1e-7, atol=1e-9)
@@ -153,7 +160,7 @@ def test_the_extension_of_the_graph_of_rows_is_near_its_features():
 def test_new_rows_are_extended_from_the_graph_of_rows(rows):
     new = np.random.default_rng(8).standard_normal((20, 2))
     model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
-    Z = weights_by_definition(new, rows, model.n_neighbors, model.bandwidth_)
+    Z = weights_by_definition(new, rows, model.n_neighbors_, model.bandwidth_)
     expected = Z @ model.embedding_ / model.eigenvalues_[:12]
     assert_allclose(model.transform(new), expected, atol=1e-9)
 
@@ -324,6 +331,14 @@ def test_small_components_take_no_cluster():
     assert_allclose(model.feature_map_.component_shares_.sum(), 1)
 
 
+def test_background_noise_connects_no_clusters():
+    """Rows of the background are no mutual neighbors of rows of the clusters."""
+    X, y = make_circles(2000, factor=0.5, noise=0.05, random_state=0)
+    noise = np.random.default_rng(0).uniform(-1.5, 1.5, (200, 2))
+    model = DiffusionPowerKMeans(2, random_state=0).fit(np.vstack([X, noise]))
+    assert adjusted_rand_score(y, model.labels_[:2000]) >= 0.99
+
+
 def test_components_are_named_where_they_are_more_than_clusters():
     X, y = make_blobs(300, centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
     with pytest.warns(ConvergenceWarning, match="3 connected components, which cover 0.333"):
@@ -405,16 +420,17 @@ def test_bad_rows(rows, estimator, value):
 def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
     """The same results to the last bit, with features of the memory limit or without."""
     X = rows.astype(dtype)
-    kept = DiffusionPowerKMeans(3, random_state=0).fit(X)
+    model = DiffusionPowerKMeans(3, n_landmarks=30, random_state=0)
+    kept = clone(model).fit(X)
     needed = 80 * kept.cluster_centers_.shape[1] * X.itemsize
-    limited = DiffusionPowerKMeans(3, memory_limit=needed - 1, random_state=0).fit(X)
+    limited = clone(model).set_params(memory_limit=needed - 1).fit(X)
     assert kept.cache_ is True and limited.cache_ is False
-    assert DiffusionPowerKMeans(3, memory_limit=needed, random_state=0).fit(X).cache_ is True
+    assert clone(model).set_params(memory_limit=needed).fit(X).cache_ is True
     assert_array_equal(kept.cluster_centers_, limited.cluster_centers_)
     assert_array_equal(kept.labels_, limited.labels_)
     assert_array_equal(limited.predict(X), limited.labels_)
     with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
-        DiffusionPowerKMeans(3, cache=True, memory_limit=needed - 1).fit(X)
+        clone(model).set_params(cache=True, memory_limit=needed - 1).fit(X)
 
 
 def generated_sets():

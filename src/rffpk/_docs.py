@@ -280,12 +280,16 @@ DIFFUSION = COMMON | entries("""
 n_components : "auto" or int
     Number of features, the slowest functions of the random walk. "auto": those that have not
     decayed at `time` and do not live on few rows, at most three for each cluster.
-n_neighbors : int
-    Number of landmarks, or of rows, that the random walk can step to from a row.
+n_neighbors : "auto" or int
+    Number of landmarks, or of rows, that the random walk can step to from a row. "auto": 8 with
+    landmarks that are centroids, or ``n_landmarks=None``; 2.5 log(m) where the m distinct rows are
+    the landmarks: of these only mutual neighbors count.
 n_landmarks : "auto", int or None
     Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no more
-    distinct rows are there than that, these are the landmarks. "auto": 1000. None: all rows are
-    nodes of a symmetric graph, and steps lead from row to row, in O(n_samples^2 n_features) time.
+    distinct rows are there than that, these are the landmarks, and a step from a row leads to
+    itself or to a mutual neighbor: each is among the nearest of the other. "auto": all distinct
+    rows up to 5000, else 1000 centroids. None: all rows are nodes of a symmetric graph, and steps
+    lead from row to row, in O(n_samples^2 n_features) time.
 metric : {"euclidean", "cosine"}
     Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
     usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their

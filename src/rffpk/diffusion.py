@@ -30,7 +30,7 @@ class DiffusionPowerKMeans(PowerKMeans):
     Parameters
     ----------
     time : "auto" or float
-        Length of the walks, in steps, > 0. "auto": the relaxation time of the k-th slowest
+        Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function; at most 10^6.
 
     Attributes
@@ -84,7 +84,7 @@ class DiffusionPowerKMeans(PowerKMeans):
         n_clusters: int = 8,
         *,
         n_components: str | int = "auto",
-        n_neighbors: int = 8,
+        n_neighbors: str | int = "auto",
         n_landmarks: str | int | None = "auto",
         time: str | float = "auto",
         metric: str = "euclidean",

@@ -22,9 +22,6 @@ from rffpk._docs import DIFFUSION, documented
 
 METRICS = ("euclidean", "cosine")
 
-# docs/math.md, section 17: 500 landmarks lose two points of NMI, 2000 gain none.
-_AUTO_LANDMARKS = 1000
-
 
 @documented(DIFFUSION, "n_features_in_", "feature_names_in_")
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -38,7 +35,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Parameters
     ----------
     time : "auto" or float
-        Length of the walks, in steps, > 0. "auto": the relaxation time of the slowest functions
+        Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
     random_state : int, RandomState instance or None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
@@ -48,6 +45,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
         Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X.
+    n_neighbors_ : int
+        Number of neighbors of each row that are considered.
     bandwidth_ : float
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x: their
         mean squared distance.
@@ -110,7 +109,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self,
         n_components: str | int = "auto",
         *,
-        n_neighbors: int = 8,
+        n_neighbors: str | int = "auto",
         n_landmarks: str | int | None = "auto",
         time: str | float = "auto",
         metric: str = "euclidean",
@@ -158,7 +157,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._prepared(X)
         k = n_clusters or MAX_CLUSTERS
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        limits = (self.n_neighbors, least_share(k), n_pairs(k, wanted))
+        r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
+        limits = (r, least_share(k), n_pairs(k, wanted))
         node = None
         for name in ("embedding_", "degrees_"):  # of a fit before
             if hasattr(self, name):
@@ -166,12 +166,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.n_landmarks is None:
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:
-            m = _AUTO_LANDMARKS if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
+            m = None if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
             spherical = self.metric == "cosine"
             found = over_landmarks(rows, weight, m, *limits, spherical, random, n_threads)
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         self.landmarks_ = found.neighbourhoods.landmarks
+        self.n_neighbors_ = found.neighbourhoods.r
         self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
         index, scale = self._chosen(n_clusters)
@@ -188,7 +189,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         spectrum = self._spectrum
         k = n_clusters or self.suggest_n_clusters()
         automatic = isinstance(self.time, str)
-        self.time_ = spectrum.relaxation_time(k) if automatic else float(self.time)
+        self.time_ = spectrum.separating_time(k) if automatic else float(self.time)
         if isinstance(self.n_components, str):
             index = spectrum.components(k, self.time_)
         else:
@@ -306,7 +307,8 @@ def check_diffusion(estimator: Any) -> None:
     """The parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
     if not is_option(estimator.n_components, "auto"):
         validation.check_int(estimator.n_components, "n_components", 1)
-    validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
+    if not is_option(estimator.n_neighbors, "auto"):
+        validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
     if estimator.n_landmarks is not None and not is_option(estimator.n_landmarks, "auto"):
         validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
     if not is_option(estimator.time, "auto"):

@@ -14,6 +14,11 @@ from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
 from rffpk._data.passes import make_rows, one_pass, unshifted
 from rffpk._data.tiles import row_tiles, run_all
 
+# docs/math.md, section 17, has the trials. Up to so many rows all are landmarks; above that
+# 500 landmarks lose two points of NMI and 2000 gain none.
+MOST_ROWS, N_LANDMARKS = 5000, 1000
+_NEIGHBOURS_A_LOGARITHM, N_NEIGHBOURS = 2.5, 8
+
 # docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
 # than five passes of k-means gain nothing.
 ROWS_A_LANDMARK, _PASSES = 20, 5
@@ -31,13 +36,15 @@ class Neighbourhoods:
     """Rows as weights of the r nearest of m landmarks.
 
     z_j(x) is proportional to exp(-||x - c_j||^2 / (2 bandwidth)) for the r landmarks nearest to x,
-    and zero for the others; the weights of a row sum to one.
+    and zero for the others; the weights of a row sum to one. Where landmarks have radii, those that
+    are farther from x than their radius weigh nothing, except the nearest one.
     """
 
     landmarks: Array  # (m, d), distinct, in the dtype of the rows
     r: int
     bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh the same
     n_threads: int
+    radii: Array | None = None  # (m,), squared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
@@ -51,7 +58,8 @@ class Neighbourhoods:
             z = finite = found["neighbour_weights"]
         else:
             finite, index = self._nearest(X)
-            z = _gaussian(finite, self.bandwidth).astype(X.dtype)
+            near = True if self.radii is None else finite <= self.radii[index]
+            z = _gaussian(finite, self.bandwidth, near).astype(X.dtype)
         validation.check_overflow(float(finite.sum(dtype=np.float64)), X.dtype)
         ends = np.arange(0, z.size + 1, self.r)
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(X), len(self.landmarks)))
@@ -70,8 +78,9 @@ class Neighbourhoods:
 
     def mapped(self, matrix: Array, dtype: Any) -> Landmarks | None:
         """What makes the combinations in passes; None where those do not weigh so many neighbors,
-        or neighbors of a bandwidth that is zero in this dtype."""
-        if self.r > MOST_NEIGHBOURS or self.bandwidth < np.finfo(dtype).tiny:
+        neighbors of a bandwidth that is zero in this dtype, or landmarks with radii."""
+        many = self.r > MOST_NEIGHBOURS or self.radii is not None
+        if many or self.bandwidth < np.finfo(dtype).tiny:
             return None
         return self._landmarks(matrix, 1 / (2 * self.bandwidth), dtype)
 
@@ -109,6 +118,12 @@ class Neighbourhoods:
         validation.check_overflow(mean, X.dtype)
         return mean
 
+    def radii_of_landmarks(self) -> Array:
+        """Squared distances (m,) of the landmarks to the last of their r nearest ones, themselves
+        the first; a little more, since distances are rounded."""
+        squares, _ = self._nearest(self.landmarks)
+        return squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
+
     def _nearest(self, X: Array) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
         index = np.sort(self.chosen(X), axis=1)
@@ -142,35 +157,49 @@ class Neighbourhoods:
         return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)
 
 
-def _gaussian(squares: Array, bandwidth: float) -> Array:
-    """exp(-squares / (2 bandwidth)), scaled so that rows sum to one; float64."""
+def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
+    """exp(-squares / (2 bandwidth)) of those that are counted, and of the least ones, scaled so
+    that rows sum to one; float64."""
     excess = squares.astype(np.float64) - squares.min(axis=1, keepdims=True)
     z = np.exp(-excess / (2 * bandwidth)) if bandwidth > 0 else 1.0 * (excess == 0)
-    z[z < LEAST_WEIGHT] = 0
+    z[(z < LEAST_WEIGHT) | ~(counted | (excess == 0))] = 0
     return z / z.sum(axis=1, keepdims=True)
 
 
 def make_neighbourhoods(
     X: Array,
     weight: Array | None,
-    m: int,
-    r: int,
+    m: int | None,
+    r: int | None,
     spherical: bool,
     random: Any,
     n_threads: int,
 ) -> Neighbourhoods:
-    """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of
-    20 m rows, scaled to length one if `spherical`; or with all rows that differ where those, or
-    those of the sample, are no more."""
+    """Neighbourhoods with all rows that differ as landmarks, where those, or those of a sample of
+    20 m rows, are no more than m; None: than 5000. Neighbors are then mutual: each row is among the
+    r nearest of the other.
+
+    Otherwise with m landmarks, None: 1000, centroids of a few passes of k-means over the sample,
+    scaled to length one if `spherical`.
+    """
+    most, m = (MOST_ROWS, N_LANDMARKS) if m is None else (m, m)
     index, p = _sample(X, weight, ROWS_A_LANDMARK * m, random)
     some = X[index]
-    landmarks = _distinct(some, m + 1, random)
-    if len(landmarks) > m:
+    landmarks = _distinct(some, most + 1, random)
+    if len(landmarks) <= most:
+        found = Neighbourhoods(landmarks, r or n_mutual(len(landmarks)), 0.0, n_threads)
+        found = replace(found, radii=found.radii_of_landmarks())
+    else:
         seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
         landmarks = _k_means(some, p, seeds, n_threads)
         landmarks = np.unique(unit_rows(landmarks) if spherical else landmarks, axis=0)
-    found = Neighbourhoods(landmarks, r, 0.0, n_threads)
+        found = Neighbourhoods(landmarks, r or N_NEIGHBOURS, 0.0, n_threads)
     return replace(found, bandwidth=found.mean_square(some, p))
+
+
+def n_mutual(n: int) -> int:
+    """Neighbors of each of n rows, of which those that are mutual count."""
+    return max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(n)))
 
 
 def _sample(X: Array, weight: Array | None, size: int, random: Any) -> tuple[Array, Array | None]:
