@@ -21,7 +21,7 @@ def test_report_of_the_configuration(capsys):
     assert config["threads"] >= 1 and config["blas"]
     main(["info"])
     printed = capsys.readouterr().out
-    assert all(key in printed for key in ("version", "isa", "openmp", "threads", "blas"))
+    assert all(key in printed for key in ("version", "isa", "threads", "thread_limits", "blas"))
 
 
 def test_demo_prints_all_methods_and_reaches_its_promise(capsys):

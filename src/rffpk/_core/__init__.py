@@ -1,4 +1,4 @@
-"""The compiled core: the pass in C, one build per instruction set, and its threads in Cython."""
+"""The compiled core: the pass in C, one build per instruction set, and its threads."""
 
 from rffpk._core._pass import (
     HARD,
@@ -8,12 +8,11 @@ from rffpk._core._pass import (
     SLOT_ROWS,
     STAGES,
     TYPICALITY,
+    call_all,
     empty_matrix,
     fused_pass,
     isa,
     isa_levels,
-    max_threads,
-    openmp_version,
     skinny_product,
     use_isa,
     vecmath,
@@ -28,12 +27,11 @@ __all__ = [
     "SLOT_ROWS",
     "STAGES",
     "TYPICALITY",
+    "call_all",
     "empty_matrix",
     "fused_pass",
     "isa",
     "isa_levels",
-    "max_threads",
-    "openmp_version",
     "skinny_product",
     "use_isa",
     "vecmath",

@@ -1,4 +1,4 @@
-/* The contract between the computation (C) and the threads (Cython). docs/math.md defines the
+/* The contract between the computation (tile.c) and its callers (_pass.pyx). docs/math.md defines the
  * symbols; they are those of the NumPy twin, src/rffpk/_reference.py.
  *
  * One call of `run` visits the rows [begin, end) of a problem: features -> distances ->
