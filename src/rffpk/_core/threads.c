@@ -123,8 +123,8 @@ static rffpk_loop *loop_to_join(void)
 {
     rffpk_loop *loop;
     for (loop = loops; loop; loop = loop->next)
-        if (!loop->status && loop->next_item < loop->n_items &&
-            loop->n_joined < loop->n_threads && n_running < loop->n_threads)
+        if (!loop->status && loop->next_item < loop->n_items && loop->n_joined < loop->n_threads &&
+            n_running < loop->n_threads)
             break;
     return loop;
 }

@@ -31,11 +31,11 @@ typedef struct rffpk_loop {
     struct rffpk_loop *next;
 } rffpk_loop;
 
-/* 0, or the status of an item that is not 0, or -1 with an exception of Python: no memory, or one of
- * a handler of signals, such as KeyboardInterrupt. Needs the GIL, and releases it meanwhile. */
+/* 0, or the status of an item that is not 0, or -1 with an exception of Python: no memory, or one
+ * of a handler of signals, such as KeyboardInterrupt. Needs the GIL, and releases it meanwhile. */
 int rffpk_run_loop(rffpk_loop *);
 
-int rffpk_threads_begin(void);      /* once in a process: 0, or -1 without memory */
+int rffpk_threads_begin(void);       /* once in a process: 0, or -1 without memory */
 void rffpk_threads_after_fork(void); /* in the child, which has none of the helpers */
 
 #endif
