@@ -114,6 +114,24 @@ def one_blas_thread() -> Iterator[None]:
         limit.leave()
 
 
+@contextlib.contextmanager
+def one_openmp_thread() -> Iterator[None]:
+    """Limit the OpenMP of other libraries to one thread, in calls from this thread.
+
+    scikit-learn's clustering takes no number of threads, its bits depend on it, and GNU's OpenMP
+    hangs in a child that is forked after its threads were started, unless it uses one.
+    """
+    runtimes = _loaded("openmp").lib_controllers
+    before = [runtime.num_threads for runtime in runtimes]
+    try:
+        for runtime in runtimes:
+            runtime.set_num_threads(1)
+        yield
+    finally:
+        for runtime, number in zip(runtimes, before):
+            runtime.set_num_threads(number)
+
+
 def _after_fork() -> None:
     """Prepare a forked child: threads that it lacks may hold locks and limits."""
     global _blas_limit

@@ -90,7 +90,7 @@ def _spectral(space: KernelSpace, k: int) -> Array:
         return np.asarray(root[:, None] * (product - share @ product)).reshape(v.shape)
 
     H = normalize(leading_eigenvectors(multiply, k, n)[1])
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _config.one_openmp_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of few distinct rows
         labels = k_means(H, k, sample_weight=p, n_init=10, random_state=space.random)[1]
     W = (np.arange(k)[:, None] == labels) * p

@@ -15,6 +15,7 @@ from rffpk._core._pass import (
     isa_levels,
     skinny_product,
     use_isa,
+    use_thread_work,
     vecmath,
     weigh_products,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "isa_levels",
     "skinny_product",
     "use_isa",
+    "use_thread_work",
     "vecmath",
     "weigh_products",
 ]

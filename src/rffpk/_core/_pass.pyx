@@ -93,9 +93,24 @@ cdef int run_loop(rffpk_loop *loop) except -1:
     return rffpk_run_loop(loop)
 
 
+cdef double thread_work = RFFPK_THREAD_WORK
+
+
+def use_thread_work(double work):
+    """Set the multiply-adds that each thread of a loop must have; returns those before.
+
+    For tests, which want threads in small loops.
+    """
+    global thread_work
+    before, thread_work = thread_work, work
+    return before
+
+
 cdef int threads_for(int n_threads, size_t n_items, double work) noexcept:
     """At most `n_threads`, for a loop of so many items and multiply-adds."""
-    return <int>max(1., min(n_threads, n_items, work / RFFPK_THREAD_WORK))
+    if work < n_threads * thread_work:
+        n_threads = <int>(work / thread_work)
+    return <int>max(1, min(n_threads, n_items))
 
 
 cdef int call_item(void *calls, size_t item, size_t thread, size_t buffer) noexcept nogil:
