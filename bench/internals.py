@@ -7,13 +7,14 @@ from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import Step
-from rffpk._data.arrays import Landmarks
+from rffpk._data.arrays import Fourier, Landmarks
 from rffpk._data.landmarks import landmark_sums
 from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.rules import power_weights, typicality
 from rffpk._reference import squared_distances
 
 __all__ = [
+    "Fourier",
     "History",
     "KernelSpace",
     "Landmarks",

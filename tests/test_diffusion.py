@@ -341,11 +341,19 @@ def test_bad_rows(rows, estimator, value):
         clone(estimator).fit((rows * 1e25).astype(np.float32))
 
 
-def test_memory_limit(rows):
-    needed = 80 * DiffusionPowerKMeans(2, random_state=0).fit(rows).cluster_centers_.shape[1] * 8
-    DiffusionPowerKMeans(2, memory_limit=needed, random_state=0).fit(rows)
-    with pytest.raises(MemoryError, match=f"take {needed} bytes"):
-        DiffusionPowerKMeans(2, memory_limit=needed - 1, random_state=0).fit(rows)
+def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
+    """The same results to the last bit, with features of the memory limit or without."""
+    X = rows.astype(dtype)
+    kept = DiffusionPowerKMeans(3, random_state=0).fit(X)
+    needed = 80 * kept.cluster_centers_.shape[1] * X.itemsize
+    limited = DiffusionPowerKMeans(3, memory_limit=needed - 1, random_state=0).fit(X)
+    assert kept.cache_ is True and limited.cache_ is False
+    assert DiffusionPowerKMeans(3, memory_limit=needed, random_state=0).fit(X).cache_ is True
+    assert_array_equal(kept.cluster_centers_, limited.cluster_centers_)
+    assert_array_equal(kept.labels_, limited.labels_)
+    assert_array_equal(limited.predict(X), limited.labels_)
+    with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
+        DiffusionPowerKMeans(3, cache=True, memory_limit=needed - 1).fit(X)
 
 
 def generated_sets():

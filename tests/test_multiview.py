@@ -17,6 +17,7 @@ from rffpk._annealing.critical import typical_critical_exponent
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.primal import FeatureRun
+from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.rules import power_weights
 
@@ -333,9 +334,10 @@ def test_views_that_are_not_those_of_the_fit(views):
         ({"eta": 0.0}, "eta == 0.0, must be >= 1e-30"),
         ({"eta": "mode"}, "eta == 'mode', must be one of"),
         ({"weight_entropy": 0.0}, "weight_entropy == 0.0, must be >= 1e-30"),
-        ({"kernels": "rbf"}, "kernels == 'rbf', must be a list"),
-        ({"kernels": []}, "kernels == "),
-        ({"kernels": [3, 4]}, r"kernels == \[3, 4\]"),
+        ({"kernels": 3}, "kernels == 3, must be a name, or a list"),
+        ({"kernels": []}, r"kernels == \[\], must be a name, or a list"),
+        ({"kernels": [3, 4]}, "kernels contains 3, must have for each view a name"),
+        ({"kernels": "linear"}, "kernel == 'linear'"),
         ({"eta": 1e39}, "eta == 1e\\+39, must be <= 1e\\+30"),
         ({"weight_entropy": 1e-320}, "weight_entropy == 1e-320, must be >= 1e-30"),
         ({"kernels": ["linear"]}, "kernel == 'linear'"),
@@ -480,7 +482,7 @@ def test_a_fitted_model_keeps_its_fuzzifier_and_forgets_old_columns(views):
 @pytest.mark.parametrize("copies", [1, 4, 12])
 def test_the_disturbance_does_not_depend_on_the_number_of_views(views, copies):
     xs = [views[0][0]] * copies
-    rows = make_rows(xs, [np.eye(5)] * copies, None, 1)
+    rows = make_rows(xs, [Fourier(np.eye(5))] * copies, None, 1)
     theta, random = np.zeros((4, 10 * copies)), np.random.RandomState(0)
     run = FeatureRun(rows, theta, 2.0, WeightedViews(1.0), History([]), random)
     run._disturb(0.02)

@@ -20,7 +20,10 @@ LAYERS = [
     {"_config"},
     {"_data.passes"},
     {"_data.landmarks", "_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
-    {"_annealing.parameters", "_annealing.objective", "_annealing.centroids"},
+    {
+        *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
+        "_annealing.agreement",
+    },
     {"_annealing.history", "_annealing.critical", "kernels"},
     {"_diffusion.neighbourhoods", "_diffusion.spectrum"},
     {"_diffusion.graph"},

@@ -295,9 +295,14 @@ DIFFUSION_POWER = (
     POWER
     | DIFFUSION
     | entries("""
+cache : "auto", True or False
+    Whether the features of all rows are computed once and stored, in the dtype of X, instead of
+    computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same.
 memory_limit : int or None
-    Largest number of bytes of the features, which are stored. None: a quarter of what the machine,
-    or the container, has available.
+    Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
+    what the machine, or the container, has available.
+cache_ : bool
+    Whether the features of all rows were stored.
 random_state : int, RandomState instance or None
     Draws the landmarks, the sample, the initial centroids, and their disturbances and swaps. An int
     gives the same result in each call.

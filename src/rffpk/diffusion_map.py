@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._data import validation
-from rffpk._data.arrays import Array
+from rffpk._data.arrays import Array, Map
 from rffpk._data.messages import warn
 from rffpk._data.validation import is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
@@ -171,6 +171,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
         index, scale = self._chosen(n_clusters)
+        self._variance = float(scale @ scale)
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
         if node is not None:
@@ -213,6 +214,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         degrees = np.where(outside, 0.0, found.degrees[node] * part)
         total = len(rows) if weight is None else weight.sum()
         self.degrees_ = degrees * (total / degrees.sum())
+
+    def _view(self, X: Array) -> tuple[Array, Map]:
+        """The columns and the map with which passes over the rows of X compute their features."""
+        rows = self._prepared(X)
+        mapped = self._neighbourhoods.mapped(self.landmark_features_, X.dtype)
+        return (rows, mapped) if mapped is not None else (self._features(rows), None)
 
     def _prepared(self, X: Array) -> Array:
         return unit_rows(X) if self.metric == "cosine" else X
@@ -303,15 +310,17 @@ def check_diffusion(estimator: Any) -> None:
     validation.check_choice(estimator.metric, "metric", METRICS)
 
 
-def fit_diffusion_map(estimator: Any, X: Array, weight: Array | None, random: Any) -> DiffusionMap:
-    """The map of rows that have been checked, by the parameters of an estimator and for its number
-    of clusters; warns of nothing."""
+def fit_diffusion_map(
+    estimator: Any, parameters: Any, X: Array, weight: Array | None, random: Any
+) -> DiffusionMap:
+    """The map of rows that have been checked, for the clusters of an estimator and with the
+    parameters of a map, or of the estimator itself; warns of nothing."""
     mapped = DiffusionMap(
-        estimator.n_components,
-        n_neighbors=estimator.n_neighbors,
-        n_landmarks=estimator.n_landmarks,
-        time=estimator.time,
-        metric=estimator.metric,
+        parameters.n_components,
+        n_neighbors=parameters.n_neighbors,
+        n_landmarks=parameters.n_landmarks,
+        time=parameters.time,
+        metric=parameters.metric,
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
@@ -319,7 +328,27 @@ def fit_diffusion_map(estimator: Any, X: Array, weight: Array | None, random: An
     return mapped._draw(X, weight, estimator.n_clusters)
 
 
-def warn_of_components(mapped: DiffusionMap, expected: int) -> None:
+def check_view_map(mapped: DiffusionMap) -> None:
+    """The parameters of the map of one of several views."""
+    check_diffusion(mapped)
+    if mapped.n_landmarks is None:
+        raise ValueError(
+            "kernels contains a DiffusionMap with n_landmarks=None, must have landmarks: the "
+            "degrees of a graph of all rows would weigh the rows of all views."
+        )
+
+
+def fit_view_map(
+    estimator: Any, parameters: DiffusionMap, X: Array, weight: Array | None, random: Any
+) -> DiffusionMap:
+    """The map of one of several views, whose features have a total variance of one."""
+    mapped = fit_diffusion_map(estimator, parameters, X, weight, random)
+    if mapped._variance > 0:
+        mapped.landmark_features_ = mapped.landmark_features_ / X.dtype.type(mapped._variance**0.5)
+    return mapped
+
+
+def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
     """Name the connected components of the graph where there are more than expected."""
     shares, n_kept = mapped.component_shares_, mapped._n_kept
     if len(shares) <= expected:
@@ -329,7 +358,7 @@ def warn_of_components(mapped: DiffusionMap, expected: int) -> None:
     small = len(shares) - n_kept
     left = f" {small} of them are small and left out." if small else ""
     warn(
-        f"The graph of neighbours has {len(shares)} connected components, which cover {named}{more}"
-        f" of the rows.{left} A larger n_neighbors connects them.",
+        f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
+        f"{more} of the rows.{left} A larger n_neighbors connects them.",
         ConvergenceWarning,
     )

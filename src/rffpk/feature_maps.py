@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._data import validation
-from rffpk._data.arrays import Array, Structure
-from rffpk._data.passes import Rows, make_rows, total_variance
+from rffpk._data.arrays import Array, Fourier, Structure
+from rffpk._data.passes import make_rows, total_variance, unshifted
 from rffpk._docs import FEATURES, documented
 
 KERNELS = ("rbf", "laplacian", "cauchy")
@@ -195,16 +195,13 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
-        features = self._rows(X).features()
+        features = unshifted(*self._view(X), _config.n_threads(self.n_jobs))
         validation.check_overflow(float(features.sum()), X.dtype)
         return features
 
-    def _rows(self, X: Array) -> Rows:
-        """The rows of X with this map, without a shift."""
-        omega = self.frequencies_.astype(X.dtype, copy=False)
-        zero = np.zeros(2 * omega.shape[1], dtype=X.dtype)
-        n_threads = _config.n_threads(self.n_jobs)
-        return make_rows([X], [omega], None, n_threads, [zero], [self.structure_])
+    def _view(self, X: Array) -> tuple[Array, Fourier]:
+        """The columns and the map with which passes over the rows of X compute their features."""
+        return X, Fourier(self.frequencies_.astype(X.dtype, copy=False), self.structure_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

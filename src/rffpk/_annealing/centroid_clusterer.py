@@ -29,10 +29,10 @@ from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
-from rffpk._data.arrays import Array
+from rffpk._data.arrays import Array, View
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
-from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage
+from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.validation import is_option
 
 INITS = ("k-means++", "random", "k-means")
@@ -130,8 +130,14 @@ class CentroidClusterer(
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
             validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
             self._feature_maps = self._fit_maps(xs, weight, random)
-            self._fit_rows(self._rows(xs, weight), random)
+            self._fit_rows(self._fitted_rows(xs, weight), random)
         return self
+
+    def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
+        """The rows that are fitted, with their mean features as shifts."""
+        storage = Storage(self.cache, self.memory_limit)
+        views = storage.landmark_views(self._views(xs), _config.n_threads(self.n_jobs))
+        return self._rows(views, weight)
 
     def _fit_rows(self, rows: Rows, random: Any) -> None:
         """`fit` for rows and parameters that have been checked."""
@@ -177,9 +183,9 @@ class CentroidClusterer(
 
     def _whole(self, rows: Rows, storage: Storage, passes: int) -> Rows:
         """All rows, with stored features if that pays for so many passes."""
-        rows, stored = storage.all_rows(rows, self.n_clusters, passes)
+        rows = storage.all_rows(rows, self.n_clusters, passes)
         if any(self._feature_maps):
-            self.cache_ = stored
+            self.cache_ = not has_maps(rows)
         return rows
 
     def _sample_size(self, n: int) -> int:
@@ -190,14 +196,16 @@ class CentroidClusterer(
             return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self.n_clusters))
         return min(n, max(int(self.sample), self.n_clusters))
 
+    def _views(self, xs: list[Array]) -> list[View]:
+        """The columns and the map of each view, as passes take them."""
+        pairs = zip(xs, self._feature_maps)
+        return [(x, None) if fitted is None else fitted._view(x) for x, fitted in pairs]
+
     def _rows(
-        self, xs: list[Array], weight: Array | None = None, shifts: list[Array] | None = None
+        self, views: list[View], weight: Array | None, shifts: list[Array] | None = None
     ) -> Rows:
-        maps, dtype = self._feature_maps, xs[0].dtype
-        omegas = [m and m.frequencies_.astype(dtype, copy=False) for m in maps]
-        structures = [m and m.structure_ for m in maps]
-        n_threads = _config.n_threads(self.n_jobs)
-        return make_rows(xs, omegas, weight, n_threads, shifts, structures)
+        xs, maps = [x for x, _ in views], [each for _, each in views]
+        return make_rows(xs, maps, weight, _config.n_threads(self.n_jobs), shifts)
 
     def _initial_centroids(
         self, seeding: Rows, features: Array, history: History, random: Any
@@ -275,7 +283,7 @@ class CentroidClusterer(
         xs = self._check_views(X, reset=False)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]))
         shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
-        rows = self._objective.restore(self._rows(xs, weight, shifts), self._alpha)
+        rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
         rows = rows if typical else replace(rows, eta=None)
         theta = self.cluster_centers_.astype(np.float64) - rows.shift
         sums, outputs = one_pass(rows, theta, s, want=want)

@@ -19,6 +19,19 @@ MOST_NEIGHBOURS = 16
 
 
 @dataclass(frozen=True)
+class Fourier:
+    """What makes random Fourier features of rows x: D^(-1/2) [sin(x Omega), cos(x Omega)]."""
+
+    frequencies: Array  # (d, D): Omega
+    structure: Structure | None = None  # of the frequencies, if they have one
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return 2 * self.frequencies.shape[1]
+
+
+@dataclass(frozen=True)
 class Landmarks:
     """What makes landmark features of rows x: phi = sum_t z_t C_t over the r landmarks y_t that are
     nearest to x, with the weights z_t = exp(-scale ||x - y_t||^2) / (their sum over the r).
@@ -51,3 +64,14 @@ class Landmarks:
                 f"coordinates has {len(self.coordinates)} rows, must have one for each of the "
                 f"{len(self.points)} landmarks."
             )
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return self.coordinates.shape[1]
+
+
+# What a pass applies to the columns of a view; None: the features are the columns themselves.
+Map = Fourier | Landmarks | None
+
+View = tuple[Array, Map]  # the columns (n, d) of a view and its map

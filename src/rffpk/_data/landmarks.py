@@ -55,7 +55,7 @@ def landmark_sums(
     first, second = np.triu_indices(r, 1)  # each pair of neighbours once
     for here in row_tiles(len(x), r * r, _NUMBERS):
         shift = [origin[0]]
-        rows = make_rows([x[here]], [None], None, n_threads, shift, landmarks=[landmarks])
+        rows = make_rows([x[here]], [landmarks], None, n_threads, shift)
         out = one_pass(
             rows, origin, -math.inf, want=("neighbours", "neighbour_weights"), backend=backend
         )[1]

@@ -12,7 +12,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data import validation
 from rffpk._data.arrays import MOST_NEIGHBOURS, Array, Landmarks
-from rffpk._data.passes import Rows, make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass, unshifted
 from rffpk._data.tiles import row_tiles, run_all
 
 # docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
@@ -56,22 +56,23 @@ class Neighbourhoods:
 
         In one pass, where the neighbors are not too many, without the limit of small weights.
         """
-        matrix = np.ascontiguousarray(matrix, dtype=X.dtype)
-        if self.r <= MOST_NEIGHBOURS and self.bandwidth > 0:
-            features = self._rows(X, 1 / (2 * self.bandwidth), matrix).features()
+        mapped = self.mapped(matrix, X.dtype)
+        if mapped is not None:
+            features = unshifted(X, mapped, self.n_threads)
             validation.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
-            features[block] = self.weights(X[block]) @ matrix
+            features[block] = self.weights(X[block]) @ matrix.astype(X.dtype, copy=False)
         return features
 
-    def _rows(self, X: Array, scale: float, matrix: Array) -> Rows:
-        """The rows of X as the pass takes them, with this matrix of coordinates."""
-        points = self.landmarks.astype(X.dtype, copy=False)
-        landmarks = Landmarks(points, self.r, scale, matrix)
-        shift = np.zeros(matrix.shape[1], dtype=X.dtype)
-        return make_rows([X], [None], None, self.n_threads, [shift], landmarks=[landmarks])
+    def mapped(self, matrix: Array, dtype: Any) -> Landmarks | None:
+        """What makes the combinations in passes; None where those do not weigh so many neighbors,
+        or neighbors of bandwidth zero."""
+        if self.r > MOST_NEIGHBOURS or self.bandwidth == 0:
+            return None
+        points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
+        return Landmarks(points, self.r, 1 / (2 * self.bandwidth), matrix)
 
     def sums(self, X: Array, weight: Array | None) -> tuple[Array, csr_matrix]:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64."""
@@ -110,8 +111,10 @@ class Neighbourhoods:
     def _chosen(self, X: Array) -> Array:
         """The indices (n, r) of the nearest landmarks, in any order."""
         if self.r <= MOST_NEIGHBOURS:
-            empty = np.zeros((len(self.landmarks), 0), dtype=X.dtype)
-            rows, origin = self._rows(X, 0.0, empty), np.zeros((1, 0), dtype=X.dtype)
+            points = self.landmarks.astype(X.dtype, copy=False)
+            mapped = Landmarks(points, self.r, 0.0, points[:, :0].copy())
+            origin = np.zeros((1, 0), dtype=X.dtype)
+            rows = make_rows([X], [mapped], None, self.n_threads, [origin[0]])
             return one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"]
         tiles = row_tiles(len(X), len(self.landmarks))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
