@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -72,7 +73,7 @@ def serve(method: str) -> None:
             model.fit(X)
         fits, total = 0, 0.0
         while total < LEAST_SECONDS:
-            fits, total = fits + 1, total + timing.seconds(lambda: model.fit(X))
+            fits, total = fits + 1, total + timing.seconds(partial(model.fit, X))
         print(total / fits, flush=True)
 
 
@@ -112,12 +113,10 @@ def main() -> None:
         for rows in args.rows:
             for beside, load in loads.items():
                 with busy_processes(*load):
-                    measures = {m: lambda m=m: fits[m].seconds(rows) for m in fits}
+                    measures = {m: partial(fits[m].seconds, rows) for m in fits}
                     found = timing.alternate(measures, args.repeats, warm_up=True)
                 least = [f"{min(found[m]):.4f}" for m in found]
-                ratios = [
-                    f"{median(np.divide(found[m], found['1'])):.2f}" for m in list(found)[1:]
-                ]
+                ratios = [f"{median(np.divide(found[m], found['1'])):.2f}" for m in list(found)[1:]]
                 tables.print_row(rows, beside, *least, *ratios, f"{os.getloadavg()[0]:.1f}")
 
 

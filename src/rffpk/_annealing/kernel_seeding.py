@@ -12,6 +12,7 @@ from sklearn.cluster import k_means
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
+from rffpk import _config
 from rffpk._annealing.dual import KernelSpace
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
