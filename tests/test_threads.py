@@ -284,7 +284,10 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(interrupt):
 
 
 def fits():
-    """Whether twenty fits by threads are the same, after one that calls scikit-learn's k-means."""
+    """Whether twenty fits by threads are the same, after one that calls scikit-learn's k-means and
+    calls that need two threads at once."""
+    together = threading.Barrier(2, timeout=60)
+    _core.call_all(lambda item: together.wait(), [0, 1], 2)
     X = np.random.default_rng(0).standard_normal((3000, 3))
     rffpk.KernelKMeans(3, init="spectral", n_init=1, n_jobs=3, random_state=0).fit(X[:300])
     model = rffpk.PowerKMeans(4, n_init=1, n_jobs=3, random_state=0)
