@@ -4,8 +4,8 @@
  * other work on the machine costs no more than the processors that it takes. Threads take the items
  * in their order, one at a time. The caller takes items like the helpers, so that it waits for
  * none that has not begun: at the end of a loop for the items that are running, and for nothing
- * else. No two loops keep more threads running at once than the larger of them may have, except
- * the callers themselves. */
+ * else. A helper joins no loop while as many threads as that loop may have run in loops, which
+ * counts those of nested loops and of other callers. */
 #ifndef RFFPK_THREADS_H
 #define RFFPK_THREADS_H
 
