@@ -21,7 +21,7 @@ from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.rules import power_weights
 
-PLAIN = {"sample": None, "random_state": 0}
+PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,9 @@ def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, ne
     y = random.integers(5, size=500)
     X = centers[y] + random.standard_normal((500, 8))
     extra = random.uniform(-10, 10, (5 if gross else 200, 8)) * (100 if gross else 1)
-    model = RFFMultiKernelPowerKMeans(5, kernels=[("rbf", "median")], random_state=0)
+    model = RFFMultiKernelPowerKMeans(
+        5, n_frequencies=64, kernels=[("rbf", "median")], random_state=0
+    )
     spoiled = np.vstack([X, extra])
     labels = model.fit(spoiled).labels_[:500]
     own_rows = model.labels_[:, None] == np.arange(5)

@@ -357,10 +357,10 @@ def test_the_core_refuses_buffers_that_are_not_what_it_needs():
     ):
         with pytest.raises(ValueError, match="must be|must have|features"):
             _core.fused_pass(*arguments[:place], wrong, *arguments[place + 1 :])
-    fourier = ([X], [X[:2]], [np.zeros(4)], np.zeros((1, 4)), *arguments[4:])
+    fourier = ([X], [None], [np.zeros(4)], np.zeros((1, 4)), *arguments[4:])
     for signs in (np.ones((1, 3, 3), np.int8), np.ones((1, 3, 1), np.int8), np.ones((1, 3, 2))):
         with pytest.raises(ValueError, match=r"structures\[0\] must"):
-            _core.fused_pass(*fourier, structures=[(signs, 1.0)])
+            _core.fused_pass(*fourier, structures=[(signs, 1.0, 2)])
     frozen = np.zeros(4, dtype=np.int32)
     frozen.flags.writeable = False
     for labels in (np.zeros(4), frozen):

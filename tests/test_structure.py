@@ -19,10 +19,11 @@ LAYERS = [
     {"_reference"},
     {"_config"},
     {"_data.passes"},
+    {"_data.pairs"},
     {"_data.landmarks", "_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
-        "_annealing.agreement",
+        *("_annealing.agreement", "_annealing.compression"),
     },
     {"_annealing.history", "_annealing.critical", "kernels"},
     {"_diffusion.neighbourhoods", "_diffusion.spectrum"},

@@ -84,7 +84,7 @@ def rffpk_structured(setting: Setting) -> Measure:
     X = setting.rows.xs[0]
     mapped = RandomFourierFeatures(setting.problem.D, sampling="structured", random_state=0)
     mapped.fit(X[:1000])
-    fourier = Fourier(mapped.frequencies_, mapped.structure_)
+    fourier = Fourier(mapped.structure_)
     rows = make_rows([X], [fourier], None, setting.threads)
     theta = rows.take(np.arange(setting.problem.k)).features()
     return passes(rows, theta, -3.0)

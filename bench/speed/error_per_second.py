@@ -55,7 +55,7 @@ def ours(X: np.ndarray, gamma: float, sampling: str, D: int, repeats: int) -> tu
     error = mean_error(some, gamma, lambda seed: mapped(seed).fit_transform(some))
     fitted = mapped(0).fit(X[:ERROR_ROWS])
     threads = show_config()["threads"]
-    rows = make_rows([X], [Fourier(fitted.frequencies_, fitted.structure_)], None, threads)
+    rows = make_rows([X], [Fourier(fitted.structure_ or fitted.frequencies_)], None, threads)
     run = passes(rows, rows.take(np.arange(K)).features(), -3.0)
     return error, median(partial(pinned, run, threads), repeats)
 

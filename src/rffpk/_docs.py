@@ -250,8 +250,10 @@ RANDOM_FEATURES = (
     | entries("""
 n_frequencies : {"auto", "paper"} or int
     Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2 k))
-    for k clusters (Chen et al., theorem 3). "auto": the larger of that and 64. Counts of words and
-    other data whose rows are nearly equally far apart need some 500 to 2000.
+    for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose mean
+    squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the kernel's
+    variance over these pairs; at most 8192, or as many as make 2^25 numbers for 20 000 of the rows,
+    and a warning then. It does not depend on k.
 cache : "auto", True or False
     Whether the features of all rows are computed once and stored, in the dtype of X, instead of
     computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the costs, it

@@ -105,9 +105,9 @@ def fused_pass(
         Exponent of the power mean, < 0; not used by HARD.
     n_threads : int
         Ignored: the twin uses one thread.
-    structures : list of L (int8 array (blocks, 3, p), float), or None; optional
-        Signs S3, S2, S1 and scale of omegas[l]' = scale H S1 H S2 H S3, block by block, its first
-        d_l columns. The compiled pass projects with these instead of `omegas`; the twin does not.
+    structures : list of L Structure, or None; optional
+        What structured frequencies come from; `omegas` holds None for such a view. The twin writes
+        the matrix out.
     landmarks : list of L Landmarks, or None; optional
         What makes the landmark features of a view, whose frequencies are None.
     eta, m : float64 array (k,) > 0, float > 1
@@ -142,6 +142,9 @@ def fused_pass(
     edges = np.cumsum([0, *widths])
     scales = np.sqrt(np.repeat(alpha, widths))
     landmarks = landmarks or [None] * len(xs)
+    for i, structure in enumerate(structures or []):
+        if structure is not None:
+            omegas = [*omegas[:i], structure.matrix(xs[i].shape[1]), *omegas[i + 1 :]]
     N, G, Q, E = np.zeros(theta.shape), np.zeros(k), np.zeros((k, len(xs))), np.zeros(k)
     soft = hard = 0.0
     for begin in range(0, n, _BLOCK_ROWS):

@@ -283,7 +283,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
     >>> X, _ = load_digits(return_X_y=True)
     >>> model = RFFKernelPowerKMeans(10, random_state=0).fit(X)
     >>> model.feature_map_.frequencies_.shape
-    (64, 108)
+    (64, 128)
     """
 
     def __init__(

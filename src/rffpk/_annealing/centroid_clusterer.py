@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._annealing import critical, swaps
 from rffpk._annealing.centroids import coincidence, count_distinct
+from rffpk._annealing.compression import compressed
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import Plan
+from rffpk._annealing.parameters import Plan, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.search import search
@@ -150,8 +151,11 @@ class CentroidClusterer(
         history = History([], self.verbose)
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
+        automatic = self._automatic_starts and is_automatic(self)
+        small = compressed(base, self.n_clusters, storage) if automatic else None
+        searched = base if small is None else small.rows
 
-        seeding = seeding_rows(base, self.n_clusters, random)
+        seeding = seeding_rows(searched, self.n_clusters, random)
         features = seeding.features()
         critical_exponent = critical.of_rows(seeding, features)
         plan = self._plan(critical_exponent)
@@ -160,15 +164,19 @@ class CentroidClusterer(
         def seed() -> Array:
             return self._initial_centroids(seeding, features, history, random)
 
-        space = FeatureSpace(base, variance, self._objective, seed, history, random)
+        space = FeatureSpace(searched, variance, self._objective, seed, history, random)
         run, end, cost = search(space, plan.starts)
         schedule = plan.starts[-1].schedule  # all starts end alike
         if plan.swaps:
             swaps.improve(run, cost, plan.swaps)
             end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+        if small is not None:
+            run.theta = small.expand(run.theta)
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
             _finish(run, [*samples[1:], whole], end, schedule)
+        elif small is not None:
+            _finish(run, [base], end, schedule)
         self.history_, self.sample_size_ = history.records, base.n
         self._publish(rows, run, end, plan)
 

@@ -27,7 +27,7 @@ def fused_pass(
     s: float,
     n_threads: int,
     *,
-    structures: list[tuple[NDArray[np.int8], float] | None] | None = None,
+    structures: list[tuple[NDArray[np.int8], float, int] | None] | None = None,
     landmarks: list[Landmarks | None] | None = None,
     eta: NDArray[np.float64] | None = None,
     m: float = 0,

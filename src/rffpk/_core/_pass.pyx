@@ -260,11 +260,16 @@ cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, landm
         if D == 0:
             raise ValueError(f"omegas[{i}] must have at least one column")
         width = 2 * D
+    if structure is not None:
+        if omega is not None:
+            raise ValueError(f"omegas[{i}] must be None where structures[{i}] is not")
+        signs, view.scale, D = structure
+        width = 2 * D
     view.d = d
     view.D = D
     view.landmarks.points = NULL
     if landmarks is not None:
-        if omega is not None:
+        if D:
             raise ValueError(f"omegas[{i}] must be None where landmarks[{i}] is not")
         fill_landmarks(&view.landmarks, i, landmarks, d, dtype)
         view.d = width = landmarks.coordinates.shape[1]
@@ -272,7 +277,6 @@ cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, landm
     view.shift = data(shift, f"shifts[{i}]", dtype, (width,))
     view.signs = NULL
     if structure is not None:
-        signs, view.scale = structure
         p = signs.shape[-1]
         if D == 0 or p < max(d, 2) or p & (p - 1):
             raise ValueError(f"structures[{i}] must have a power of two >= {max(d, 2)} columns")

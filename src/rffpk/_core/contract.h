@@ -50,12 +50,12 @@ typedef struct {
 
 typedef struct {
     const void *x;     /* (n, d) rows, C order */
-    const void *omega; /* (d, D) frequencies, C order; NULL: identity features */
+    const void *omega; /* (d, D) frequencies, C order; NULL: identity or structured features */
     const void *shift; /* (F_l,) subtracted from every feature vector */
     size_t d, D;       /* of landmark features, d is q */
-    /* Structured frequencies: omega is then the same matrix written out, which the pass does not
-     * read. omega' = scale H S1 H S2 H S3, its first d columns, in blocks of p rows. */
-    const int8_t *signs; /* (ceil(D / p), 3, p): +1 and -1 of S3, S2, S1; NULL: a dense omega */
+    /* Structured frequencies: omega' = scale H S1 H S2 H S3, its first d columns, in blocks of p
+     * rows. */
+    const int8_t *signs; /* (ceil(D / p), 3, p): +1 and -1 of S3, S2, S1; NULL: not structured */
     double scale;
     size_t p;                  /* a power of two, at least d and 2 */
     rffpk_landmarks landmarks; /* without points: none; with them omega is NULL */

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._data import validation
-from rffpk._data.arrays import Array, Fourier, Landmarks, Map
+from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.rules import typicality
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -276,7 +276,9 @@ def one_pass(
     """
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
     k, F = theta.shape
-    fourier = [each if isinstance(each, Fourier) else None for each in rows.maps]
+    frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in rows.maps]
+    structures = [each if isinstance(each, Structure) else None for each in frequencies]
+    omegas = [None if isinstance(each, Structure) else each for each in frequencies]
     landmarks = [each if isinstance(each, Landmarks) else None for each in rows.maps]
     n, near = rows.n, sum(each.n_neighbours for each in landmarks if each is not None)
     shapes: dict[str, tuple[int, ...]] = dict(
@@ -294,9 +296,8 @@ def one_pass(
         eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, k))
         rule, typical = _core.TYPICALITY, {"eta": eta, "m": rows.m}
     N, G, Q, E, soft, hard = _config.backend(backend).fused_pass(
-        rows.xs, [each and each.frequencies for each in fourier], rows.shifts, theta, rows.alpha,
-        rows.weight, rule, s, rows.n_threads, landmarks=landmarks,
-        structures=[each and each.structure for each in fourier], **typical, **outputs,
+        rows.xs, omegas, rows.shifts, theta, rows.alpha, rows.weight,
+        rule, s, rows.n_threads, structures=structures, landmarks=landmarks, **typical, **outputs,
     )  # fmt: skip
     unit = rows.weight_unit
     widths = tuple(len(shift) for shift in rows.shifts)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rffpk import _config
 from rffpk._data import validation
-from rffpk._data.arrays import Array, Fourier, Landmarks, View
+from rffpk._data.arrays import Array, Fourier, Landmarks, Structure, View
 from rffpk._data.passes import Rows, unshifted, width
 
 # Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
@@ -32,17 +32,17 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
         if isinstance(each, Landmarks):
             fused += 2.0 * each.points.size + _SEARCH * len(each.points)
         if isinstance(each, Fourier):
-            fused += _SINCOS * each.width / 2 + _projection(each)
+            fused += _SINCOS * each.n_frequencies + _projection(each.frequencies)
     width = len(rows.shift)
     common = 4.0 * width * k + _WEIGHT * k
     return fused + common, _READ * width + common
 
 
-def _projection(fourier: Fourier) -> float:
+def _projection(frequencies: Array | Structure) -> float:
     """Modelled cost of the product of a row with the frequencies."""
-    if fourier.structure is None:
-        return 2.0 * fourier.frequencies.size
-    blocks, _, p = fourier.structure[0].shape
+    if not isinstance(frequencies, Structure):
+        return 2.0 * frequencies.size
+    blocks, _, p = frequencies.signs.shape
     return _STAGE * 3 * blocks * p * math.log2(p)
 
 
