@@ -6,7 +6,8 @@ Beside the fits run none, then as many busy processes as there are processors, t
 the lowest priority. `RFFKernelPowerKMeans` by one thread and by default and scikit-learn's KMeans
 (n_init=1) fit in turn, each in a process of its own. The table has the least seconds of each, and
 the medians of the ratios of neighbouring fits. --other is the interpreter of an environment with
-another version of the package, whose fits are measured beside, by default.
+another version of the package, whose fits are measured beside, by default. Last, passes of several
+sizes at rest: the least seconds by one thread and by default.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -27,10 +29,12 @@ from sklearn.cluster import KMeans
 
 from bench import commands, tables, timing
 from bench.datasets import around
-from rffpk import RFFKernelPowerKMeans
+from bench.internals import Fourier, make_rows, one_pass
+from rffpk import RFFKernelPowerKMeans, show_config
 
 PROBLEMS = {200: 8, 2_000: 20, 20_000: 20, 100_000: 20, 1_000_000: 50}  # rows: columns
 CLUSTERS = 10
+MAIN = (1_000_000, 50, 108)  # rows, columns, frequencies of the largest pass
 LEAST_SECONDS = 0.3  # short fits are repeated in a measurement
 
 
@@ -77,6 +81,27 @@ def serve(method: str) -> None:
         print(total / fits, flush=True)
 
 
+def passes(repeats: int) -> None:
+    """The least times of passes; each repeat runs them in turn for some tenths of a second."""
+    print()
+    tables.print_heading("rows", "columns", "frequencies", "1, µs", "default, µs", "default / 1")
+    for n, d, D in ((4096, 20, 0), (2048, 20, 60), (2048, 50, 108), (20_000, 20, 108), MAIN):
+        random = np.random.default_rng(0)
+        X = random.standard_normal((n, d), dtype=np.float32)
+        maps = [Fourier(random.standard_normal((d, D), dtype=np.float32) / d) if D else None]
+        rows = make_rows([X], maps, None, 1)
+        theta = random.standard_normal((CLUSTERS, 2 * D or d), dtype=np.float32)
+        runs = {
+            name: partial(
+                timing.seconds, partial(one_pass, replace(rows, n_threads=t), theta, -3.0)
+            )
+            for name, t in (("1", 1), ("default", show_config()["threads"]))
+        }
+        found = timing.alternate(runs, repeats * max(1, MAIN[0] // n), warm_up=True)
+        one, default = (1e6 * min(each) for each in found.values())
+        tables.print_row(n, d, D, f"{one:.0f}", f"{default:.0f}", f"{default / one:.2f}")
+
+
 @contextmanager
 def busy_processes(number: int, niceness: int) -> Iterator[None]:
     spin = f"import os\nos.nice({niceness})\nwhile True: pass"
@@ -91,7 +116,7 @@ def busy_processes(number: int, niceness: int) -> Iterator[None]:
 
 def main() -> None:
     parser = commands.parser(__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--rows", type=int, nargs="*", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--other", metavar="PYTHON", type=Path)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
@@ -118,6 +143,7 @@ def main() -> None:
                 least = [f"{min(found[m]):.4f}" for m in found]
                 ratios = [f"{median(np.divide(found[m], found['1'])):.2f}" for m in list(found)[1:]]
                 tables.print_row(rows, beside, *least, *ratios, f"{os.getloadavg()[0]:.1f}")
+    passes(args.repeats)
 
 
 if __name__ == "__main__":

@@ -400,10 +400,11 @@ cdef int run_slot(void *context, size_t slot, size_t thread, size_t buffer) noex
 
 cdef void merge_slot(void *context, size_t buffer) noexcept nogil:
     cdef const Pass *given = <Pass *>context
-    cdef const double *sums = given.slots + buffer * given.width
-    cdef size_t i
-    for i in range(given.width):
-        given.total[i] += sums[i]
+    cdef size_t i, width = given.width
+    cdef const double *sums = given.slots + buffer * width
+    cdef double *total = given.total
+    for i in range(width):
+        total[i] += sums[i]
 
 
 ctypedef struct Weighing:
