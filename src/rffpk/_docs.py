@@ -81,7 +81,8 @@ n_clusters : int
     Number of clusters k, from 1 to n_samples.
 n_jobs : int or None
     Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of the
-    process, OMP_NUM_THREADS and threadpoolctl allow; -2: all of these except one, and so on.
+    process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of these
+    except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
     Results are the same to the bit for any number of threads.
 verbose : int
     If not 0, one line is printed for each pass.

@@ -1,5 +1,5 @@
-/* The contract between the computation (C) and the threads (Cython). docs/math.md defines the
- * symbols; they are those of the NumPy twin, src/rffpk/_reference.py.
+/* The contract between the computation (tile.c) and its callers (_pass.pyx). docs/math.md defines
+ * the symbols; they are those of the NumPy twin, src/rffpk/_reference.py.
  *
  * One call of `run` visits the rows [begin, end) of a problem: features -> distances ->
  * weights -> sums. It allocates nothing and knows neither Python nor threads: the caller owns
