@@ -11,6 +11,7 @@ from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.parameters import annealed_starts, check_annealing, given_starts
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
+from rffpk._data.arrays import Array
 from rffpk._data.validation import is_option
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
 from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
@@ -335,8 +336,8 @@ class MultiKernelPowerKMeans(KernelClusterer):
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
 
-    def _publish(self, run: KernelRun, end: Result) -> None:
-        super()._publish(run, end)
+    def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
+        super()._publish(xs, run, end)
         self.kernel_weights_ = run.alpha
         space = run.space
         self.lambda_ = self.weight_entropy * space.total_weight * space.history.unit

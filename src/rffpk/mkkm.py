@@ -131,6 +131,11 @@ class MKKM(SpectralFusion):
     ValueError, TypeError
         If a parameter is not as described.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` iterations did not reach `tol`.
+
     Notes
     -----
     For n rows: O(L n^2) memory; an iteration costs O(L n^2 k) and, for the eigenvectors, O(n^2 k)
@@ -199,6 +204,8 @@ class MKKM(SpectralFusion):
             if before - objective <= self.tol * abs(objective):
                 break
             before, alpha = objective, inverse_shares(costs)
+        else:
+            self._warn_unconverged(self.tol, self.max_iter)
         self._keep(values, H, self.history_[-1]["kernel_weights"])
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing import critical, swaps
-from rffpk._annealing.centroids import coincidence, count_distinct
+from rffpk._annealing.centroids import coincidence, count_distinct, merger_message
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan
@@ -61,6 +61,7 @@ class CentroidClusterer(
     sample: str | int | None = None
     cache: str | bool = False
     memory_limit: int | None = None
+    _rows_name = "X"  # what warnings call the rows
     _automatic_starts = False  # whether `n_init` may be "auto"
 
     # ---- what subclasses define -------------------------------------------------------------
@@ -254,11 +255,9 @@ class CentroidClusterer(
         close = coincidence(cost, run.variance, rows.dtype)
         distinct = count_distinct(rows.scaled(final.theta), close)
         if distinct < self.n_clusters:
-            warn(
-                f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
-                f"distinct rows, or centroids merged.{plan.merger_advice}",
-                ConvergenceWarning,
-            )
+            hard, counted = plan.starts[-1].schedule.ends_hard, rows.counted().xs
+            message = merger_message(distinct, self.n_clusters, counted, hard, self._rows_name)
+            warn(message + plan.merger_advice, ConvergenceWarning)
 
     # ---- prediction ------------------------------------------------------------------------
 

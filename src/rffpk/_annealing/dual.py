@@ -149,10 +149,9 @@ class KernelRun:
         _, soft, hard = self._weigh(s)
         return power_objective(soft, hard, len(self.W), s) + self._penalty()
 
-    def nearest(self) -> tuple[NDArray[np.int32], float]:
-        """The nearest centroid of each row, and the hard objective."""
-        labels = np.empty(self.n_rows, dtype=np.int32)
-        return labels, self._weigh(-math.inf, labels)[2]
+    def hard_cost(self) -> float:
+        """The sum of the squared distances to the nearest centroids."""
+        return self._weigh(-math.inf)[2]
 
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""
@@ -183,14 +182,14 @@ class KernelRun:
         diagonal = self.alpha @ self.space.products.diagonals
         return Y, diagonal.astype(dtype), (self.alpha @ self.squares).astype(dtype)
 
-    def _weigh(self, s: float, labels: Array | None = None) -> tuple[Array, float, float]:
+    def _weigh(self, s: float) -> tuple[Array, float, float]:
         """Weights p_i v_ij (k, n) of the rows, sum p M' and the hard objective."""
         dtype, weight = self.space.dtype, self.space.weight
         weight = None if weight is None else weight.astype(dtype)
         rule = _core.HARD if is_hard(s, dtype) else _core.POWER
         n_threads = self.space.products.n_threads
         result: tuple[Array, float, float] = _config.backend().weigh_products(
-            *self._combined(), weight, rule, s, n_threads, labels=labels
+            *self._combined(), weight, rule, s, n_threads
         )
         return result
 

@@ -1,0 +1,135 @@
+"""Input that breaks clusterers: offsets, ties, few distinct rows, odd types. Each is refused by
+name or gives a right result, alike in all classes."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+import rffpk
+
+EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans]
+FUSED = [rffpk.AverageMKKM, rffpk.MKKM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM]
+KERNELS = [*EXACT, *FUSED, rffpk.NystroemKernelKMeans]
+
+
+def named(models):
+    return pytest.mark.parametrize("model", models, ids=str)
+
+
+def few_distinct_rows():
+    """Three distinct rows, each twenty times, in random order."""
+    random = np.random.default_rng(0)
+    return random.permutation(np.repeat(random.standard_normal((3, 4)), 20, axis=0))
+
+
+# ---- offsets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [1e6, 1.7e9])
+@named([cls(3, random_state=0) for cls in KERNELS])
+def test_a_common_offset_changes_nothing(model, offset):
+    """Times in seconds since 1970: three groups, five seconds apart."""
+    y = np.arange(300) % 3
+    X = 5.0 * y[:, None] + np.random.default_rng(0).normal(0, 0.3, (300, 1))
+    far = offset + X
+    moved, plain = clone(model).fit(far), clone(model).fit(far - offset)
+    assert adjusted_rand_score(y, moved.labels_) == 1
+    assert_allclose(moved.inertia_, plain.inertia_, rtol=1e-4)
+    assert_array_equal(moved.predict(far), moved.labels_)
+    assert_array_equal(moved.predict(far[:1]), moved.labels_[:1])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@named([cls(3, random_state=0) for cls in EXACT])
+def test_the_linear_kernel_loses_nothing_to_an_offset(model, kernel):
+    y = np.arange(300) % 3
+    X = 1.7e9 + 5.0 * y[:, None] + np.random.default_rng(0).normal(0, 0.3, (300, 2))
+    several = "kernels" in model.get_params()
+    model = clone(model).set_params(**{"kernels": [kernel]} if several else {"kernel": kernel})
+    assert adjusted_rand_score(y, model.fit(X).labels_) == 1
+    assert_array_equal(model.predict(X), model.labels_)
+    if kernel == "linear":
+        within = sum(((X[y == j] - X[y == j].mean(axis=0)) ** 2).sum() for j in range(3))
+        assert_allclose(model.inertia_, within, rtol=1e-5)
+
+
+@named([cls(3, kernels="du2015", random_state=0) for cls in (rffpk.MKKM, rffpk.SMKC)])
+def test_the_largest_distance_of_a_bank_is_that_of_centered_rows(model):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    gammas = [
+        [kernel.params.get("gamma") for kernel in clone(model).fit(x)._kernels[:7]]
+        for x in (X, X + 1e8)
+    ]
+    assert_allclose(gammas[1], gammas[0], rtol=1e-6)
+
+
+# ---- ties and few distinct rows -----------------------------------------------------------------
+
+CLUSTERERS = [
+    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans,
+    rffpk.RFFMultiKernelPowerKMeans, *KERNELS,
+]  # fmt: skip
+VARIANTS = [
+    rffpk.SimpleMKKM(5, normalize=False, random_state=0),
+    rffpk.AverageMKKM(5, kernels="du2015", random_state=0),
+    rffpk.MKKM(5, n_landmarks=20, random_state=0),
+    rffpk.FAMKKM(5, fusion="partition", random_state=0),
+    rffpk.FAMKKM(5, fusion="kernel", random_state=0),
+    rffpk.FAMKKM(5, approximation="rff", random_state=0),
+    rffpk.FAMKKM(5, approximation="nystroem", max_iter=1, random_state=0),
+    rffpk.KernelKMeans(5, kernel="cosine", random_state=0),
+    rffpk.KernelPowerKMeans(5, kernel="laplacian", random_state=0),
+    rffpk.NystroemKernelKMeans(5, n_components=2, random_state=0),
+]
+
+
+def assert_ties_are_broken_alike(model, X):
+    assert_array_equal(model.predict(X), model.labels_)
+    for row, label in zip(X[:9], model.labels_):
+        assert_array_equal(model.predict(row[None]), label)
+        assert {*model.labels_[(X == row).all(axis=1)]} == {label}
+
+
+@named([*(cls(5, random_state=0) for cls in CLUSTERERS), *VARIANTS])
+@pytest.mark.parametrize("rows", [few_distinct_rows(), np.ones((40, 3))], ids=["three", "one"])
+def test_fewer_distinct_rows_than_clusters(model, rows):
+    """Equal rows have equal labels, in a fit and alone, and one warning says what to do."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = clone(model).fit(rows)
+    assert_ties_are_broken_alike(model, rows)
+    count = len(np.unique(rows, axis=0))
+    messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+    [message] = [m for m in messages if "centroids are distinct" in m]
+    assert f"has {count} distinct rows; take n_clusters <= {count}." in message
+    assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
+
+
+@named([*(cls(4, random_state=0) for cls in CLUSTERERS), *(clone(m) for m in VARIANTS)])
+def test_a_row_alone_has_the_label_that_it_has_among_others(model):
+    """On a grid many rows are equally near to two centroids."""
+    grid = np.stack(np.meshgrid(np.arange(7.0), np.arange(7.0)), axis=-1).reshape(-1, 2)
+    rows = np.random.default_rng(0).permutation(np.vstack([grid, grid])) + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(model).fit(rows)
+    assert_ties_are_broken_alike(model, rows)
+
+
+@named([cls(3, random_state=0) for cls in EXACT])
+def test_fitted_labels_are_those_of_predict_with_weights(model, dtype):
+    random = np.random.default_rng(1)
+    rows = random.integers(0, 3, (50, 2)).astype(dtype)
+    weight = random.integers(0, 3, 50)
+    for kernel in ("cosine", "rbf", "polynomial"):
+        several = "kernels" in model.get_params()
+        model = clone(model).set_params(**{"kernels": [kernel]} if several else {"kernel": kernel})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(rows, sample_weight=weight)
+        assert_ties_are_broken_alike(model, rows)
