@@ -4,6 +4,7 @@ name or gives a right result, alike in all classes."""
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -133,3 +134,84 @@ def test_fitted_labels_are_those_of_predict_with_weights(model, dtype):
             warnings.simplefilter("ignore")
             model.fit(rows, sample_weight=weight)
         assert_ties_are_broken_alike(model, rows)
+
+
+# ---- types --------------------------------------------------------------------------------------
+
+TRANSFORMERS = [rffpk.RandomFourierFeatures, rffpk.DiffusionMap]
+ALL = [*CLUSTERERS, rffpk.DiffusionPowerKMeans, *TRANSFORMERS]
+VIEWS = [rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, *FUSED]
+ROWS = np.random.default_rng(0).standard_normal((40, 3))
+MASKED = np.ma.masked_array(ROWS, mask=np.arange(40)[:, None] % 9 == np.zeros(3))
+REFUSED = {
+    "dates": ((ROWS * 1e9).astype("datetime64[s]"), "dates or durations"),
+    "durations": ((ROWS * 1e9).astype("timedelta64[s]"), "dates or durations"),
+    "list of dates": ((ROWS * 1e9).astype("datetime64[s]").tolist(), "must be numbers|acceptable"),
+    "frame of dates": (
+        pd.DataFrame({"a": ROWS[:, 0], "b": (ROWS[:, 1] * 1e9).astype("datetime64[s]")}),
+        "dates or durations",
+    ),
+    "frame with zones": (
+        pd.DataFrame({"a": pd.date_range("2020", periods=40, tz="UTC"), "b": ROWS[:, 0]}),
+        "dates or durations",
+    ),
+    "masked": (MASKED, "masked entries"),
+    "structured": (
+        np.zeros(40, dtype=[("a", float), ("b", float)]), r"a structured array .*\['a', 'b'\]"
+    ),
+    "objects": (np.full((40, 2), {}, dtype=object), "acceptable"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("estimator", ALL)
+def test_what_is_no_array_of_numbers_is_refused_by_name(estimator, kind):
+    X, message = REFUSED[kind]
+    model = estimator()
+    with pytest.raises(TypeError, match=rf"^X .*({message})"):
+        model.fit(X)
+    assert not [name for name in vars(model) if name.endswith("_")]
+    if estimator in VIEWS and kind != "structured":
+        with pytest.raises(TypeError, match=rf"^X\[1\] .*({message})"):
+            model.fit([ROWS, X])
+
+
+@pytest.mark.parametrize("kind", ["dates", "masked"])
+def test_weights_centroids_and_kernels_are_numbers_too(kind):
+    bad, message = REFUSED[kind]
+    with pytest.raises(TypeError, match=f"^sample_weight has .*{message}"):
+        rffpk.PowerKMeans(2).fit(ROWS, sample_weight=bad[:, 0])
+    with pytest.raises(TypeError, match=f"^init has .*{message}"):
+        rffpk.PowerKMeans(40, init=bad).fit(ROWS)
+    with pytest.raises(TypeError, match=f"^init has .*{message}"):
+        rffpk.KernelKMeans(3, init=bad[:, 0]).fit(ROWS)
+    with pytest.raises(TypeError, match=f"^kernel_weights has .*{message}"):
+        rffpk.AverageMKKM(2, kernel_weights=bad[:, 0]).fit([ROWS] * 40)
+    with pytest.raises(TypeError, match=f"^K has .*{message}"):
+        rffpk.center_kernel(bad)
+
+
+def test_a_masked_array_without_masked_entries_is_an_array():
+    whole = np.ma.masked_array(ROWS, mask=np.zeros(ROWS.shape, bool))
+    expected = rffpk.PowerKMeans(3, random_state=0).fit(ROWS)
+    assert_array_equal(rffpk.PowerKMeans(3, random_state=0).fit(whole).labels_, expected.labels_)
+
+
+@pytest.mark.parametrize("estimator", VIEWS)
+def test_columns_of_views_have_the_names_and_the_order_of_the_fit(estimator):
+    frames = [pd.DataFrame(ROWS, columns=["a", "b", "c"]), pd.DataFrame(ROWS[:, :2] * 2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = estimator(3, random_state=0).fit(frames)
+    assert_array_equal(model.predict(frames), model.labels_)
+    turned = [frames[0][["b", "a", "c"]], frames[1]]
+    with pytest.raises(ValueError, match=r"X\[0\] must have the columns .*: their order differs"):
+        model.predict(turned)
+    renamed = [frames[0].rename(columns={"a": "x"}), frames[1]]
+    with pytest.raises(ValueError, match=r"X\[0\] .*: \['x'\] are new, \['a'\] are missing"):
+        model.transform(renamed)
+    with pytest.warns(UserWarning, match=r"X\[0\] has no names of columns, in fit it had such"):
+        model.predict([ROWS, frames[1]])
+    named_now = [frames[0], frames[1].set_axis(["d", "e"], axis=1)]
+    with pytest.warns(UserWarning, match=r"X\[1\] has names of columns, in fit it had no such"):
+        model.predict(named_now)

@@ -213,6 +213,7 @@ def _given_weights(given: Any, n_kernels: int) -> Array:
     """Weights of sum one; equal ones for None."""
     if given is None:
         return np.full(n_kernels, 1 / n_kernels)
+    validation.check_plain(given, "kernel_weights")
     alpha = np.asarray(given, dtype=np.float64)
     if alpha.shape != (n_kernels,):
         raise ValueError(f"kernel_weights.shape == {alpha.shape}, must be ({n_kernels},).")

@@ -220,6 +220,7 @@ class CentroidClusterer(
             self._checked_centroids(self.init, width)
 
     def _checked_centroids(self, centroids: Any, width: int) -> Array:
+        validation.check_plain(centroids, "init")
         centroids, expected = np.array(centroids, dtype=np.float64), (self.n_clusters, width)
         if centroids.shape != expected:
             raise ValueError(
