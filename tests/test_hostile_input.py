@@ -215,3 +215,40 @@ def test_columns_of_views_have_the_names_and_the_order_of_the_fit(estimator):
     named_now = [frames[0], frames[1].set_axis(["d", "e"], axis=1)]
     with pytest.warns(UserWarning, match=r"X\[1\] has names of columns, in fit it had no such"):
         model.predict(named_now)
+
+
+# ---- parameters ---------------------------------------------------------------------------------
+
+SMALL_TYPES = {
+    "n_clusters": np.int8, "n_init": np.int8, "max_iter": np.int8, "n_frequencies": np.int8,
+    "n_anchors": np.uint8, "n_landmarks": np.int8, "n_components": np.int8, "sample": np.int8,
+    "swaps": np.int8, "anneal_every": np.int8, "n_jobs": np.int8,
+    "tol": np.float16, "m": np.float16, "weight_entropy": np.float16, "gamma": np.float16,
+    "lambda1": np.float16, "lambda2": np.float16, "s0": np.float16, "anneal_factor": np.float16,
+}  # fmt: skip
+SMALL_VALUES = {
+    "n_clusters": 100, "n_init": 2, "max_iter": 100, "n_frequencies": 100, "n_anchors": 120,
+    "n_landmarks": 110, "n_components": 100, "sample": 120, "swaps": 3, "anneal_every": 2,
+    "n_jobs": -2, "tol": 2.0**-10, "m": 1.25, "weight_entropy": 4.0, "gamma": 0.25,
+    "lambda1": 2.0, "lambda2": 0.5, "s0": -8.0, "anneal_factor": 1.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_numbers_of_small_types_are_python_numbers(estimator):
+    """100 clusters as an int8: 200 * 100 does not fit into that."""
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    names = [name for name in SMALL_TYPES if name in estimator().get_params()]
+    if issubclass(estimator, (rffpk.DiffusionMap, rffpk.DiffusionPowerKMeans)):
+        names.remove("n_components")
+    plain = {name: SMALL_VALUES[name] for name in names}
+    small = {name: SMALL_TYPES[name](SMALL_VALUES[name]) for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        expected = estimator(random_state=0, **plain).fit(X)
+        warnings.simplefilter("error", RuntimeWarning)
+        model = estimator(random_state=0, **small).fit(X)
+    assert_array_equal(model.transform(X), expected.transform(X))
+    if hasattr(expected, "labels_"):
+        assert_array_equal(model.labels_, expected.labels_)
+    assert all(getattr(model, name) is value for name, value in small.items())

@@ -316,7 +316,7 @@ def fit_diffusion_map(estimator: Any, X: Array, weight: Array | None, random: An
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_ = X.shape[1]
-    return mapped._draw(X, weight, estimator.n_clusters)
+    return mapped._draw(X, weight, int(estimator.n_clusters))
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int) -> None:

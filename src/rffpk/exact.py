@@ -118,7 +118,7 @@ class KernelKMeans(KernelClusterer):
         return PRECOMPUTED if is_option(self.kernel, PRECOMPUTED) else [one_kernel(self)]
 
     def _starts(self, critical: float) -> list[Start]:
-        schedule = Schedule(-math.inf, -math.inf, self.max_iter, self.tol)
+        schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
         return given_starts(schedule, self.init, self.n_init)
 
 
@@ -331,7 +331,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         return self.kernels
 
     def _make_objective(self) -> WeightedViews:
-        return WeightedViews(self.weight_entropy)
+        return WeightedViews(float(self.weight_entropy))
 
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
@@ -340,4 +340,4 @@ class MultiKernelPowerKMeans(KernelClusterer):
         super()._publish(xs, run, end)
         self.kernel_weights_ = run.alpha
         space = run.space
-        self.lambda_ = self.weight_entropy * space.total_weight * space.history.unit
+        self.lambda_ = float(self.weight_entropy) * space.total_weight * space.history.unit

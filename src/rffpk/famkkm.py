@@ -205,7 +205,7 @@ class FAMKKM(KernelFusion):
                 state.iterate()
                 objective = state.objective()
                 self._record(state.gamma, objective)
-                if abs(objective - before) <= self.tol * abs(objective):
+                if abs(objective - before) <= float(self.tol) * abs(objective):
                     break
                 before = objective
             else:
@@ -248,7 +248,7 @@ class FAMKKM(KernelFusion):
             costs = np.array([one.trace - np.vdot(F, one.times(F)) for one in found])
             objective = float(squares @ costs)
             self._record(gamma, objective)
-            if before - objective <= self.tol * abs(objective):
+            if before - objective <= float(self.tol) * abs(objective):
                 break
             before, gamma = objective, inverse_shares(costs)
         else:

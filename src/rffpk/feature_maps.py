@@ -168,7 +168,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         random = check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads)
-        d, D = X.shape[1], self.n_frequencies
+        d, D = X.shape[1], int(self.n_frequencies)
         self.structure_ = None
         automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
         if self.sampling == "structured" or automatic:
@@ -177,7 +177,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         else:
             omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
         self.frequencies_ = np.ascontiguousarray(omega, dtype=X.dtype)
-        self._n_features_out = 2 * self.n_frequencies
+        self._n_features_out = 2 * D
         return self
 
     def transform(self, X: Any) -> Array:
@@ -218,7 +218,7 @@ def fit_map(
     """The fitted map of a view, with the `n_frequencies`, `sampling` and `n_jobs` of an
     estimator."""
     mapped = RandomFourierFeatures(
-        n_frequencies(estimator.n_frequencies, estimator.n_clusters),
+        n_frequencies(estimator.n_frequencies, int(estimator.n_clusters)),
         kernel=kernel,
         gamma=gamma,
         sampling=estimator.sampling,

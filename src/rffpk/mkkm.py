@@ -201,7 +201,7 @@ class MKKM(SpectralFusion):
             costs = spectral_costs(Ks, H)
             objective = float(alpha**2 @ costs)
             self._record(alpha, objective)
-            if before - objective <= self.tol * abs(objective):
+            if before - objective <= float(self.tol) * abs(objective):
                 break
             before, alpha = objective, inverse_shares(costs)
         else:

@@ -51,6 +51,7 @@ class CentroidClusterer(
     """
 
     n_clusters: int
+    _k: int  # n_clusters, checked
     init: Any
     n_init: Any
     max_iter: int
@@ -129,7 +130,7 @@ class CentroidClusterer(
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = self._check_views(X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
-            validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
             self._feature_maps = self._fit_maps(xs, weight, random)
             self._fit_rows(self._rows(xs, weight), random)
         return self
@@ -146,7 +147,7 @@ class CentroidClusterer(
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
 
-        seeding = seeding_rows(base, self.n_clusters, random)
+        seeding = seeding_rows(base, self._k, random)
         features = seeding.features()
         critical_exponent = critical.of_rows(seeding, features)
         plan = self._plan(critical_exponent)
@@ -173,12 +174,12 @@ class CentroidClusterer(
         size = self._sample_size(counted)
         if size == counted:
             return []
-        first, *others = nested_samples(rows, size, self.n_clusters, random)
+        first, *others = nested_samples(rows, size, self._k, random)
         return [storage.sample(first), *others]
 
     def _whole(self, rows: Rows, storage: Storage, passes: int) -> Rows:
         """All rows, with stored features if that pays for so many passes."""
-        rows, stored = storage.all_rows(rows, self.n_clusters, passes)
+        rows, stored = storage.all_rows(rows, self._k, passes)
         if any(self._feature_maps):
             self.cache_ = stored
         return rows
@@ -188,8 +189,8 @@ class CentroidClusterer(
         if self.sample is None:
             return n
         if is_option(self.sample, "auto"):
-            return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self.n_clusters))
-        return min(n, max(int(self.sample), self.n_clusters))
+            return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k))
+        return min(n, max(int(self.sample), self._k))
 
     def _rows(
         self, xs: list[Array], weight: Array | None = None, shifts: list[Array] | None = None
@@ -204,7 +205,7 @@ class CentroidClusterer(
         self, seeding: Rows, features: Array, history: History, random: Any
     ) -> Array:
         """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
-        k, width = self.n_clusters, features.shape[1]
+        k, width = self._k, features.shape[1]
         if isinstance(self.init, str):
             history.add_seeding(seeding.n)
             return seed_centroids(features, seeding.weight, k, self.init, random)
@@ -221,7 +222,7 @@ class CentroidClusterer(
 
     def _checked_centroids(self, centroids: Any, width: int) -> Array:
         validation.check_plain(centroids, "init")
-        centroids, expected = np.array(centroids, dtype=np.float64), (self.n_clusters, width)
+        centroids, expected = np.array(centroids, dtype=np.float64), (self._k, width)
         if centroids.shape != expected:
             raise ValueError(
                 f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "
@@ -246,7 +247,7 @@ class CentroidClusterer(
         self.objective_ = plan.unit * objective
         self.n_iter_ = run.passes
         self._shifts = rows.shifts
-        self._n_features_out = self.n_clusters
+        self._n_features_out = self._k
         if not end.converged:
             warn(
                 f"max_iter={self.max_iter} passes ended the run before it converged.",
@@ -255,9 +256,9 @@ class CentroidClusterer(
         cost = final.hard_sums.hard / rows.total_weight
         close = coincidence(cost, run.variance, rows.dtype)
         distinct = count_distinct(rows.scaled(final.theta), close)
-        if distinct < self.n_clusters:
+        if distinct < self._k:
             hard, counted = plan.starts[-1].schedule.ends_hard, rows.counted().xs
-            message = merger_message(distinct, self.n_clusters, counted, hard, self._rows_name)
+            message = merger_message(distinct, self._k, counted, hard, self._rows_name)
             warn(message + plan.merger_advice, ConvergenceWarning)
 
     # ---- prediction ------------------------------------------------------------------------

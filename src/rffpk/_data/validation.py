@@ -59,6 +59,7 @@ def check_real(
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         also = f" or {also}" if also else ""
         raise TypeError(f"{name} == {value!r}, must be a number{also}.")
+    value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its range
     if not math.isfinite(value):
         raise ValueError(f"{name} == {value}, must be finite.")
     ends = {"min_val": low, "max_val": high}
