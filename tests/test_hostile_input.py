@@ -1,6 +1,7 @@
 """Input that breaks clusterers: offsets, ties, few distinct rows, odd types. Each is refused by
 name or gives a right result, alike in all classes."""
 
+import textwrap
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 import rffpk
 
@@ -252,3 +253,93 @@ def test_numbers_of_small_types_are_python_numbers(estimator):
     if hasattr(expected, "labels_"):
         assert_array_equal(model.labels_, expected.labels_)
     assert all(getattr(model, name) is value for name, value in small.items())
+
+
+def test_weights_that_hide_rows_are_named():
+    """One row of weight 1e29 among rows of weight one, in kernels and features of float32."""
+    weight = np.where(np.arange(40) == 3, 1e29, 1.0)
+    X = ROWS.astype(np.float32)
+    for model in (
+        rffpk.KernelKMeans(3), rffpk.KernelPowerKMeans(3), rffpk.MultiKernelPowerKMeans(3),
+        rffpk.RFFKernelPowerKMeans(3), rffpk.RFFKernelPowerKMeans(3, gamma=0.5),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="sample_weight"):
+            model.fit(X, sample_weight=weight)
+    plain = rffpk.PowerKMeans(3, random_state=0).fit(X, sample_weight=weight)
+    wide = rffpk.PowerKMeans(3, random_state=0).fit(X.astype(float), sample_weight=weight)
+    assert_allclose(plain.inertia_, wide.inertia_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
+def test_a_gamma_whose_phases_are_rounding_errors_is_named(kernel, dtype):
+    """Kernel values of distinct rows would be one."""
+    X = ROWS.astype(dtype)
+    for gamma in (1e300, 1e35):
+        with pytest.raises(ValueError, match=r"^gamma == 1e\+.* does not resolve"):
+            rffpk.RandomFourierFeatures(50, kernel=kernel, gamma=gamma).fit(X)
+    with pytest.raises(ValueError, match=r"^gamma == 1e\+300 gives"):
+        rffpk.FAMKKM(3, kernels=[("rbf", 1e300)], approximation="rff").fit(X)
+    gamma = 1e4 if dtype == np.float32 else 1e10
+    phi = rffpk.RandomFourierFeatures(2000, kernel=kernel, gamma=gamma, random_state=0)
+    assert_allclose(phi.fit_transform(X) @ phi.transform(X).T, np.eye(40), atol=0.15)
+
+
+def test_more_frequencies_than_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr("rffpk._config.available_memory", lambda: 4 << 30)
+    for model in (
+        rffpk.RandomFourierFeatures(10**9), rffpk.RFFKernelPowerKMeans(8, n_frequencies=10**7),
+        rffpk.RFFMultiKernelPowerKMeans(8, n_frequencies=10**7),
+        rffpk.FAMKKM(8, approximation="rff", n_frequencies=10**9),
+    ):  # fmt: skip
+        with pytest.raises(MemoryError, match="n_frequencies == 10.* are available"):
+            model.fit(ROWS)
+
+
+def test_available_memory_follows_the_limit_of_the_address_space(python):
+    code = """
+        import resource, rffpk
+        from rffpk import _config
+        before = _config.available_memory()
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.RLIM_INFINITY))
+        found = _config.available_memory()
+        assert found < 4 << 30 and found <= before, (found, before)
+        filled = bytearray(1 << 30)
+        assert found - _config.available_memory() > 9 << 26, found
+    """
+    python(textwrap.dedent(code))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@named(
+    [
+        *(cls(3, kernels="precomputed") for cls in [rffpk.MultiKernelPowerKMeans, *FUSED]),
+        *(cls(3, kernel="precomputed") for cls in EXACT[:2]),
+    ]
+)
+def test_distances_are_no_kernel(model, metric):
+    D = pairwise_distances(ROWS, metric=metric)
+    with pytest.raises(ValueError, match="^X looks like a matrix of distances"):
+        clone(model).fit(D)
+    if isinstance(model, rffpk.SMKC):
+        with pytest.raises(ValueError, match=r"^X\[1\] looks like a matrix of distances"):
+            clone(model).fit([np.exp(-D[:, :9]), D[:, :9]])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_booleans_are_those_of_python_and_numpy(estimator):
+    parameters = estimator().get_params()
+    for name in {"center", "normalize", "normalize_rows", "possibilistic", "cache"} & {*parameters}:
+        models = [estimator(random_state=0, **{name: kind(False)}) for kind in (bool, np.bool_)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            fits = [model.fit(ROWS) for model in models]
+        assert_array_equal(fits[0].labels_, fits[1].labels_)
+    for name in {"n_clusters", "n_init", "max_iter", "n_jobs", "n_frequencies"} & {*parameters}:
+        for kind in (bool, np.bool_):
+            with pytest.raises(TypeError, match=f"{name} must be an instance of int, not bool"):
+                estimator(**{name: kind(True)}).fit(ROWS)
+    if "verbose" in parameters:
+        for bad, error in (("loud", TypeError), (-1, ValueError), (1.5, TypeError)):
+            with pytest.raises(error, match="verbose"):
+                estimator(verbose=bad).fit(ROWS)
+        estimator(3, verbose=np.bool_(False), random_state=0).fit(ROWS[:9])

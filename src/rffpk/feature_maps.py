@@ -29,6 +29,12 @@ STRUCTURED_FROM = 32
 # many rows: their relative error is then a few percent, which suffices for gamma.
 _PAIR_ROWS = 1000
 
+# Phases are checked for so many rows and frequencies; their error may be so many radians.
+_PHASE_ROWS, _PHASE_ERROR = 100, 0.25
+
+_DRAWING = 3  # arrays of the size of the frequencies, while they are drawn
+_SEEDING_ROWS = 20  # that starts take for each cluster, at least
+
 
 def default_n_frequencies(n_clusters: int) -> int:
     """ceil(4 log^3(2k)): theorem 3 of the RFF-KPKM paper with epsilon = delta = 0.5."""
@@ -170,13 +176,18 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads)
         d, D = X.shape[1], int(self.n_frequencies)
         self.structure_ = None
+        check_memory(_DRAWING * 8 * d * D, D)
         automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
         if self.sampling == "structured" or automatic:
             self.structure_ = _draw_structure(self.gamma_, d, D, random)
             omega = write_out(self.structure_, d, D)
         else:
             omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
-        self.frequencies_ = np.ascontiguousarray(omega, dtype=X.dtype)
+        weighted = weight is not None and isinstance(self.gamma, str)
+        origin = " (from distances weighted by sample_weight)" if weighted else ""
+        _check_phases(X, omega, f"gamma == {self.gamma_:.3g}{origin}")
+        with np.errstate(over="ignore"):  # a few Cauchy frequencies may; their features are noise
+            self.frequencies_ = np.ascontiguousarray(omega, dtype=X.dtype)
         self._n_features_out = 2 * D
         return self
 
@@ -212,13 +223,40 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return tags
 
 
+def check_memory(needed: int, n_frequencies: int) -> None:
+    """Raise a MemoryError if what so many frequencies take is more than is available."""
+    if needed > (available := _config.available_memory()):
+        raise MemoryError(
+            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and {available:.2g} "
+            "are available."
+        )
+
+
+def _check_phases(X: Array, omega: Array, cause: str) -> None:
+    """Raise a ValueError if most sines and cosines of some rows would be rounding errors."""
+    some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        phase = float(np.median(np.abs(some @ omega[:, :_PHASE_ROWS])))
+    if not phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR:
+        remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
+        raise ValueError(
+            f"{cause} gives phases of {phase:.2g}, which {X.dtype} does not resolve; take a "
+            f"smaller gamma, {remedy}."
+        )
+
+
 def fit_map(
     estimator: Any, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
 ) -> RandomFourierFeatures:
     """The fitted map of a view, with the `n_frequencies`, `sampling` and `n_jobs` of an
     estimator."""
+    k, n = int(estimator.n_clusters), len(x)
+    D = n_frequencies(estimator.n_frequencies, k)
+    # the features of the seeding rows, and sums of the clusters, at least once for each thread
+    rows = min(n, _SEEDING_ROWS * k) + 4 * k
+    check_memory(8 * D * (_DRAWING * x.shape[1] + 2 * rows), D)
     mapped = RandomFourierFeatures(
-        n_frequencies(estimator.n_frequencies, int(estimator.n_clusters)),
+        D,
         kernel=kernel,
         gamma=gamma,
         sampling=estimator.sampling,

@@ -113,6 +113,7 @@ def _check_square(K: Any, name: str) -> Array:
 def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
     """A square kernel matrix of float32 or float64, finite, with a diagonal >= 0."""
     K = _check_square(K, name)
+    check_no_distances(K, name)
     if (np.diagonal(K) < 0).any():
         raise ValueError(f"{name} has {np.diagonal(K).min()} on its diagonal, must be >= 0.")
     if symmetric:
@@ -123,6 +124,21 @@ def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
                 f"{name} is not symmetric: entries differ from the transposed ones by {gap:.3g}."
             )
     return K
+
+
+def check_no_distances(K: Array, name: str) -> None:
+    """Raise a ValueError for distances: positive, but zero between a row and itself."""
+    if len(K) < 2 or K.min() < 0 or not K.any():
+        return
+    if K.shape[0] == K.shape[1]:
+        distances = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
+    else:  # to anchors that are rows
+        distances = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
+    if distances:
+        raise ValueError(
+            f"{name} looks like a matrix of distances D, must be one of kernel values, such as "
+            "exp(-gamma D^2)."
+        )
 
 
 # ---- specifications -----------------------------------------------------------------------------

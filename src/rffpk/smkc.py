@@ -22,7 +22,7 @@ from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, Product, iterations
 from rffpk.feature_maps import resolve_gamma
-from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, matched
+from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, check_no_distances, matched
 
 ANCHORS = ("uniform", "k-means++")
 
@@ -232,6 +232,8 @@ class SMKC(KernelFusion):
         n = len(xs[0])
         if validation.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
+            for i, x in enumerate(xs):
+                check_no_distances(x, f"X[{i}]" if self._n_views else "X")
             return None
         if not isinstance(self.anchors, str):
             return _check_anchors(self.anchors, n, k)

@@ -23,6 +23,7 @@ from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import Step, StepResult
+from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import empty_clusters, is_hard, power_constant, power_objective
 
@@ -49,11 +50,16 @@ class KernelSpace:
         n, products = self.products.n, self.products
         directions = self.random.standard_normal((self.n_directions, n)) / math.sqrt(n)
         directions -= directions.mean(axis=1, keepdims=True)
-        share = np.full(n, 1 / n) if self.weight is None else self.weight / self.weight.sum()
-        Y = products.multiply(np.vstack([directions, share])).astype(np.float64)
-        variances = products.diagonals @ share - Y[:, -1] @ share
-        self.variance = max(float(variances.mean()), 0.0)
-        self.directions, self.direction_products = directions, Y[:, :-1]
+        counted = np.ones(n) if self.weight is None else self.weight > 0
+        weight = counted if self.weight is None else self.weight
+        shares = np.stack([weight / weight.sum(), counted / counted.sum()])
+        Y = products.multiply(np.vstack([directions, shares])).astype(np.float64)
+        squares = np.einsum("lmn,mn->m", Y[:, -2:], shares) / len(Y)
+        variances = shares @ products.diagonals.mean(axis=0) - squares
+        self.variance, plain = (max(float(variance), 0.0) for variance in variances)
+        resolved = 1e3 * float(np.finfo(self.dtype).eps)
+        validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
+        self.directions, self.direction_products = directions, Y[:, :-2]
 
     @property
     def dtype(self) -> Any:

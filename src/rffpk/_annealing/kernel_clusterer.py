@@ -99,7 +99,9 @@ class KernelClusterer(
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the rows, by default one each.
+            Weights >= 0 of the rows, by default one each. A weight of two minimises the same as a
+            repeated row, but draws differ where rows are repeated, so that another optimum may be
+            found. Costs are precise to eps times the largest weight.
 
         Returns
         -------

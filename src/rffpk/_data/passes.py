@@ -24,7 +24,7 @@ _EMPTY = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
 def is_hard(s: float, dtype: Any) -> bool:
     """Whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
-    return bool(-s * np.finfo(dtype).eps > _MAX_AMPLIFICATION)
+    return bool(-s * float(np.finfo(dtype).eps) > _MAX_AMPLIFICATION)
 
 
 def power_constant(k: int, s: float) -> float:
@@ -172,9 +172,14 @@ def total_variance(rows: Rows) -> float:
     Raises
     ------
     ValueError
-        If it overflows the dtype of the rows.
+        If it overflows the dtype of the rows, or weights leave nothing of it.
     """
     cost = float(rows.alpha @ view_variances(rows))
+    if rows.weight is not None and any(omega is not None for omega in rows.omegas):
+        counted = replace(rows.counted(), weight=None, weight_unit=1.0)
+        resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2
+        plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
+        validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
     columns = [x for i, x in enumerate(rows.counted().xs) if rows.landmarks_of(i) is None]
     if cost <= 0 and any((x != x[0]).any() for x in columns):
         raise ValueError(

@@ -41,9 +41,22 @@ def is_option(value: Any, option: str) -> bool:
 
 def check_int(value: Any, name: str, low: int, high: int | None = None) -> int:
     """An integer between `low` and `high`; booleans are not accepted."""
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an instance of int, not bool.")
     return int(check_scalar(value, name, numbers.Integral, min_val=low, max_val=high))
+
+
+def check_bool(value: Any, name: str) -> bool:
+    """True or False, of Python or NumPy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} == {value!r}, must be True or False.")
+    return bool(value)
+
+
+def check_verbose(value: Any) -> None:
+    """An integer >= 0, or a boolean."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_int(value, "verbose", 0)
 
 
 def check_real(
@@ -91,6 +104,7 @@ def check_search_parameters(
         check_int(estimator.max_iter, "max_iter", 1)
         check_real(estimator.tol, "tol", 0)
     check_n_jobs(estimator.n_jobs)
+    check_verbose(getattr(estimator, "verbose", 0))
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
@@ -257,6 +271,17 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
             "largest weight."
         )
     return weight
+
+
+def check_weighted_variance(weighted: float, plain: float, resolved: float, dtype: Any) -> None:
+    """Raise an error if row weights leave less of the variance of the rows than `resolved` of it:
+    then rounding errors of the heavy rows hide the light ones."""
+    if weighted < resolved * plain:
+        remedy = ", or pass float64" if dtype == np.float32 else ""
+        raise ValueError(
+            f"sample_weight is concentrated on rows that are equal or nearly so: {dtype} does not "
+            f"resolve the others; take weights closer to each other{remedy}."
+        )
 
 
 def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:

@@ -71,8 +71,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
         for name in ("center", "normalize", "normalize_rows"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
+            validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
 
     def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
