@@ -221,7 +221,7 @@ def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softma
         assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
     # alpha ~ exp(-cost / lambda) at the end, from plain formulas
     X, W, costs, combined = blobs[0], model.dual_coef_, [], 0
-    every = [kernel.matrix() for kernel in model._kernels]
+    every = [centered.kernel.matrix() for centered in model._kernels]
     d = [np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T for K in every]
     combined = np.einsum("l,lij->ij", model.kernel_weights_, d)
     s = model.s_
@@ -408,7 +408,7 @@ def test_one_cluster_and_as_many_as_rows(blobs, k):
     for estimator in EVERY:
         model = estimator(k, random_state=0).fit(X)
         assert len(np.unique(model.labels_)) == k
-        K = model._kernels[0].matrix()
+        K = model._kernels[0].kernel.matrix()
         expected = np.trace(K) - K.sum() / 12 if k == 1 else 0.0
         assert_allclose(model.inertia_, expected, atol=1e-10)
 

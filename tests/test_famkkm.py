@@ -1,12 +1,14 @@
 """FAMKKM and Nystroem k-means: ascent of each update, certificates, operators, new rows, errors."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import make_blobs, make_circles
+from sklearn.datasets import load_wine, make_blobs, make_circles
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -116,7 +118,7 @@ def test_no_update_lowers_the_objective_and_all_stay_orthonormal(matrices, lambd
         assert_allclose((state.gamma**2).sum(), 1)
         assert (state.gamma >= 0).all()
         assert_allclose(state.objective(), now, rtol=1e-12)
-    assert before > 1.01 * first
+    assert before > 1.005 * first
 
 
 def test_each_update_is_a_maximiser(matrices):
@@ -139,7 +141,7 @@ def test_each_update_is_a_maximiser(matrices):
 
 def test_the_estimator_is_the_printed_algorithm(matrices):
     random = np.random.RandomState(5)
-    start = [orthonormal(240, 4, random) for _ in matrices]
+    start = [procrustes(K @ orthonormal(240, 4, random)) for K in matrices]
     F, gamma, values = printed_algorithm(matrices, start, 0.5, 2.0, 6)
     model = FAMKKM(
         4, kernels="precomputed", lambda1=0.5, lambda2=2.0, max_iter=6, tol=0, random_state=5
@@ -173,9 +175,29 @@ def test_certificates_of_the_estimator(views, fusion, operator):
     if fusion != "kernel":  # MKKM gives the view of noise a large weight
         assert adjusted_rand_score(views[1], model.labels_) > 0.9
         assert weights.argmin() == 2
-    assert np.mean(model.predict(views[0]) == model.labels_) >= 0.99
-    embedding = model.transform(views[0])
-    assert_allclose(embedding, model.embedding_, atol=0.02 * np.abs(embedding).max())
+    assert_array_equal(model.predict(views[0]), model.labels_)
+    assert_array_equal(model.transform(views[0]), model.embedding_)
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 20])
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_fitted_rows_get_their_labels_before_it_converges(views, fusion, max_iter):
+    """The lines of F are a function of the row at each iteration, not at a fixed point only."""
+    wine, line = load_wine().data, np.linspace(0, 1, 200)[:, None]
+    for x, k in ((wine, 10), (line, 8), (views[0], 6)):
+        model = FAMKKM(k, fusion=fusion, max_iter=max_iter, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(x)
+        assert_array_equal(model.predict(x), model.labels_)
+        assert_array_equal(model.transform(x), model.embedding_)
+
+
+def test_the_map_of_each_iteration_gives_the_rows_of_F(matrices):
+    state = Alternation(dense(matrices), 4, 0.5, 2.0, np.random.RandomState(0), 1)
+    for _ in range(30):
+        assert_allclose(sum(K @ B for K, B in zip(matrices, state.maps())), state.F, atol=1e-10)
+        state.iterate()
 
 
 # ---- the ablations ------------------------------------------------------------------------------
@@ -318,9 +340,9 @@ def test_the_polar_factor_of_a_matrix_without_full_rank():
     V = np.zeros((9000, 3))
     V[:, 0] = np.arange(9000)
     P = polar(lambda rows: V[rows], U := np.empty_like(V), 1)
-    assert_orthonormal(U)
+    assert_allclose(U.T @ U, np.diag([1.0, 0, 0]), atol=1e-12)  # no vector that V does not fix
     assert_allclose(np.sum(U * V), np.linalg.norm(V))
-    assert np.isfinite(P).all()
+    assert_allclose(V @ P, U, atol=1e-12)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -405,8 +427,9 @@ def test_one_array_with_several_kernels(views):
 def test_more_clusters_than_the_kernel_has_rank(views):
     x = views[0][0][:, :2]
     model = FAMKKM(4, kernels=["linear"], normalize=False, random_state=0).fit(x)
-    assert_orthonormal(model.embedding_)
-    assert np.isfinite(model.transform(x)).all()
+    singular = np.linalg.svd(model.embedding_, compute_uv=False)
+    assert_allclose(singular, [1, 1, 0, 0], atol=1e-12)
+    assert_array_equal(model.predict(x), model.labels_)
     equal = FAMKKM(2, random_state=0).fit(np.ones((10, 2)))  # a kernel of zeros
     assert np.isfinite(equal.transform(np.ones((3, 2)))).all()
 
@@ -436,7 +459,9 @@ def test_the_order_of_rows_and_views_hardly_matters(views, fusion):
     other = FAMKKM(4, max_iter=200, **parameters).fit([x[order] for x in views[0]])
     turned = FAMKKM(4, max_iter=200, **parameters).fit(views[0][::-1])
     assert_allclose(other.objective_, model.objective_, rtol=1e-3)
-    assert_allclose(turned.kernel_weights_[::-1], model.kernel_weights_, rtol=0.02)
+    assert_allclose(turned.objective_, model.objective_, rtol=1e-3)
+    # the view of noise has optima with nearly the same objective
+    assert_allclose(turned.kernel_weights_[::-1], model.kernel_weights_, atol=0.05)
     assert adjusted_rand_score(other.labels_, model.labels_[order]) > 0.98
 
 

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from rffpk import (
+    FAMKKM,
     MKKM,
     SMKC,
     AverageMKKM,
@@ -28,7 +29,6 @@ MOST = "max_iter=1 passes"
 FEW = "3 of n_clusters=5 centroids are distinct"
 INDEFINITE = {"coef0": -50, "gamma": 0.1}
 
-# All except FAMKKM: its embedding has rank n_clusters, so its rows are never too few.
 CASES = [
     (PowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
     (RFFKernelPowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
@@ -49,11 +49,15 @@ CASES = [
     (MKKM(5, n_landmarks=30), THREE, FEW),
     (SimpleMKKM(5, n_landmarks=30), THREE, FEW),
     (SMKC(5), THREE, FEW),
+    (FAMKKM(5), THREE, FEW),
     (KernelKMeans(5, kernel="poly", **INDEFINITE), ROWS, "indefinite"),
     (KernelPowerKMeans(5, kernel="poly", **INDEFINITE), ROWS, "indefinite"),
     (MultiKernelPowerKMeans(5, kernels=[("poly", INDEFINITE)]), ROWS, "indefinite"),
     (SimpleMKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter == 1 iterations"),
     (SMKC(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
+    (MKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
+    (FAMKKM(5, max_iter=1), ROWS, "max_iter=1 iterations"),
+    (FAMKKM(5, fusion="kernel", max_iter=1), ROWS, "max_iter=1 iterations"),
     (SMKC(5, kernels=["linear"]), ROWS, "sigma_1 / sigma_k"),
 ]
 

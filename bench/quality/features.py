@@ -6,7 +6,8 @@ Every set of one array with at most 11 000 rows, as stored and with standardised
 of frequencies that "auto" takes and its kernel error, the kernel k-means objective of the labels
 with the exact kernel over that of `KernelPowerKMeans` (mean and worst of the seeds), the adjusted
 Rand index between seeds, NMI with the classes and seconds of both. `--views`: instead, NMI on the
-sets of several views (counts of words scaled to rows of length one), beside the mean of exact kernels (`AverageMKKM`). Prints Markdown.
+sets of several views (counts of words scaled to rows of length one), beside the mean of exact
+kernels (`AverageMKKM`). Prints Markdown.
 """
 
 from __future__ import annotations

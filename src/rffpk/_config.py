@@ -155,12 +155,28 @@ _UNKNOWN_MEMORY = 2**31  # if the system does not report it
 
 
 def available_memory() -> int:
-    """Bytes that this process may still allocate, by the machine and by the container's limit."""
+    """Bytes that this process may still allocate, by the machine, the container's limit and the
+    limit of its address space."""
     found = [_machine_memory()]
     for limit, used in _CGROUPS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
             found.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+    with contextlib.suppress(
+        ImportError, OSError, ValueError
+    ):  # not on Windows; no /proc elsewhere
+        found.append(_address_space())
     return max(0, min(found))
+
+
+def _address_space() -> int:
+    """What `ulimit -v` leaves. Raises a ValueError if there is no limit."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        raise ValueError("unlimited")
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return limit - pages * resource.getpagesize()
 
 
 def _machine_memory() -> int:

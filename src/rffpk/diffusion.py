@@ -149,4 +149,4 @@ class DiffusionPowerKMeans(PowerKMeans):
     def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         self.feature_map_ = self._feature_maps[0]
         super()._publish(rows, run, end, plan)
-        warn_of_components(self.feature_map_, self.n_clusters)
+        warn_of_components(self.feature_map_, self._k)

@@ -331,7 +331,7 @@ def fit_diffusion_map(
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_ = X.shape[1]
-    return mapped._draw(X, weight, estimator.n_clusters)
+    return mapped._draw(X, weight, int(estimator.n_clusters))
 
 
 def check_view_map(mapped: DiffusionMap) -> None:

@@ -11,6 +11,7 @@ from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.parameters import annealed_starts, check_annealing, given_starts
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
+from rffpk._data.arrays import Array
 from rffpk._data.validation import is_option
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
 from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
@@ -117,7 +118,7 @@ class KernelKMeans(KernelClusterer):
         return PRECOMPUTED if is_option(self.kernel, PRECOMPUTED) else [one_kernel(self)]
 
     def _starts(self, critical: float) -> list[Start]:
-        schedule = Schedule(-math.inf, -math.inf, self.max_iter, self.tol)
+        schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
         return given_starts(schedule, self.init, self.n_init)
 
 
@@ -330,13 +331,13 @@ class MultiKernelPowerKMeans(KernelClusterer):
         return self.kernels
 
     def _make_objective(self) -> WeightedViews:
-        return WeightedViews(self.weight_entropy)
+        return WeightedViews(float(self.weight_entropy))
 
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
 
-    def _publish(self, run: KernelRun, end: Result) -> None:
-        super()._publish(run, end)
+    def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
+        super()._publish(xs, run, end)
         self.kernel_weights_ = run.alpha
         space = run.space
-        self.lambda_ = self.weight_entropy * space.total_weight * space.history.unit
+        self.lambda_ = float(self.weight_entropy) * space.total_weight * space.history.unit

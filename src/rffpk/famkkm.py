@@ -10,7 +10,7 @@ from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues
-from rffpk._data.tiles import row_tiles, run_all
+from rffpk._data.tiles import by_blocks
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._fusion.operators import Operator, check_definite, operators
@@ -91,9 +91,10 @@ class FAMKKM(KernelFusion):
 
     Notes
     -----
-    Algorithm 1 of the paper, in its order, from random H_i = G_i, R_i = W_i = I and gamma_i =
-    1/n_views, which is the start of the authors' public demo, as are the numbers of the stopping
-    rule. An iteration ends with the update of F, which in the paper begins the next iteration.
+    Algorithm 1 of the paper, in its order, from H_i = G_i, R_i = W_i = I and gamma_i = 1/n_views,
+    with H_i the orthonormal columns nearest to K_i times a random orthonormal matrix. The authors'
+    public demo starts from the random matrix itself and ends after 20 iterations; its `tol` is the
+    same. An iteration ends with the update of F, which in the paper begins the next iteration.
 
     An iteration takes two products of each kernel with k columns, O(n^2 k) with matrices and
     O(n F k) with F features a view, and O(n k^2) for the other updates.
@@ -105,11 +106,11 @@ class FAMKKM(KernelFusion):
     not lie below -(the k-th largest + 2 lambda1).
 
     *New rows.* An update by a polar decomposition is linear in the rows: H_i = (K_i G_i + lambda1
-    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, and so for G_i and F. If the rows
-    h_i, g_i, f of a new x satisfy the same equations, with k_i(x, X) in place of a row of K_i, they
-    solve a linear system, and f = sum_i k_i(x, X) B_i with B_i of shape (n, k). If the
-    algorithm has converged, this is F on the fitted rows. Directions that no kernel determines (k
-    above the rank of the kernels) become zero.
+    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, and so for G_i and F. The initial H_i
+    are linear in the rows of K_i, so after each iteration the row of F for any x is f = sum_i
+    k_i(x, X) B_i, with matrices B_i of shape (n, k) that every update changes as it changes F. On
+    the fitted rows this is F, converged or not. Directions that no kernel determines (k above the
+    rank of the kernels) are zero.
 
     References
     ----------
@@ -142,7 +143,7 @@ class FAMKKM(KernelFusion):
         approximation: str | None = None,
         n_frequencies: str | int = "auto",
         n_anchors: int = 256,
-        max_iter: int = 20,
+        max_iter: int = 100,
         tol: float = 1e-6,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -205,15 +206,16 @@ class FAMKKM(KernelFusion):
                 state.iterate()
                 objective = state.objective()
                 self._record(state.gamma, objective)
-                if abs(objective - before) <= self.tol * abs(objective):
+                if abs(objective - before) <= float(self.tol) * abs(objective):
                     break
                 before = objective
-            self.embedding_ = state.F
+            else:
+                self._warn_unconverged(self.tol, self.max_iter)
             maps = state.maps()
         self.n_iter_ = len(self.history_)
         self.kernel_weights_ = self.history_[-1]["kernel_weights"]
-        self._features = [one.features for one in kernels]
-        self._maps = [one.gathered(B) for one, B in zip(kernels, maps)]
+        self._features, self._maps = [one.features for one in kernels], maps
+        self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
 
     def _operators_of(self, xs: list[Array], k: int, random: Any) -> list[Operator]:
         one_array = not self._n_views
@@ -247,11 +249,13 @@ class FAMKKM(KernelFusion):
             costs = np.array([one.trace - np.vdot(F, one.times(F)) for one in found])
             objective = float(squares @ costs)
             self._record(gamma, objective)
-            if before - objective <= self.tol * abs(objective):
+            if before - objective <= float(self.tol) * abs(objective):
                 break
             before, gamma = objective, inverse_shares(costs)
-        self.embedding_ = F
-        return [weight * over_eigenvalues(F, values) for weight in squares]
+        else:
+            self._warn_unconverged(self.tol, self.max_iter)
+        scaled = over_eigenvalues(F, values)
+        return [one.gathered(weight * scaled) for weight, one in zip(squares, found)]
 
     def _record(self, gamma: Array, objective: float) -> None:
         record = {"stage": "fusion", "objective": objective, "kernel_weights": gamma}
@@ -263,12 +267,10 @@ class FAMKKM(KernelFusion):
     # ---- prediction
 
     def _embedded(self, xs: list[Array]) -> Array:
-        if not self._n_views:
-            xs = xs * len(self._maps)
+        def embed(parts: list[Array]) -> Array:
+            views = parts if self._n_views else parts * len(self._maps)
+            each = zip(self._features, views, self._maps)
+            return np.asarray(sum(features(x) @ B for features, x, B in each))
 
-        def embed(block: slice) -> Array:
-            parts = zip(self._features, xs, self._maps)
-            return np.asarray(sum(features(x[block]) @ B for features, x, B in parts))
-
-        blocks = row_tiles(len(xs[0]), max(map(len, self._maps)))
-        return np.concatenate(run_all(embed, blocks, _config.n_threads(self.n_jobs)))
+        width = max(map(len, self._maps))
+        return by_blocks(embed, xs, width, _config.n_threads(self.n_jobs))

@@ -38,6 +38,12 @@ _ROUNDING = 1e-28  # variance of kernel values that are equal
 # many rows: their relative error is then a few percent, which suffices for gamma.
 _PAIR_ROWS = 1000
 
+# Phases are checked for so many rows and frequencies; their error may be so many radians.
+_PHASE_ROWS, _PHASE_ERROR = 100, 0.25
+
+_DRAWING = 3  # arrays of the size of the frequencies, while they are drawn
+_SEEDING_ROWS = 20  # that starts take for each cluster, at least
+
 
 def default_n_frequencies(n_clusters: int) -> int:
     """ceil(4 log^3(2k)): theorem 3 of the RFF-KPKM paper with epsilon = delta = 0.5."""
@@ -194,6 +200,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             self._draw_enough(X, weight, random)
         else:
             self._draw_frequencies(int(self.n_frequencies), X.shape[1], X.dtype, random)
+        weighted = weight is not None and isinstance(self.gamma, str)
+        origin = " (from distances weighted by sample_weight)" if weighted else ""
+        _check_phases(X, self._fourier.frequencies, f"gamma == {self.gamma_:.3g}{origin}")
         self.n_frequencies_ = self._fourier.n_frequencies
         self._n_features_out = self._fourier.width
         return self
@@ -214,8 +223,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             self.structure_ = _draw_structure(self.gamma_, d, D, random)
             self._fourier = Fourier(self.structure_)
         else:
+            check_memory(_DRAWING * 8 * d * D, D)
             omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
-            self._fourier = Fourier(np.ascontiguousarray(omega, dtype=dtype))
+            with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
+                self._fourier = Fourier(np.ascontiguousarray(omega, dtype=dtype))
 
     def _draw_enough(self, X: Array, weight: Array | None, random: Any) -> None:
         """Frequencies whose kernel error is small, or as many as there may be."""
@@ -269,13 +280,46 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return tags
 
 
+def check_memory(needed: int, n_frequencies: int) -> None:
+    """Raise a MemoryError if what so many frequencies take is more than is available."""
+    if needed > (available := _config.available_memory()):
+        raise MemoryError(
+            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and {available:.2g} "
+            "are available."
+        )
+
+
+def _check_phases(X: Array, frequencies: Array | Structure, cause: str) -> None:
+    """Raise a ValueError if most sines and cosines of some rows would be rounding errors."""
+    some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(frequencies, Structure):  # whose phases are nearly normal
+            deviation = frequencies.scale * frequencies.signs.shape[-1]
+            phases = 0.67 * deviation * np.linalg.norm(some, axis=1)
+        else:
+            phases = np.abs(some @ frequencies[:, :_PHASE_ROWS].astype(np.float64))
+        phase = float(np.median(phases))
+    if not phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR:
+        remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
+        raise ValueError(
+            f"{cause} gives phases of {phase:.2g}, which {X.dtype} does not resolve; take a "
+            f"smaller gamma, {remedy}."
+        )
+
+
 def fit_map(
     estimator: Any, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
 ) -> RandomFourierFeatures:
     """The fitted map of a view, with the `n_frequencies`, `sampling` and `n_jobs` of an
     estimator."""
+    k, n = int(estimator.n_clusters), len(x)
+    D = n_frequencies(estimator.n_frequencies, k)
+    if not isinstance(D, str):
+        # the features of the seeding rows, and sums of the clusters, at least once for each thread
+        rows = min(n, _SEEDING_ROWS * k) + 4 * k
+        check_memory(16 * D * rows, D)
     mapped = RandomFourierFeatures(
-        n_frequencies(estimator.n_frequencies, estimator.n_clusters),
+        D,
         kernel=kernel,
         gamma=gamma,
         sampling=estimator.sampling,

@@ -131,6 +131,11 @@ class MKKM(SpectralFusion):
     ValueError, TypeError
         If a parameter is not as described.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` iterations did not reach `tol`.
+
     Notes
     -----
     For n rows: O(L n^2) memory; an iteration costs O(L n^2 k) and, for the eigenvectors, O(n^2 k)
@@ -196,9 +201,11 @@ class MKKM(SpectralFusion):
             costs = spectral_costs(Ks, H)
             objective = float(alpha**2 @ costs)
             self._record(alpha, objective)
-            if before - objective <= self.tol * abs(objective):
+            if before - objective <= float(self.tol) * abs(objective):
                 break
             before, alpha = objective, inverse_shares(costs)
+        else:
+            self._warn_unconverged(self.tol, self.max_iter)
         self._keep(values, H, self.history_[-1]["kernel_weights"])
 
 
@@ -206,6 +213,7 @@ def _given_weights(given: Any, n_kernels: int) -> Array:
     """Weights of sum one; equal ones for None."""
     if given is None:
         return np.full(n_kernels, 1 / n_kernels)
+    validation.check_plain(given, "kernel_weights")
     alpha = np.asarray(given, dtype=np.float64)
     if alpha.shape != (n_kernels,):
         raise ValueError(f"kernel_weights.shape == {alpha.shape}, must be ({n_kernels},).")

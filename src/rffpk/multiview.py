@@ -251,7 +251,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         ]
 
     def _make_objective(self, rows: Rows) -> WeightedViews:
-        entropy = self.weight_entropy
+        entropy = float(self.weight_entropy)
         if not self.possibilistic:
             return WeightedViews(entropy)
         eta = reference_distances(rows, self.eta)
@@ -261,11 +261,11 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         super()._publish(rows, run, end, plan)
         self.feature_maps_ = self._feature_maps
         self.kernel_weights_ = self._alpha
-        self.lambda_ = self.weight_entropy * rows.total_weight
+        self.lambda_ = float(self.weight_entropy) * rows.total_weight
         self.eta_ = self._objective.eta
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
-                warn_of_components(mapped, self.n_clusters, f" of view {i}")
+                warn_of_components(mapped, self._k, f" of view {i}")
 
     # ---- prediction ------------------------------------------------------------------------
 

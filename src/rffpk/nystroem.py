@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.tiles import row_tiles, run_all
+from rffpk._data.tiles import by_blocks
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.operators import FeatureOperator, Nystroem, nystroem_features
+from rffpk._fusion.skeleton import k_means
 from rffpk.kernels import Specification, check_one_kernel, one_kernel
-from rffpk.power import PowerKMeans
 
 
 @documented(
@@ -165,15 +165,9 @@ class NystroemKernelKMeans(
             m = min(self.n_anchors, len(X))
             self.anchors_ = np.sort(random.choice(len(X), m, replace=False))
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
-            full = FeatureOperator(X, raw, center=False, normalize=False, n_threads=n_threads)
-            self._features = self._restricted(raw, full)
-            self.embedding_ = self._embedded(X) if self.n_components else full.stored
-            self._clusterer = PowerKMeans(
-                k,
-                n_init=self.n_init,
-                random_state=random.randint(2**31 - 1),
-                n_jobs=self.n_jobs,
-            ).fit(self.embedding_)
+            self._features = self._restricted(raw, X, n_threads)
+            self.embedding_ = self._embedded(X)
+            self._clusterer = k_means(self.embedding_, k, self.n_init, random, self.n_jobs)
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_ = self._clusterer.inertia_
@@ -181,17 +175,21 @@ class NystroemKernelKMeans(
         self._n_features_out = self.embedding_.shape[1]
         return self
 
-    def _restricted(self, raw: Nystroem, full: FeatureOperator) -> Nystroem:
+    def _restricted(self, raw: Nystroem, X: Array, n_threads: int) -> Nystroem:
         """The features in the basis of the leading eigenvectors of their second moments."""
         if self.n_components is None:
             return raw
-        values, vectors = eigh(full.gathered(full.stored))
+        full = FeatureOperator(X, raw, center=False, normalize=False, n_threads=n_threads)
+        _, vectors = eigh(full.gathered(full.stored))
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
     def _embedded(self, X: Array) -> Array:
-        tiles = row_tiles(len(X), len(self.anchors_))
-        parts = run_all(lambda t: self._features(X[t]), tiles, _config.n_threads(self.n_jobs))
-        return np.concatenate(parts, dtype=X.dtype, casting="same_kind")
+        n_threads = _config.n_threads(self.n_jobs)
+
+        def embed(parts: list[Array]) -> Array:
+            return self._features(parts[0]).astype(X.dtype, copy=False)
+
+        return by_blocks(embed, [X], len(self.anchors_), n_threads)
 
     def transform(self, X: Any) -> Array:
         """Compute the features of rows.

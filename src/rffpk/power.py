@@ -123,7 +123,7 @@ class PowerKMeans(CentroidClusterer):
         return Plan(annealed_starts(self, critical, _AUTO_STARTS), self._n_swaps())
 
     def _n_swaps(self) -> int:
-        if self.n_clusters == 1:
+        if self._k == 1:
             return 0
         if is_option(self.swaps, "auto"):
             return _AUTO_SWAPS if is_automatic(self) and is_option(self.s_final, "hard") else 0
@@ -216,11 +216,12 @@ class FuzzyCMeans(CentroidClusterer):
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _plan(self, critical: float) -> Plan:
-        s = -1 / (self.m - 1)
-        schedule = Schedule(s0=s, s_final=s, every=1, max_iter=self.max_iter, tol=self.tol)
-        unit = 1 / power_constant(self.n_clusters, s)
+        m = float(self.m)
+        s, tol = -1 / (m - 1), float(self.tol)
+        schedule = Schedule(s0=s, s_final=s, every=1, max_iter=int(self.max_iter), tol=tol)
+        unit = 1 / power_constant(self._k, s)
         starts = given_starts(schedule, self.init, self.n_init)
-        return Plan(starts, unit=unit, merger_advice=_fuzzifier_advice(self.m, critical))
+        return Plan(starts, unit=unit, merger_advice=_fuzzifier_advice(m, critical))
 
 
 def _fuzzifier_advice(m: float, critical: float) -> str:

@@ -137,7 +137,7 @@ class SimpleMKKM(SpectralFusion):
         Ks = np.empty((len(kernels), n, n))
         for K, kernel in zip(Ks, kernels):
             K[:] = kernel.matrix()
-        for point in minimise(Ks, k, self.tol, self.max_iter):
+        for point in minimise(Ks, k, float(self.tol), int(self.max_iter)):
             self._record_point(point)
         self._keep(point.values, point.vectors, point.alpha)
 

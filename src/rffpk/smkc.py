@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from sklearn.cluster import kmeans_plusplus
-from sklearn.exceptions import ConvergenceWarning
 
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import fixed_signs
 from rffpk._data.messages import warn
+from rffpk._data.tiles import by_blocks
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, Product, iterations
 from rffpk.feature_maps import resolve_gamma
-from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, matched
+from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, check_no_distances, matched
 
 ANCHORS = ("uniform", "k-means++")
 
@@ -232,6 +232,8 @@ class SMKC(KernelFusion):
         n = len(xs[0])
         if validation.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
+            for i, x in enumerate(xs):
+                check_no_distances(x, f"X[{i}]" if self._n_views else "X")
             return None
         if not isinstance(self.anchors, str):
             return _check_anchors(self.anchors, n, k)
@@ -276,11 +278,7 @@ class SMKC(KernelFusion):
             if iteration.change <= self.tol:
                 break
         else:
-            warn(
-                f"SMKC did not reach tol={self.tol:g} in max_iter={self.max_iter} iterations: "
-                "take more iterations, or a larger tol.",
-                ConvergenceWarning,
-            )
+            self._warn_unconverged(self.tol, self.max_iter)
         if iteration.ratio > _RATIO:
             warn(
                 f"sigma_1 / sigma_k of the fused kernels is {iteration.ratio:.2g}, and singular "
@@ -300,11 +298,16 @@ class SMKC(KernelFusion):
         k, squares = len(fused.squares), fused.squares
         resolved = squares > np.finfo(np.float64).eps * len(fused.left) * squares[0]
         L = fused.left[:, resolved] / np.sqrt(squares[resolved])
-        Q, triangle = qr(B.times(L), mode="economic")
-        U = fixed_signs(Q)
-        C = solve_triangular(triangle, L.T, trans="T").T * np.einsum("ij,ij->j", Q, U)
-        empty = ((0, 0), (0, k - U.shape[1]))
-        self.embedding_, self._coefficients = np.pad(U, empty), np.pad(C, empty)
+        Y = B.times(L)
+        Q, triangle = qr(Y, mode="economic")
+        signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
+        inverse = solve_triangular(triangle, np.diag(signs))
+        self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))
+        self.embedding_ = self._rotated(Y)
+
+    def _rotated(self, Y: Array) -> Array:
+        """U from B L, for rows that were fitted and for new ones."""
+        return by_blocks(lambda parts: parts[0] @ self._right, [Y], len(self._right), 1)
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -324,7 +327,7 @@ class SMKC(KernelFusion):
         return super().transform(X)
 
     def _embedded(self, xs: list[Array]) -> Array:
-        return self._anchored(xs).times(self._coefficients)
+        return self._rotated(self._anchored(xs).times(self._left))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

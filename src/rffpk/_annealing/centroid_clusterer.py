@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing import critical, swaps
-from rffpk._annealing.centroids import coincidence, count_distinct
+from rffpk._annealing.centroids import coincidence, count_distinct, merger_message
 from rffpk._annealing.compression import compressed
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
@@ -52,6 +52,7 @@ class CentroidClusterer(
     """
 
     n_clusters: int
+    _k: int  # n_clusters, checked
     init: Any
     n_init: Any
     max_iter: int
@@ -62,6 +63,7 @@ class CentroidClusterer(
     sample: str | int | None = None
     cache: str | bool = False
     memory_limit: int | None = None
+    _rows_name = "X"  # what warnings call the rows
     _automatic_starts = False  # whether `n_init` may be "auto"
 
     # ---- what subclasses define -------------------------------------------------------------
@@ -129,7 +131,7 @@ class CentroidClusterer(
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = self._check_views(X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
-            validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
             self._feature_maps = self._fit_maps(xs, weight, random)
             self._fit_rows(self._fitted_rows(xs, weight), random)
         return self
@@ -152,10 +154,10 @@ class CentroidClusterer(
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
         automatic = self._automatic_starts and is_automatic(self)
-        small = compressed(base, self.n_clusters, storage) if automatic else None
+        small = compressed(base, self._k, storage) if automatic else None
         searched = base if small is None else small.rows
 
-        seeding = seeding_rows(searched, self.n_clusters, random)
+        seeding = seeding_rows(searched, self._k, random)
         features = seeding.features()
         critical_exponent = critical.of_rows(seeding, features)
         plan = self._plan(critical_exponent)
@@ -186,12 +188,12 @@ class CentroidClusterer(
         size = self._sample_size(counted)
         if size == counted:
             return []
-        first, *others = nested_samples(rows, size, self.n_clusters, random)
+        first, *others = nested_samples(rows, size, self._k, random)
         return [storage.sample(first), *others]
 
     def _whole(self, rows: Rows, storage: Storage, passes: int) -> Rows:
         """All rows, with stored features if that pays for so many passes."""
-        rows = storage.all_rows(rows, self.n_clusters, passes)
+        rows = storage.all_rows(rows, self._k, passes)
         if any(self._feature_maps):
             self.cache_ = not has_maps(rows)
         return rows
@@ -201,8 +203,8 @@ class CentroidClusterer(
         if self.sample is None:
             return n
         if is_option(self.sample, "auto"):
-            return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self.n_clusters))
-        return min(n, max(int(self.sample), self.n_clusters))
+            return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k))
+        return min(n, max(int(self.sample), self._k))
 
     def _views(self, xs: list[Array]) -> list[View]:
         """The columns and the map of each view, as passes take them."""
@@ -219,7 +221,7 @@ class CentroidClusterer(
         self, seeding: Rows, features: Array, history: History, random: Any
     ) -> Array:
         """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
-        k, width = self.n_clusters, features.shape[1]
+        k, width = self._k, features.shape[1]
         if isinstance(self.init, str):
             history.add_seeding(seeding.n)
             return seed_centroids(features, seeding.weight, k, self.init, random)
@@ -235,7 +237,8 @@ class CentroidClusterer(
             self._checked_centroids(self.init, width)
 
     def _checked_centroids(self, centroids: Any, width: int) -> Array:
-        centroids, expected = np.array(centroids, dtype=np.float64), (self.n_clusters, width)
+        validation.check_plain(centroids, "init")
+        centroids, expected = np.array(centroids, dtype=np.float64), (self._k, width)
         if centroids.shape != expected:
             raise ValueError(
                 f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "
@@ -260,7 +263,7 @@ class CentroidClusterer(
         self.objective_ = plan.unit * objective
         self.n_iter_ = run.passes
         self._shifts = rows.shifts
-        self._n_features_out = self.n_clusters
+        self._n_features_out = self._k
         if not end.converged:
             warn(
                 f"max_iter={self.max_iter} passes ended the run before it converged.",
@@ -269,12 +272,10 @@ class CentroidClusterer(
         cost = final.hard_sums.hard / rows.total_weight
         close = coincidence(cost, run.variance, rows.dtype)
         distinct = count_distinct(rows.scaled(final.theta), close)
-        if distinct < self.n_clusters:
-            warn(
-                f"{distinct} of n_clusters={self.n_clusters} centroids are distinct: X has no more "
-                f"distinct rows, or centroids merged.{plan.merger_advice}",
-                ConvergenceWarning,
-            )
+        if distinct < self._k:
+            hard, counted = plan.starts[-1].schedule.ends_hard, rows.counted().xs
+            message = merger_message(distinct, self._k, counted, hard, self._rows_name)
+            warn(message + plan.merger_advice, ConvergenceWarning)
 
     # ---- prediction ------------------------------------------------------------------------
 

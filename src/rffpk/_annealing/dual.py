@@ -23,6 +23,7 @@ from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import Step, StepResult
+from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import empty_clusters, is_hard, power_constant, power_objective
 
@@ -49,11 +50,16 @@ class KernelSpace:
         n, products = self.products.n, self.products
         directions = self.random.standard_normal((self.n_directions, n)) / math.sqrt(n)
         directions -= directions.mean(axis=1, keepdims=True)
-        share = np.full(n, 1 / n) if self.weight is None else self.weight / self.weight.sum()
-        Y = products.multiply(np.vstack([directions, share])).astype(np.float64)
-        variances = products.diagonals @ share - Y[:, -1] @ share
-        self.variance = max(float(variances.mean()), 0.0)
-        self.directions, self.direction_products = directions, Y[:, :-1]
+        counted = np.ones(n) if self.weight is None else self.weight > 0
+        weight = counted if self.weight is None else self.weight
+        shares = np.stack([weight / weight.sum(), counted / counted.sum()])
+        Y = products.multiply(np.vstack([directions, shares])).astype(np.float64)
+        squares = np.einsum("lmn,mn->m", Y[:, -2:], shares) / len(Y)
+        variances = shares @ products.diagonals.mean(axis=0) - squares
+        self.variance, plain = (max(float(variance), 0.0) for variance in variances)
+        resolved = 1e3 * float(np.finfo(self.dtype).eps)
+        validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
+        self.directions, self.direction_products = directions, Y[:, :-2]
 
     @property
     def dtype(self) -> Any:
@@ -149,10 +155,9 @@ class KernelRun:
         _, soft, hard = self._weigh(s)
         return power_objective(soft, hard, len(self.W), s) + self._penalty()
 
-    def nearest(self) -> tuple[NDArray[np.int32], float]:
-        """The nearest centroid of each row, and the hard objective."""
-        labels = np.empty(self.n_rows, dtype=np.int32)
-        return labels, self._weigh(-math.inf, labels)[2]
+    def hard_cost(self) -> float:
+        """The sum of the squared distances to the nearest centroids."""
+        return self._weigh(-math.inf)[2]
 
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""
@@ -183,14 +188,14 @@ class KernelRun:
         diagonal = self.alpha @ self.space.products.diagonals
         return Y, diagonal.astype(dtype), (self.alpha @ self.squares).astype(dtype)
 
-    def _weigh(self, s: float, labels: Array | None = None) -> tuple[Array, float, float]:
+    def _weigh(self, s: float) -> tuple[Array, float, float]:
         """Weights p_i v_ij (k, n) of the rows, sum p M' and the hard objective."""
         dtype, weight = self.space.dtype, self.space.weight
         weight = None if weight is None else weight.astype(dtype)
         rule = _core.HARD if is_hard(s, dtype) else _core.POWER
         n_threads = self.space.products.n_threads
         result: tuple[Array, float, float] = _config.backend().weigh_products(
-            *self._combined(), weight, rule, s, n_threads, labels=labels
+            *self._combined(), weight, rule, s, n_threads
         )
         return result
 

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
+from rffpk._annealing.centroids import merger_message
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
 from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
@@ -31,7 +32,7 @@ from rffpk._data.decompositions import ritz_values
 from rffpk._data.messages import warn
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
-from rffpk._data.tiles import row_tiles, run_all
+from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import is_option
 from rffpk.kernels import (
     PRECOMPUTED,
@@ -98,7 +99,9 @@ class KernelClusterer(
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the rows, by default one each.
+            Weights >= 0 of the rows, by default one each. A weight of two minimises the same as a
+            repeated row, but draws differ where rows are repeated, so that another optimum may be
+            found. Costs are precise to eps times the largest weight.
 
         Returns
         -------
@@ -119,7 +122,7 @@ class KernelClusterer(
             end.
         UserWarning
             If a kernel has a clearly negative eigenvalue: negative squared distances then count as
-            0 while fitting, and `predict` may differ from `labels_`.
+            0 while fitting.
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
@@ -131,30 +134,36 @@ class KernelClusterer(
             k = validation.check_n_clusters(self.n_clusters, n, weight)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
-            self._fit_products(products, weight, given, random)
-            for kernel in self._kernels:
-                kernel.drop_matrix()
+            run, end, hard = self._search(products, k, weight, given, random)
+            self._publish(xs, run, end)
+            self._warn(xs, run, end, hard)
+            for centered in self._kernels:
+                centered.kernel.drop_matrix()
         return self
 
     def _products(self, xs: list[Array], weight: Array | None, random: Any) -> Products:
         xs, specs = matched(xs, self._kernel_parameter(), not self._n_views)
         n_threads = _config.n_threads(self.n_jobs)
-        self._kernels = [
-            FittedKernel(x, spec, weight=weight, random=random, n_threads=n_threads)
+        kernels = [
+            FittedKernel(
+                x, spec, weight=weight, random=random, n_threads=n_threads, differences=True
+            )
             for x, spec in zip(xs, specs)
         ]
-        needed = Products.stored_bytes(self._kernels)
+        needed = Products.stored_bytes(kernels)
         self.cache_ = check_fits(needed, "the kernel matrices", self.cache, self.memory_limit)
-        products = Products(self._kernels, n_threads, self.cache_)
+        products = Products(kernels, n_threads, self.cache_)
+        self._kernels = products.kernels
         if not all(positive_definite(spec) for spec in specs):
             _warn_if_indefinite(products)
         return products
 
-    def _fit_products(
-        self, products: Products, weight: Array | None, given: Array | None, random: Any
-    ) -> None:
-        """`fit` for products and parameters that have been checked."""
-        k, unit = self.n_clusters, 1.0
+    def _search(
+        self, products: Products, k: int, weight: Array | None, given: Array | None, random: Any
+    ) -> tuple[KernelRun, Result, bool]:
+        """The best run, its end, and whether runs end with the hard rule, for products and
+        parameters that have been checked."""
+        unit = 1.0
         if weight is not None:  # scaled to the range of float32
             unit = 2.0 ** math.frexp(float(weight.max()))[1]
             weight = weight / unit
@@ -167,65 +176,66 @@ class KernelClusterer(
         objective = self._make_objective()
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
         critical = space.critical_exponent() if self._soft else 0.0
-        run, end, _ = search(space, self._starts(critical))
+        starts = self._starts(critical)
+        run, end, _ = search(space, starts)
         self.history_ = history.records
-        self._publish(run, end)
+        return run, end, starts[-1].schedule.ends_hard
 
-    def _publish(self, run: KernelRun, end: Result) -> None:
-        """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
-        space, k, unit = run.space, len(run.W), run.space.history.unit
-        self.dual_coef_ = run.W
-        self.labels_, hard = run.nearest()
+    def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
+        """Set the fitted attributes."""
+        unit = run.space.history.unit
+        self.dual_coef_, self._alpha, self._squares = run.W, run.alpha, run.squares
+        self.labels_ = self._labels(xs)
         self.objective_ = unit * run.cost(end.s)
         self.inertia_ = unit * _inertia(run, self.labels_)
         self.s_, self.n_iter_ = end.s, run.passes
-        self._alpha = run.alpha
-        self._squares = _uncentered_squares(run)
-        self._n_features_out = k
+        self._n_features_out = len(run.W)
+
+    def _warn(self, xs: list[Array], run: KernelRun, end: Result, hard: bool) -> None:
+        """Warn if the run did not converge or centroids coincide."""
         if not end.converged:
             warn(
                 f"max_iter={self.max_iter} passes ended the run before it converged.",
                 ConvergenceWarning,
             )
-        distinct = run.count_distinct(hard)
+        k, distinct = len(run.W), run.count_distinct(run.hard_cost())
         if distinct < k:
-            warn(
-                f"{distinct} of n_clusters={k} centroids are distinct: X has no more distinct "
-                f"rows ({np.dtype(space.dtype)}), or centroids merged.",
-                ConvergenceWarning,
-            )
+            weight = run.space.weight
+            counted = xs if weight is None else [x[weight > 0] for x in xs]
+            warn(merger_message(distinct, k, counted, hard), ConvergenceWarning)
 
     # ---- prediction ------------------------------------------------------------------------
 
-    def _visit(self, X: Any, caller: str = "") -> tuple[Array, Any]:
-        """Squared distances (n, k) of new rows to the centroids, and the dtype of X.
-
-        k(x, x), which does not change the order of a row's distances, is left out unless a method
-        is named by `caller`.
-        """
+    def _visit(self, X: Any, caller: str) -> tuple[Array, Any]:
+        """Squared distances (n, k) of new rows to the centroids, and the dtype of X."""
         check_is_fitted(self)
         xs = validation.check_views(self, X, reset=False)
-        if not self._n_views:
-            xs = xs * len(self._kernels)
-        if caller and any(kernel.precomputed for kernel in self._kernels):
+        if any(centered.kernel.precomputed for centered in self._kernels):
             raise ValueError(
                 f"{caller} needs k(x, x), which precomputed kernels of new rows do not contain."
             )
-        coef = self.dual_coef_.T.astype(np.float64)
-
-        def distances(rows: slice) -> Array:
-            total = np.tile(self._alpha @ self._squares, (len(xs[0][rows]), 1))
-            for alpha, kernel, x in zip(self._alpha, self._kernels, xs):
-                block, diagonal = kernel.cross(x[rows])
-                total -= 2 * alpha * (block @ coef)
-                if caller and diagonal is not None:
-                    total += alpha * diagonal[:, None]
-            return np.maximum(total, 0) if caller else total
-
-        blocks = row_tiles(len(xs[0]), self._kernels[0].n)
         with _config.one_blas_thread():
-            parts = run_all(distances, blocks, _config.n_threads(self.n_jobs))
-        return np.concatenate(parts), xs[0].dtype
+            return np.maximum(self._distances(xs, True), 0), xs[0].dtype
+
+    def _labels(self, xs: list[Array]) -> NDArray[np.int32]:
+        """The nearest centroids, the first of equals, of rows that were fitted and of new ones."""
+        return self._distances(xs, False).argmin(axis=1).astype(np.int32)
+
+    def _distances(self, xs: list[Array], whole: bool) -> Array:
+        """Squared distances (n, k); `whole`: with k(x, x), which does not change their order."""
+        coef, squares = self.dual_coef_.T.astype(np.float64), self._alpha @ self._squares
+
+        def distances(parts: list[Array]) -> Array:
+            views = parts if self._n_views else parts * len(self._kernels)
+            total = np.tile(squares, (len(parts[0]), 1))
+            for alpha, centered, x in zip(self._alpha, self._kernels, views):
+                block, diagonal = centered.cross(x)
+                total -= 2 * alpha * (block @ coef)
+                if whole and diagonal is not None:
+                    total += alpha * diagonal[:, None]
+            return total
+
+        return by_blocks(distances, xs, self._kernels[0].n, _config.n_threads(self.n_jobs))
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with its nearest centroid.
@@ -241,7 +251,10 @@ class KernelClusterer(
         labels : ndarray of int32, shape (n_samples,)
             Indices of the clusters.
         """
-        return self._visit(X)[0].argmin(axis=1).astype(np.int32)
+        check_is_fitted(self)
+        xs = validation.check_views(self, X, reset=False)
+        with _config.one_blas_thread():
+            return self._labels(xs)
 
     def predict_proba(self, X: Any) -> Array:
         """Memberships of the rows in the clusters at the exponent `s_`.
@@ -333,14 +346,6 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     squares = squared_norms(W, space.products.multiply(W))
     costs = space.products.diagonals @ p - squares @ G
     return float(max(run.alpha @ costs, 0.0))
-
-
-def _uncentered_squares(run: KernelRun) -> NDArray[np.float64]:
-    """(W K_l W')_jj of the kernels without centering, (L, k)."""
-    products = run.space.products
-    sums = run.W.sum(axis=1, dtype=np.float64)
-    about = products.offsets @ run.W.T.astype(np.float64)
-    return np.asarray(run.squares + 2 * about * sums - products.means[:, None] * sums**2)
 
 
 def _warn_if_indefinite(products: Products) -> None:

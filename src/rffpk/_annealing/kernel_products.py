@@ -16,26 +16,53 @@ from rffpk.kernels import FittedKernel
 _CENTER_ROWS = 256
 
 
+class CenteredKernel:
+    """A kernel less the mean feature c of some of its rows: <phi(x) - c, phi(x_j) - c>."""
+
+    def __init__(self, kernel: FittedKernel) -> None:
+        self.kernel, self.n, self.dtype = kernel, kernel.n, kernel.dtype
+        self._places = np.arange(0, self.n, -(-self.n // _CENTER_ROWS))
+        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused
+            self.offsets = kernel.block(self._places).mean(axis=0)  # <phi_j, c>
+            self._mean = self.offsets[self._places].mean()  # ||c||^2
+            self.diagonal = self._squared_norms(kernel.diagonal, self.offsets)
+
+    def _squared_norms(self, diagonal: Array, offsets: Array) -> Array:
+        return np.maximum(diagonal - 2 * offsets + self._mean, 0)
+
+    def _centered(self, block: Array, offsets: Array, columns: slice) -> Array:
+        block -= self.offsets[columns] - self._mean
+        block -= offsets[:, None]
+        return block
+
+    def block(self, rows: slice | Array, columns: slice) -> Array:
+        """Some rows and columns, float64."""
+        return self._centered(self.kernel.block(rows, columns), self.offsets[rows], columns)
+
+    def cross(self, x: Array) -> tuple[Array, Array | None]:
+        """The kernel between new rows x and all fitted ones, float64, and the squared norms of the
+        features of x, None if the kernel is precomputed."""
+        block, diagonal = self.kernel.cross(x)
+        offsets = block[:, self._places].mean(axis=1)
+        squares = None if diagonal is None else self._squared_norms(diagonal, offsets)
+        return self._centered(block, offsets, slice(None)), squares
+
+
 class Products:
     """Products of the centered kernels K_l of n rows: <phi_i - c, phi_j - c>, view by view."""
 
     def __init__(self, kernels: list[FittedKernel], n_threads: int, stored: bool) -> None:
-        self.kernels, self.n, self.n_threads = kernels, kernels[0].n, n_threads
+        self.kernels = [CenteredKernel(kernel) for kernel in kernels]
+        self.n, self.n_threads = kernels[0].n, n_threads
         self.dtype = np.result_type(*(kernel.dtype for kernel in kernels))
-        step = -(-self.n // _CENTER_ROWS)
-        self._places = np.arange(0, self.n, step)
-        with_places = [kernel.block(self._places) for kernel in kernels]
-        diagonals = np.stack([kernel.diagonal for kernel in kernels])
-        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused
-            self.offsets = np.stack([block.mean(axis=0) for block in with_places])  # (L, n)
-            self.means = self.offsets[:, self._places].mean(axis=1)
-            self.diagonals = np.maximum(diagonals - 2 * self.offsets + self.means[:, None], 0)
-            self._check_finite()
+        self.diagonals = np.stack([kernel.diagonal for kernel in self.kernels])  # (L, n)
+        self._check_finite()
         self.stored = self._all() if stored else None
 
     def _check_finite(self) -> None:
         largest = np.finfo(self.dtype).max
-        for number, values in enumerate(zip(self.offsets, self.diagonals)):
+        for number, kernel in enumerate(self.kernels):
+            values = kernel.offsets, kernel.diagonal
             if not all(np.isfinite(v).all() and np.abs(v).max() < largest for v in values):
                 raise ValueError(
                     f"kernel {number} has values that are NaN or overflow {self.dtype}; rescale X, "
@@ -64,11 +91,7 @@ class Products:
         return matrices
 
     def _block(self, number: int, rows: slice | Array, columns: slice) -> Array:
-        """A block of a centered kernel."""
-        block = self.kernels[number].block(rows, columns)
-        block -= self.offsets[number, columns] - self.means[number]
-        block -= self.offsets[number, rows, None]
-        return block.astype(self.dtype, copy=False)
+        return self.kernels[number].block(rows, columns).astype(self.dtype, copy=False)
 
     def multiply(self, W: Array) -> Array:
         """W K_l of all kernels, (L, m, n), for W (m, n)."""

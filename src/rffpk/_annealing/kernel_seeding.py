@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 
 from rffpk import _config
 from rffpk._annealing.dual import KernelSpace
+from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.validation import is_option
@@ -30,6 +31,7 @@ def initial_weights(space: KernelSpace, k: int, init: str) -> Array:
 
 def given_weights(init: Any, k: int, n: int) -> Array:
     """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
+    validation.check_plain(init, "init")
     init = np.asarray(init)
     if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
         if not np.array_equal(np.unique(init), np.arange(k)):

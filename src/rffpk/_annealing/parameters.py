@@ -66,8 +66,8 @@ def schedule(estimator: Annealed, critical: float) -> Schedule:
         every=every,
         s_final=s_final,
         stop=estimator.stop,
-        max_iter=estimator.max_iter,
-        tol=estimator.tol,
+        max_iter=int(estimator.max_iter),
+        tol=float(estimator.tol),
     )
 
 

@@ -24,7 +24,7 @@ _EMPTY = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
 def is_hard(s: float, dtype: Any) -> bool:
     """Whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
-    return bool(-s * np.finfo(dtype).eps > _MAX_AMPLIFICATION)
+    return bool(-s * float(np.finfo(dtype).eps) > _MAX_AMPLIFICATION)
 
 
 def power_constant(k: int, s: float) -> float:
@@ -168,9 +168,14 @@ def total_variance(rows: Rows) -> float:
     Raises
     ------
     ValueError
-        If it overflows the dtype of the rows.
+        If it overflows the dtype of the rows, or weights leave nothing of it.
     """
     cost = float(rows.alpha @ view_variances(rows))
+    if rows.weight is not None and any(isinstance(each, Fourier) for each in rows.maps):
+        counted = replace(rows.counted(), weight=None, weight_unit=1.0)
+        resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2
+        plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
+        validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
     columns = [
         x for x, each in zip(rows.counted().xs, rows.maps) if not isinstance(each, Landmarks)
     ]

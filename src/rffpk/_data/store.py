@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Structure, View
@@ -66,7 +68,7 @@ def _features(rows: Rows, i: int) -> Array:
 
 def check_cache(cache: Any, memory_limit: Any) -> None:
     """The parameters of `Storage`."""
-    if not isinstance(cache, bool):
+    if not isinstance(cache, (bool, np.bool_)):
         validation.check_choice(cache, "cache", ("auto",), also="True or False")
     if memory_limit is not None:
         validation.check_int(memory_limit, "memory_limit", 0)
@@ -80,12 +82,12 @@ def check_fits(needed: int, what: str, cache: str | bool, memory_limit: int | No
     """Whether `needed` bytes fit into the limit and `cache` is not False. Raises a MemoryError if
     `cache` is True and they do not fit."""
     fits = needed <= _limit(memory_limit)
-    if cache is True and not fits:
+    if not isinstance(cache, str) and cache and not fits:
         raise MemoryError(
             f"cache=True takes {needed} bytes for {what}, more than memory_limit={memory_limit} "
             "allows."
         )
-    return fits and cache is not False
+    return fits and bool(cache)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class Storage:
     def sample(self, rows: Rows) -> Rows:
         """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
         fits = stored_bytes(rows) <= _limit(self.memory_limit)
-        return stored(rows) if has_maps(rows) and self.cache is not False and fits else rows
+        return stored(rows) if has_maps(rows) and self.cache and fits else rows
 
 
 def has_maps(rows: Rows) -> bool:

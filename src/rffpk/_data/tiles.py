@@ -6,13 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.utils import gen_batches
 
 from rffpk import _core
+from rffpk._data.arrays import Array
 
 # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
 # compared with the rows, and products with them run at full rate.
 ROW_NUMBERS = 1 << 20
+
+# Numbers and rows in a block of `by_blocks`, at most: a single row costs as much as a block, about
+# a millisecond. Numbers of rows are multiples of 32, as are the parts into which BLAS cuts them.
+_BLOCK_NUMBERS, _MOST_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1 << 17, 512, 32
 
 # Tiles of a kernel that is recomputed: terms of single rows and columns cost little compared with
 # the tile itself, and its 2 MB stay in a core's cache.
@@ -35,3 +41,25 @@ def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) ->
     if n_threads == 1 or len(items) == 1:
         return [function(item) for item in items]
     return _core.call_all(function, items, n_threads)
+
+
+def by_blocks(
+    function: Callable[[list[Array]], Array], xs: list[Array], width: int, n_threads: int
+) -> Array:
+    """The results of `function`, one line for each row, for rows with views `xs` that it maps to
+    matrices of about `width` columns.
+
+    A line has the same bits whatever other rows there are: products of matrices round differently
+    for different shapes, so all blocks have one shape, the last one filled with copies of its last
+    row.
+    """
+    step = _LEAST_BLOCK_ROWS
+    size = min(max(_BLOCK_NUMBERS // max(1, width) // step * step, step), _MOST_BLOCK_ROWS)
+
+    def lines(rows: slice) -> Array:
+        parts = [x[rows] for x in xs]
+        missing = size - len(parts[0])
+        filled = [np.pad(part, ((0, missing), (0, 0)), mode="edge") for part in parts]
+        return function(filled)[: size - missing]
+
+    return np.concatenate(run_all(lines, list(gen_batches(len(xs[0]), size)), n_threads))

@@ -15,6 +15,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_array, validate_data
 
 from rffpk._data.arrays import Array
+from rffpk._data.messages import warn
 
 MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
@@ -40,9 +41,22 @@ def is_option(value: Any, option: str) -> bool:
 
 def check_int(value: Any, name: str, low: int, high: int | None = None) -> int:
     """An integer between `low` and `high`; booleans are not accepted."""
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an instance of int, not bool.")
     return int(check_scalar(value, name, numbers.Integral, min_val=low, max_val=high))
+
+
+def check_bool(value: Any, name: str) -> bool:
+    """True or False, of Python or NumPy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} == {value!r}, must be True or False.")
+    return bool(value)
+
+
+def check_verbose(value: Any) -> None:
+    """An integer >= 0, or a boolean."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_int(value, "verbose", 0)
 
 
 def check_real(
@@ -58,6 +72,7 @@ def check_real(
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         also = f" or {also}" if also else ""
         raise TypeError(f"{name} == {value!r}, must be a number{also}.")
+    value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its range
     if not math.isfinite(value):
         raise ValueError(f"{name} == {value}, must be finite.")
     ends = {"min_val": low, "max_val": high}
@@ -89,6 +104,7 @@ def check_search_parameters(
         check_int(estimator.max_iter, "max_iter", 1)
         check_real(estimator.tol, "tol", 0)
     check_n_jobs(estimator.n_jobs)
+    check_verbose(getattr(estimator, "verbose", 0))
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
@@ -96,6 +112,35 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = ""
     if not isinstance(value, str) or value not in choices:
         also = f" or {also}" if also else ""
         raise ValueError(f"{name} == {value!r}, must be one of {list(choices)}{also}.")
+
+
+def check_plain(values: Any, name: str) -> None:
+    """Raise a TypeError for what NumPy would take as numbers, or not name: dates, durations, masked
+    entries, and structured arrays; of arrays, frames and lists."""
+    if any(_is_masked(part) for part in [values, *_parts(values)]):
+        raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
+    with contextlib.suppress(ValueError):  # ragged lists are refused later
+        kinds = getattr(values, "dtypes", None)  # of the columns of a frame
+        for dtype in [np.asarray(values).dtype] if kinds is None else list(kinds):
+            temporal = getattr(dtype, "is_temporal", None)  # polars
+            if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
+                raise TypeError(
+                    f"{name} has dates or durations ({dtype}), must be numbers: convert them, such "
+                    "as to seconds in float64."
+                )
+            if getattr(dtype, "names", None):
+                raise TypeError(
+                    f"{name} is a structured array with the fields {list(dtype.names)}, must be a "
+                    "plain one: numpy.lib.recfunctions.structured_to_unstructured converts it."
+                )
+
+
+def _parts(values: Any) -> Any:
+    return values if isinstance(values, (list, tuple)) else ()
+
+
+def _is_masked(values: Any) -> bool:
+    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -109,13 +154,14 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
             "X is sparse, and sparse input is not supported yet: pass a dense array, "
             "such as X.toarray()."
         )
+    check_plain(X, "X")
     try:
         X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
         return np.require(X, requirements="A")
-    except ValueError as error:
-        if str(error).startswith(("Input X", "X ", "The feature names")):
+    except (ValueError, TypeError) as error:
+        if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
             raise
-        raise ValueError(f"X is not acceptable: {error}") from error
+        raise type(error)(f"X is not acceptable: {error}") from error
 
 
 def is_list_of_views(X: Any) -> bool:
@@ -135,13 +181,14 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
         if reset:
             estimator._n_views, estimator._widths = 0, [X.shape[1]]
         return [X]
+    names = [_column_names(x) for x in X]
     xs = [_check_view(x, f"X[{i}]") for i, x in enumerate(X)]
     for number, x in enumerate(xs):
         if len(x) != len(xs[0]):
             raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.")
     widths = [x.shape[1] for x in xs]
     if reset:
-        estimator._n_views, estimator._widths = len(xs), widths
+        estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
         estimator.n_features_in_ = sum(widths)
         if hasattr(estimator, "feature_names_in_"):  # of an earlier fit on one array
             del estimator.feature_names_in_
@@ -154,11 +201,35 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
         raise ValueError(
             f"X[{number}] has {widths[number]} columns, in fit it had {estimator._widths[number]}."
         )
+    else:
+        for i, (new, fitted) in enumerate(zip(names, estimator._view_names)):
+            _check_names(new, fitted, f"X[{i}]")
     dtype = np.result_type(*xs)
     return [np.require(x, dtype=dtype, requirements="A") for x in xs]
 
 
+def _column_names(x: Any) -> list[str] | None:
+    """The names of the columns of a frame, if all are strings."""
+    names = list(getattr(x, "columns", []))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -> None:
+    """Compare the names of the columns of a view with those in fit, as scikit-learn does for X."""
+    if names is None or fitted is None:
+        if names != fitted:
+            which = ("has no", "had") if names is None else ("has", "had no")
+            warn(f"{view} {which[0]} names of columns, in fit it {which[1]} such.", UserWarning)
+        return
+    if names == fitted:
+        return
+    unseen, missing = ([n for n in a if n not in b] for a, b in ((names, fitted), (fitted, names)))
+    how = f"{unseen} are new, {missing} are missing" if unseen or missing else "their order differs"
+    raise ValueError(f"{view} must have the columns that it had in fit, in their order: {how}.")
+
+
 def _check_view(x: Any, name: str) -> Array:
+    check_plain(x, name)
     try:
         return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
     except (ValueError, TypeError) as error:
@@ -171,6 +242,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
     """Row weights as a float64 array (n,), finite, >= 0, not all zero; None is returned as None."""
     if sample_weight is None:
         return None
+    check_plain(sample_weight, "sample_weight")
     given = np.asarray(sample_weight)
     if np.iscomplexobj(given):
         raise ValueError("sample_weight is complex, must be real.")
@@ -199,6 +271,17 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
             "largest weight."
         )
     return weight
+
+
+def check_weighted_variance(weighted: float, plain: float, resolved: float, dtype: Any) -> None:
+    """Raise an error if row weights leave less of the variance of the rows than `resolved` of it:
+    then rounding errors of the heavy rows hide the light ones."""
+    if weighted < resolved * plain:
+        remedy = ", or pass float64" if dtype == np.float32 else ""
+        raise ValueError(
+            f"sample_weight is concentrated on rows that are equal or nearly so: {dtype} does not "
+            f"resolve the others; take weights closer to each other{remedy}."
+        )
 
 
 def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:

@@ -11,11 +11,12 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import orthonormal, over_eigenvalues, procrustes
 from rffpk._fusion.operators import Operator, polar
 
-_RANK = 1e-9  # singular values below this fraction of the largest count as zero
-
 
 class Alternation:
     """The variables of eq. (11), and an update of each that maximises over it.
+
+    Each matrix over the rows has a map: the features of all kernels of a row, side by side, times
+    the map are its line for that row, whether it is a fitted one or not.
 
     If `given` holds eigenvalues and eigenvectors of each kernel, H and G are these eigenvectors,
     they stay fixed, and the objective is eq. (10).
@@ -32,26 +33,51 @@ class Alternation:
         given: list[tuple[Array, Array]] | None = None,
     ) -> None:
         self.kernels, self.lambda1, self.lambda2 = kernels, lambda1, lambda2
-        self.n_threads, self.given = n_threads, given
+        self.n_threads, self.fixed = n_threads, given is not None
+        ends = np.cumsum([one.n_features for one in kernels])
+        self._blocks = [slice(end - one.n_features, end) for one, end in zip(kernels, ends)]
         if given is None:
-            self.H = [np.ascontiguousarray(orthonormal(one.n, k, random)) for one in kernels]
-            self.KG = [one.times(H) for one, H in zip(kernels, self.H)]
-            self._KH = np.empty_like(self.H[0])
-            self.previous_G = [np.empty_like(H) for H in self.H]  # G before its last update
+            starts = [self._drawn(i, k, random) for i in range(len(kernels))]
+            self.G = [H.copy() for H, _ in starts]
+            self._sums = [one.gathered(G) for one, G in zip(kernels, self.G)]
+            self.KG = [one.spread(sums) for one, sums in zip(kernels, self._sums)]
+            self._KH = np.empty_like(self.KG[0])
         else:
-            self.H = [vectors for _, vectors in given]
-        self.G = [H.copy() for H in self.H]
+            starts = [self._extended(i, *pairs) for i, pairs in enumerate(given)]
+            self.G = [H for H, _ in starts]
+        self.H = [H for H, _ in starts]
+        self._H_maps = [mapping for _, mapping in starts]
+        self._G_maps = list(self._H_maps)
         self.R = [np.eye(k)] * len(kernels)
         self.W = [np.eye(k)] * len(kernels)
         self.gamma = np.full(len(kernels), 1 / len(kernels))
         self.F = np.empty((kernels[0].n, k))
         self.update_F()
 
+    def _drawn(self, i: int, k: int, random: Any) -> tuple[Array, Array]:
+        """Orthonormal columns in the range of K_i, near it times a random matrix, and their map."""
+        one = self.kernels[i]
+        sums = one.gathered(orthonormal(one.n, k, random))
+        product = one.spread(sums)
+        P = polar(lambda rows: product[rows], H := np.empty_like(product), self.n_threads)
+        return H, self._map_of_one(i, sums @ P)
+
+    def _extended(self, i: int, values: Array, vectors: Array) -> tuple[Array, Array]:
+        """Eigenvectors of K_i, zero where the eigenvalue is, and their map."""
+        scaled = over_eigenvalues(vectors, values)
+        return scaled * values, self._map_of_one(i, self.kernels[i].gathered(scaled))
+
+    def _map_of_one(self, i: int, sums: Array) -> Array:
+        """The map of lines features_i(x) @ sums."""
+        mapping = np.zeros((self._blocks[-1].stop, sums.shape[1]))
+        mapping[self._blocks[i]] = sums
+        return mapping
+
     @property
     def updates(self) -> list[Callable[[], None]]:
         """The updates of an iteration, in their order."""
         common = [self.update_R, self.update_W, self.update_gamma, self.update_F]
-        return [self.update_H, self.update_G, *common] if self.given is None else common
+        return common if self.fixed else [self.update_H, self.update_G, *common]
 
     def iterate(self) -> None:
         for update in self.updates:
@@ -64,37 +90,39 @@ class Alternation:
             parts = zip(self.gamma, self.H, self.R, self.G, self.W)
             return np.asarray(sum(c * (H[rows] @ R + G[rows] @ W) for c, H, R, G, W in parts))
 
-        self.from_F = polar(fused, self.F, self.n_threads)
+        P = polar(fused, self.F, self.n_threads)
+        maps = zip(self.gamma, self._H_maps, self.R, self._G_maps, self.W)
+        self._F_map = np.asarray(sum(c * (H @ (R @ P) + G @ (W @ P)) for c, H, R, G, W in maps))
 
     def update_H(self) -> None:
         """Eq. (13)."""
-        self.from_H = [
-            self._partition(KG, G, c * R.T, H)
-            for KG, G, c, R, H in zip(self.KG, self.G, self.gamma, self.R, self.H)
-        ]
+        for i, (H, G, KG) in enumerate(zip(self.H, self.G, self.KG)):
+            P, mapping = self._update(i, KG, G, self._G_maps[i], self.R[i], H)
+            mapping[self._blocks[i]] += self._sums[i] @ P
+            self._H_maps[i] = mapping
 
     def update_G(self) -> None:
         """Eq. (14)."""
-        self.G, self.previous_G = self.previous_G, self.G
-        self.from_G = []
-        for i, one in enumerate(self.kernels):
-            KH, rotation = one.times(self.H[i], self._KH), self.gamma[i] * self.W[i].T
-            self.from_G.append(self._partition(KH, self.H[i], rotation, self.G[i]))
-            one.times(self.G[i], self.KG[i])
+        for i, (one, H, G) in enumerate(zip(self.kernels, self.H, self.G)):
+            sums = one.gathered(H)
+            KH = one.spread(sums, self._KH)
+            P, mapping = self._update(i, KH, H, self._H_maps[i], self.W[i], G)
+            mapping[self._blocks[i]] += sums @ P
+            self._G_maps[i], self._sums[i] = mapping, one.gathered(G)
+            one.spread(self._sums[i], self.KG[i])
 
-    def _partition(
-        self, product: Array, other: Array, rotation: Array, out: Array
+    def _update(
+        self, i: int, product: Array, other: Array, other_map: Array, to_F: Array, out: Array
     ) -> tuple[Array, Array]:
-        """Update one of H_i and G_i, in `out`, from the `other`. Returns P and Q such that the row
-        of a row x is (k_i(x, X) other + lambda1 o) P + f Q, with the rows o of `other` and f of
-        F."""
-        rotation = self.lambda2 * rotation
+        """Update one of H_i and G_i, in `out`, from the `other` and its product with K_i; P with
+        out = (K_i other + lambda1 other + F rotation) P, and the map of the last two terms."""
+        rotation = self.lambda2 * self.gamma[i] * to_F.T
 
         def target(rows: slice) -> Array:
             return product[rows] + self.lambda1 * other[rows] + self.F[rows] @ rotation
 
         P = polar(target, out, self.n_threads)
-        return P, rotation @ P
+        return P, other_map @ (self.lambda1 * P) + self._F_map @ (rotation @ P)
 
     def update_R(self) -> None:
         """Eq. (15)."""
@@ -120,30 +148,12 @@ class Alternation:
     def objective(self) -> float:
         """Eq. (11), or (10)."""
         fused = float(self.gamma @ self._agreements())
-        if self.given is not None:
+        if self.fixed:
             return fused
         parts = zip(self.H, self.KG, self.G)
         kernels = sum(np.vdot(H, KG) + self.lambda1 * np.vdot(H, G) for H, KG, G in parts)
         return float(kernels + self.lambda2 * fused)
 
     def maps(self) -> list[Array]:
-        """B_i with f = sum_i k_i(x, X) B_i for the row f of F of a new row x."""
-        k = len(self.from_F)
-        parts = zip(self.gamma, self.R, self.W)
-        tails = [c * np.vstack([R, W]) @ self.from_F for c, R, W in parts]  # f from [h, g]
-        if self.given is not None:
-            return [
-                over_eigenvalues(H, values) @ (T[:k] + T[k:])
-                for (values, H), T in zip(self.given, tails)
-            ]
-        remainder, maps = np.eye(k), []
-        updates = zip(self.previous_G, self.from_H, self.H, self.from_G, tails)
-        for G, (P, Q), H, (P2, Q2), T in updates:
-            # [h, g] (I - C) = [k_i G P, k_i H P2] + f [Q, Q2]
-            C = np.zeros((2 * k, 2 * k))
-            C[k:, :k], C[:k, k:] = self.lambda1 * P, self.lambda1 * P2
-            solved = np.linalg.pinv(np.eye(2 * k) - C, rcond=_RANK) @ T
-            remainder -= np.hstack([Q, Q2]) @ solved
-            maps.append(G @ (P @ solved[:k]) + H @ (P2 @ solved[k:]))
-        closed = np.linalg.pinv(remainder, rcond=_RANK)
-        return [B @ closed for B in maps]
+        """B_i with f = sum_i features_i(x) B_i for the line f of F for a row x."""
+        return [self._F_map[block] for block in self._blocks]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, svd
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import leading_eigenvectors, procrustes, ritz_values
+from rffpk._data.decompositions import leading_eigenvectors, ritz_values
 from rffpk._data.tiles import row_tiles, run_all
 from rffpk.feature_maps import RandomFourierFeatures, resolve_gamma
 from rffpk.kernels import (
@@ -27,14 +27,16 @@ Features = Callable[[Array], Array]
 _POLAR_ROWS = 8192  # a tile of this many rows and ten columns stays in a core's cache
 
 _ROUNDING = 1e-6  # of the largest eigenvalue; eigenvalues above minus this count as zero
+_RANK = 1e-9  # singular values below this fraction of the largest count as zero
 
 
 def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
-    """Set `out` (n, k) to the U with orthonormal columns that maximises Tr(U'V); P with U = VP.
+    """Set `out` (n, k) to the U = VP that maximises Tr(U'V) over orthonormal columns; return P.
 
     `V` returns slices of its rows; no other array of the size of V is made. V = QR tile by tile;
-    with the stacked R = MSN', U = Q MN' and P = N S^+ N'. O(n k^2), as stable as a decomposition of
-    V.
+    with the stacked R = MSN', U = Q MN' and P = N S^+ N'. Where V lacks full rank, singular vectors
+    of the value zero are left out of U, which therefore depends on V alone. O(n k^2), as stable as
+    a decomposition of V.
     """
     tiles = list(gen_batches(len(out), _POLAR_ROWS))
 
@@ -45,7 +47,9 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
 
     triangles = run_all(triangle, tiles, n_threads)
     R = np.vstack(triangles)
-    small = procrustes(R)
+    left, values, right = svd(R, full_matrices=False)
+    rank = int((values > _RANK * values[0]).sum())
+    small = left[:, :rank] @ right[:rank]
     ends = np.cumsum([len(triangle) for triangle in triangles])
 
     def fill(number: int) -> None:
@@ -54,13 +58,14 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
         U[:] = U[:, :size] @ small[ends[number] - size : ends[number]]
 
     run_all(fill, list(range(len(tiles))), n_threads)
-    return np.linalg.pinv(small.T @ R, hermitian=True)
+    return np.asarray((right[:rank].T / values[:rank]) @ right[:rank])
 
 
 class Operator(Protocol):
     """A kernel over n fitted rows: k(x, fitted rows) @ B is features(x) @ gathered(B)."""
 
     n: int
+    n_features: int
     trace: float
 
     @property
@@ -71,18 +76,21 @@ class Operator(Protocol):
         """K V, float64, in `out` if that is given."""
 
     def gathered(self, B: Array) -> Array:
-        """The matrix that maps `features` to k(x, fitted rows) @ B."""
+        """The matrix that maps `features` to k(x, fitted rows) @ B; it may be B itself."""
+
+    def spread(self, sums: Array, out: Array | None = None) -> Array:
+        """features(fitted rows) @ sums, in `out` if that is given."""
 
 
 def _filled(
     function: Callable[[slice], Array],
     tiles: list[slice],
-    like: Array,
+    shape: tuple[int, ...],
     out: Array | None,
     n_threads: int,
 ) -> Array:
     """`function` of each tile, in one array; `out` saves the page faults of a new large array."""
-    found = np.empty(like.shape) if out is None else out
+    found = np.empty(shape) if out is None else out
 
     def fill(tile: slice) -> None:
         found[tile] = function(tile)
@@ -99,11 +107,15 @@ class DenseOperator:
         self._n_threads, self.n, self.features = n_threads, kernel.n, kernel.values
         self._matrix = kernel.matrix()
         kernel.drop_matrix()
-        self.trace = float(np.trace(self._matrix))
+        self.n_features, self.trace = self.n, float(np.trace(self._matrix))
 
     def times(self, V: Array, out: Array | None = None) -> Array:
+        return self.spread(V, out)
+
+    def spread(self, sums: Array, out: Array | None = None) -> Array:
         tiles = row_tiles(self.n, self.n)
-        return _filled(lambda t: self._matrix[t] @ V, tiles, V, out, self._n_threads)
+        shape = (self.n, *sums.shape[1:])
+        return _filled(lambda t: self._matrix[t] @ sums, tiles, shape, out, self._n_threads)
 
     def gathered(self, B: Array) -> Array:
         return B
@@ -120,7 +132,7 @@ class FeatureOperator:
         self, x: Array, raw: Features, *, center: bool, normalize: bool, n_threads: int
     ) -> None:
         self._n_threads, self.n = n_threads, len(x)
-        width = raw(x[:1]).shape[1]
+        self.n_features = width = raw(x[:1]).shape[1]
         self._tiles = row_tiles(self.n, width)
         mean = np.zeros(width)
         if center:
@@ -139,8 +151,11 @@ class FeatureOperator:
         return self.stored[tile].astype(np.float64, copy=False)
 
     def times(self, V: Array, out: Array | None = None) -> Array:
-        sums = self.gathered(V)
-        return _filled(lambda t: self._tile(t) @ sums, self._tiles, V, out, self._n_threads)
+        return self.spread(self.gathered(V), out)
+
+    def spread(self, sums: Array, out: Array | None = None) -> Array:
+        shape = (self.n, *sums.shape[1:])
+        return _filled(lambda t: self._tile(t) @ sums, self._tiles, shape, out, self._n_threads)
 
     def gathered(self, B: Array) -> Array:
         return np.sum(
@@ -160,10 +175,10 @@ class Finished:
     normalize: bool
 
     def __call__(self, x: Array) -> Array:
-        centered = self.raw(x) - self.mean
-        if not self.normalize:
-            return centered
-        return normalize(centered, copy=False)
+        features = self.raw(x) - self.mean
+        if self.normalize:
+            features = normalize(features, copy=False)
+        return features.astype(x.dtype).astype(np.float64)  # with the digits that are stored
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -19,8 +20,18 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.messages import warn
 from rffpk.kernels import PRECOMPUTED, check_kernels
 from rffpk.power import PowerKMeans
+
+
+def k_means(
+    embedding: Array, k: int, n_init: str | int, random: Any, n_jobs: int | None
+) -> PowerKMeans:
+    """Annealed k-means with restarts on the rows of an embedding."""
+    clusterer = PowerKMeans(k, n_init=n_init, random_state=random.randint(2**31 - 1), n_jobs=n_jobs)
+    clusterer._rows_name = "the embedding of X"
+    return clusterer.fit(embedding)
 
 
 class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -60,8 +71,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
         for name in ("center", "normalize", "normalize_rows"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
+            validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
 
     def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
@@ -114,12 +124,19 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _label(self, k: int, random: Any) -> None:
         """Annealed k-means with restarts on the embedding."""
-        self._clusterer = PowerKMeans(
-            k, n_init=self.n_init, random_state=random.randint(2**31 - 1), n_jobs=self.n_jobs
-        ).fit(self._prepared(self.embedding_))
+        self._clusterer = k_means(
+            self._prepared(self.embedding_), k, self.n_init, random, self.n_jobs
+        )
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_ = self._clusterer.inertia_
+
+    def _warn_unconverged(self, tol: float, max_iter: int) -> None:
+        warn(
+            f"{type(self).__name__} did not reach tol={tol:g} in max_iter={max_iter} iterations: "
+            "take more iterations, or a larger tol.",
+            ConvergenceWarning,
+        )
 
     def _prepared(self, embedding: Array) -> Array:
         return normalize(embedding) if self.normalize_rows else embedding

@@ -12,7 +12,7 @@ from sklearn.utils import gen_batches
 
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
-from rffpk._data.tiles import row_tiles, run_all
+from rffpk._data.tiles import by_blocks, row_tiles, run_all
 from rffpk.kernels import FittedKernel
 
 _TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times
@@ -34,19 +34,18 @@ class AnchorKernels:
     def width(self) -> int:
         return len(self.kernels) * self.s
 
-    def _filled(self, rows: slice, out: Array) -> Array:
-        for v, (x, kernel) in enumerate(zip(self.xs, self.kernels)):
-            out[:, v * self.s : (v + 1) * self.s] = kernel.cross(x[rows])[0]
+    def _filled(self, xs: list[Array], out: Array) -> Array:
+        for v, (x, kernel) in enumerate(zip(xs, self.kernels)):
+            out[:, v * self.s : (v + 1) * self.s] = kernel.values(x)
         return out
 
     def times(self, C: Array) -> Array:
         """B C."""
 
-        def product(rows: slice) -> Array:
-            return self._filled(rows, np.empty((rows.stop - rows.start, self.width))) @ C
+        def product(xs: list[Array]) -> Array:
+            return self._filled(xs, np.empty((len(xs[0]), self.width))) @ C
 
-        chunks = row_tiles(len(self.xs[0]), self.width, _CHUNK_NUMBERS)
-        return np.concatenate(run_all(product, chunks, self.n_threads))
+        return by_blocks(product, self.xs, self.width, self.n_threads)
 
     def gram(self) -> Array:
         """B'B, tile after tile; threads fill the rows of a tile and then add to the blocks of
@@ -60,7 +59,8 @@ class AnchorKernels:
             B = store[: tile.stop - tile.start]
 
             def fill(rows: slice, B: Array = B, first: int = tile.start) -> None:
-                self._filled(slice(first + rows.start, first + rows.stop), B[rows])
+                here = slice(first + rows.start, first + rows.stop)
+                self._filled([x[here] for x in self.xs], B[rows])
 
             def add(pair: tuple[slice, slice], B: Array = B) -> None:
                 M[pair] += B[:, pair[0]].T @ B[:, pair[1]]

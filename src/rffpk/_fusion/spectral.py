@@ -11,7 +11,7 @@ from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import over_eigenvalues
-from rffpk._data.tiles import row_tiles, run_all
+from rffpk._data.tiles import by_blocks
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
@@ -61,10 +61,9 @@ class SpectralFusion(KernelFusion):
         self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
         self._kernels = self._fit_kernels(xs, random)
         self._learn(self._kernels, k, random)
+        self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
         for kernel in self._kernels:
             kernel.drop_matrix()
-        if self.landmarks_ is not None:
-            self.embedding_ = self._embedded(xs)
 
     def _choose_landmarks(self, n: int, random: Any) -> NDArray[np.intp] | None:
         """Indices of the random rows to learn on, in rising order; None: all rows."""
@@ -97,26 +96,24 @@ class SpectralFusion(KernelFusion):
             print(f"[weights] objective={objective:.8g} weights={np.round(alpha, 4)}")
 
     def _keep(self, values: Array, H: Array, alpha: Array) -> None:
-        self.eigenvalues_, self.embedding_, self.kernel_weights_ = values, H, alpha
+        self.eigenvalues_, self.kernel_weights_ = values, alpha
         self.n_iter_ = len(self.history_)
         self._map = over_eigenvalues(H, values)
 
     def _embedded(self, xs: list[Array]) -> Array:
         """The embedding of rows, block by block, by threads."""
-        if not self._n_views:
-            xs = xs * len(self._kernels)
 
-        def embed(rows: slice) -> Array:
+        def embed(parts: list[Array]) -> Array:
             crosses = []
-            for kernel, x in zip(self._kernels, xs):
-                here = x[rows]
+            views = parts if self._n_views else parts * len(self._kernels)
+            for kernel, x in zip(self._kernels, views):
                 if kernel.precomputed and self.landmarks_ is not None:
-                    here = here[:, self.landmarks_]
-                crosses.append(kernel.cross(here)[0])
+                    x = x[:, self.landmarks_]
+                crosses.append(kernel.values(x))
             return combined(crosses, self.kernel_weights_) @ self._map
 
-        blocks = row_tiles(len(xs[0]), self._kernels[0].n)
-        return np.concatenate(run_all(embed, blocks, _config.n_threads(self.n_jobs)))
+        n_threads = _config.n_threads(self.n_jobs)
+        return by_blocks(embed, xs, self._kernels[0].n, n_threads)
 
 
 def combined(Ks: list[Array], alpha: Array) -> Array:
@@ -128,8 +125,11 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
 
 
 def spectral_costs(Ks: list[Array], H: Array) -> Array:
-    """Tr(K_l (I - HH')) of each kernel."""
-    return np.array([np.trace(K) - np.einsum("ik,ik->", H, K @ H) for K in Ks])
+    """Tr(K_l (I - HH')) of each kernel, zero if it is that up to rounding."""
+    traces = np.array([np.trace(K) for K in Ks])
+    costs = traces - np.array([np.einsum("ik,ik->", H, K @ H) for K in Ks])
+    rounding = np.finfo(np.float64).eps * len(H) * np.abs(traces)
+    return np.where(np.abs(costs) > rounding, costs, 0)
 
 
 def inverse_shares(costs: Array) -> Array:

@@ -1,0 +1,345 @@
+"""Input that breaks clusterers: offsets, ties, few distinct rows, odd types. Each is refused by
+name or gives a right result, alike in all classes."""
+
+import textwrap
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+
+import rffpk
+
+EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans]
+FUSED = [rffpk.AverageMKKM, rffpk.MKKM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM]
+KERNELS = [*EXACT, *FUSED, rffpk.NystroemKernelKMeans]
+
+
+def named(models):
+    return pytest.mark.parametrize("model", models, ids=str)
+
+
+def few_distinct_rows():
+    """Three distinct rows, each twenty times, in random order."""
+    random = np.random.default_rng(0)
+    return random.permutation(np.repeat(random.standard_normal((3, 4)), 20, axis=0))
+
+
+# ---- offsets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [1e6, 1.7e9])
+@named([cls(3, random_state=0) for cls in KERNELS])
+def test_a_common_offset_changes_nothing(model, offset):
+    """Times in seconds since 1970: three groups, five seconds apart."""
+    y = np.arange(300) % 3
+    X = 5.0 * y[:, None] + np.random.default_rng(0).normal(0, 0.3, (300, 1))
+    far = offset + X
+    moved, plain = clone(model).fit(far), clone(model).fit(far - offset)
+    assert adjusted_rand_score(y, moved.labels_) == 1
+    assert_allclose(moved.inertia_, plain.inertia_, rtol=1e-4)
+    assert_array_equal(moved.predict(far), moved.labels_)
+    assert_array_equal(moved.predict(far[:1]), moved.labels_[:1])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@named([cls(3, random_state=0) for cls in EXACT])
+def test_the_linear_kernel_loses_nothing_to_an_offset(model, kernel):
+    y = np.arange(300) % 3
+    X = 1.7e9 + 5.0 * y[:, None] + np.random.default_rng(0).normal(0, 0.3, (300, 2))
+    several = "kernels" in model.get_params()
+    model = clone(model).set_params(**{"kernels": [kernel]} if several else {"kernel": kernel})
+    assert adjusted_rand_score(y, model.fit(X).labels_) == 1
+    assert_array_equal(model.predict(X), model.labels_)
+    if kernel == "linear":
+        within = sum(((X[y == j] - X[y == j].mean(axis=0)) ** 2).sum() for j in range(3))
+        assert_allclose(model.inertia_, within, rtol=1e-5)
+
+
+@named([cls(3, kernels="du2015", random_state=0) for cls in (rffpk.MKKM, rffpk.SMKC)])
+def test_the_largest_distance_of_a_bank_is_that_of_centered_rows(model):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    gammas = [
+        [kernel.params.get("gamma") for kernel in clone(model).fit(x)._kernels[:7]]
+        for x in (X, X + 1e8)
+    ]
+    assert_allclose(gammas[1], gammas[0], rtol=1e-6)
+
+
+# ---- ties and few distinct rows -----------------------------------------------------------------
+
+CLUSTERERS = [
+    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans,
+    rffpk.RFFMultiKernelPowerKMeans, *KERNELS,
+]  # fmt: skip
+VARIANTS = [
+    rffpk.SimpleMKKM(5, normalize=False, random_state=0),
+    rffpk.AverageMKKM(5, kernels="du2015", random_state=0),
+    rffpk.MKKM(5, n_landmarks=20, random_state=0),
+    rffpk.FAMKKM(5, fusion="partition", random_state=0),
+    rffpk.FAMKKM(5, fusion="kernel", random_state=0),
+    rffpk.FAMKKM(5, approximation="rff", random_state=0),
+    rffpk.FAMKKM(5, approximation="nystroem", max_iter=1, random_state=0),
+    rffpk.KernelKMeans(5, kernel="cosine", random_state=0),
+    rffpk.KernelPowerKMeans(5, kernel="laplacian", random_state=0),
+    rffpk.NystroemKernelKMeans(5, n_components=2, random_state=0),
+]
+
+
+def assert_ties_are_broken_alike(model, X):
+    assert_array_equal(model.predict(X), model.labels_)
+    for row, label in zip(X[:9], model.labels_):
+        assert_array_equal(model.predict(row[None]), label)
+        assert {*model.labels_[(X == row).all(axis=1)]} == {label}
+
+
+@named([*(cls(5, random_state=0) for cls in CLUSTERERS), *VARIANTS])
+@pytest.mark.parametrize("rows", [few_distinct_rows(), np.ones((40, 3))], ids=["three", "one"])
+def test_fewer_distinct_rows_than_clusters(model, rows):
+    """Equal rows have equal labels, in a fit and alone, and one warning says what to do."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = clone(model).fit(rows)
+    assert_ties_are_broken_alike(model, rows)
+    count = len(np.unique(rows, axis=0))
+    messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+    [message] = [m for m in messages if "centroids are distinct" in m]
+    assert f"has {count} distinct rows; take n_clusters <= {count}." in message
+    assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
+
+
+@named([*(cls(4, random_state=0) for cls in CLUSTERERS), *(clone(m) for m in VARIANTS)])
+def test_a_row_alone_has_the_label_that_it_has_among_others(model):
+    """On a grid many rows are equally near to two centroids."""
+    grid = np.stack(np.meshgrid(np.arange(7.0), np.arange(7.0)), axis=-1).reshape(-1, 2)
+    rows = np.random.default_rng(0).permutation(np.vstack([grid, grid])) + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(model).fit(rows)
+    assert_ties_are_broken_alike(model, rows)
+
+
+@named([cls(3, random_state=0) for cls in EXACT])
+def test_fitted_labels_are_those_of_predict_with_weights(model, dtype):
+    random = np.random.default_rng(1)
+    rows = random.integers(0, 3, (50, 2)).astype(dtype)
+    weight = random.integers(0, 3, 50)
+    for kernel in ("cosine", "rbf", "polynomial"):
+        several = "kernels" in model.get_params()
+        model = clone(model).set_params(**{"kernels": [kernel]} if several else {"kernel": kernel})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(rows, sample_weight=weight)
+        assert_ties_are_broken_alike(model, rows)
+
+
+# ---- types --------------------------------------------------------------------------------------
+
+TRANSFORMERS = [rffpk.RandomFourierFeatures, rffpk.DiffusionMap]
+ALL = [*CLUSTERERS, rffpk.DiffusionPowerKMeans, *TRANSFORMERS]
+VIEWS = [rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, *FUSED]
+ROWS = np.random.default_rng(0).standard_normal((40, 3))
+MASKED = np.ma.masked_array(ROWS, mask=np.arange(40)[:, None] % 9 == np.zeros(3))
+REFUSED = {
+    "dates": ((ROWS * 1e9).astype("datetime64[s]"), "dates or durations"),
+    "durations": ((ROWS * 1e9).astype("timedelta64[s]"), "dates or durations"),
+    "list of dates": ((ROWS * 1e9).astype("datetime64[s]").tolist(), "must be numbers|acceptable"),
+    "frame of dates": (
+        pd.DataFrame({"a": ROWS[:, 0], "b": (ROWS[:, 1] * 1e9).astype("datetime64[s]")}),
+        "dates or durations",
+    ),
+    "frame with zones": (
+        pd.DataFrame({"a": pd.date_range("2020", periods=40, tz="UTC"), "b": ROWS[:, 0]}),
+        "dates or durations",
+    ),
+    "masked": (MASKED, "masked entries"),
+    "structured": (
+        np.zeros(40, dtype=[("a", float), ("b", float)]), r"a structured array .*\['a', 'b'\]"
+    ),
+    "objects": (np.full((40, 2), {}, dtype=object), "acceptable"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("estimator", ALL)
+def test_what_is_no_array_of_numbers_is_refused_by_name(estimator, kind):
+    X, message = REFUSED[kind]
+    model = estimator()
+    with pytest.raises(TypeError, match=rf"^X .*({message})"):
+        model.fit(X)
+    assert not [name for name in vars(model) if name.endswith("_")]
+    if estimator in VIEWS and kind != "structured":
+        with pytest.raises(TypeError, match=rf"^X\[1\] .*({message})"):
+            model.fit([ROWS, X])
+
+
+@pytest.mark.parametrize("kind", ["dates", "masked"])
+def test_weights_centroids_and_kernels_are_numbers_too(kind):
+    bad, message = REFUSED[kind]
+    with pytest.raises(TypeError, match=f"^sample_weight has .*{message}"):
+        rffpk.PowerKMeans(2).fit(ROWS, sample_weight=bad[:, 0])
+    with pytest.raises(TypeError, match=f"^init has .*{message}"):
+        rffpk.PowerKMeans(40, init=bad).fit(ROWS)
+    with pytest.raises(TypeError, match=f"^init has .*{message}"):
+        rffpk.KernelKMeans(3, init=bad[:, 0]).fit(ROWS)
+    with pytest.raises(TypeError, match=f"^kernel_weights has .*{message}"):
+        rffpk.AverageMKKM(2, kernel_weights=bad[:, 0]).fit([ROWS] * 40)
+    with pytest.raises(TypeError, match=f"^K has .*{message}"):
+        rffpk.center_kernel(bad)
+
+
+def test_a_masked_array_without_masked_entries_is_an_array():
+    whole = np.ma.masked_array(ROWS, mask=np.zeros(ROWS.shape, bool))
+    expected = rffpk.PowerKMeans(3, random_state=0).fit(ROWS)
+    assert_array_equal(rffpk.PowerKMeans(3, random_state=0).fit(whole).labels_, expected.labels_)
+
+
+@pytest.mark.parametrize("estimator", VIEWS)
+def test_columns_of_views_have_the_names_and_the_order_of_the_fit(estimator):
+    frames = [pd.DataFrame(ROWS, columns=["a", "b", "c"]), pd.DataFrame(ROWS[:, :2] * 2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = estimator(3, random_state=0).fit(frames)
+    assert_array_equal(model.predict(frames), model.labels_)
+    turned = [frames[0][["b", "a", "c"]], frames[1]]
+    with pytest.raises(ValueError, match=r"X\[0\] must have the columns .*: their order differs"):
+        model.predict(turned)
+    renamed = [frames[0].rename(columns={"a": "x"}), frames[1]]
+    with pytest.raises(ValueError, match=r"X\[0\] .*: \['x'\] are new, \['a'\] are missing"):
+        model.transform(renamed)
+    with pytest.warns(UserWarning, match=r"X\[0\] has no names of columns, in fit it had such"):
+        model.predict([ROWS, frames[1]])
+    named_now = [frames[0], frames[1].set_axis(["d", "e"], axis=1)]
+    with pytest.warns(UserWarning, match=r"X\[1\] has names of columns, in fit it had no such"):
+        model.predict(named_now)
+
+
+# ---- parameters ---------------------------------------------------------------------------------
+
+SMALL_TYPES = {
+    "n_clusters": np.int8, "n_init": np.int8, "max_iter": np.int8, "n_frequencies": np.int8,
+    "n_anchors": np.uint8, "n_landmarks": np.int8, "n_components": np.int8, "sample": np.int8,
+    "swaps": np.int8, "anneal_every": np.int8, "n_jobs": np.int8,
+    "tol": np.float16, "m": np.float16, "weight_entropy": np.float16, "gamma": np.float16,
+    "lambda1": np.float16, "lambda2": np.float16, "s0": np.float16, "anneal_factor": np.float16,
+}  # fmt: skip
+SMALL_VALUES = {
+    "n_clusters": 100, "n_init": 2, "max_iter": 100, "n_frequencies": 100, "n_anchors": 120,
+    "n_landmarks": 110, "n_components": 100, "sample": 120, "swaps": 3, "anneal_every": 2,
+    "n_jobs": -2, "tol": 2.0**-10, "m": 1.25, "weight_entropy": 4.0, "gamma": 0.25,
+    "lambda1": 2.0, "lambda2": 0.5, "s0": -8.0, "anneal_factor": 1.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_numbers_of_small_types_are_python_numbers(estimator):
+    """100 clusters as an int8: 200 * 100 does not fit into that."""
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    names = [name for name in SMALL_TYPES if name in estimator().get_params()]
+    if issubclass(estimator, (rffpk.DiffusionMap, rffpk.DiffusionPowerKMeans)):
+        names.remove("n_components")
+    plain = {name: SMALL_VALUES[name] for name in names}
+    small = {name: SMALL_TYPES[name](SMALL_VALUES[name]) for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        expected = estimator(random_state=0, **plain).fit(X)
+        warnings.simplefilter("error", RuntimeWarning)
+        model = estimator(random_state=0, **small).fit(X)
+    assert_array_equal(model.transform(X), expected.transform(X))
+    if hasattr(expected, "labels_"):
+        assert_array_equal(model.labels_, expected.labels_)
+    assert all(getattr(model, name) is value for name, value in small.items())
+
+
+def test_weights_that_hide_rows_are_named():
+    """One row of weight 1e29 among rows of weight one, in kernels and features of float32."""
+    weight = np.where(np.arange(40) == 3, 1e29, 1.0)
+    X = ROWS.astype(np.float32)
+    for model in (
+        rffpk.KernelKMeans(3), rffpk.KernelPowerKMeans(3), rffpk.MultiKernelPowerKMeans(3),
+        rffpk.RFFKernelPowerKMeans(3), rffpk.RFFKernelPowerKMeans(3, gamma=0.5),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="sample_weight"):
+            model.fit(X, sample_weight=weight)
+    plain = rffpk.PowerKMeans(3, random_state=0).fit(X, sample_weight=weight)
+    wide = rffpk.PowerKMeans(3, random_state=0).fit(X.astype(float), sample_weight=weight)
+    assert_allclose(plain.inertia_, wide.inertia_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
+def test_a_gamma_whose_phases_are_rounding_errors_is_named(kernel, dtype):
+    """Kernel values of distinct rows would be one."""
+    X = ROWS.astype(dtype)
+    for gamma in (1e300, 1e35):
+        with pytest.raises(ValueError, match=r"^gamma == 1e\+.* does not resolve"):
+            rffpk.RandomFourierFeatures(50, kernel=kernel, gamma=gamma).fit(X)
+    with pytest.raises(ValueError, match=r"^gamma == 1e\+300 gives"):
+        rffpk.FAMKKM(3, kernels=[("rbf", 1e300)], approximation="rff").fit(X)
+    gamma = 1e4 if dtype == np.float32 else 1e10
+    phi = rffpk.RandomFourierFeatures(2000, kernel=kernel, gamma=gamma, random_state=0)
+    assert_allclose(phi.fit_transform(X) @ phi.transform(X).T, np.eye(40), atol=0.15)
+
+
+def test_more_frequencies_than_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr("rffpk._config.available_memory", lambda: 4 << 30)
+    for model in (
+        rffpk.RandomFourierFeatures(10**9), rffpk.RFFKernelPowerKMeans(8, n_frequencies=10**7),
+        rffpk.RFFMultiKernelPowerKMeans(8, n_frequencies=10**7),
+        rffpk.FAMKKM(8, approximation="rff", n_frequencies=10**9),
+    ):  # fmt: skip
+        with pytest.raises(MemoryError, match="n_frequencies == 10.* are available"):
+            model.fit(ROWS)
+
+
+def test_available_memory_follows_the_limit_of_the_address_space(python):
+    code = """
+        import resource, rffpk
+        from rffpk import _config
+        before = _config.available_memory()
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.RLIM_INFINITY))
+        found = _config.available_memory()
+        assert found < 4 << 30 and found <= before, (found, before)
+        filled = bytearray(1 << 30)
+        assert found - _config.available_memory() > 9 << 26, found
+    """
+    python(textwrap.dedent(code))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@named(
+    [
+        *(cls(3, kernels="precomputed") for cls in [rffpk.MultiKernelPowerKMeans, *FUSED]),
+        *(cls(3, kernel="precomputed") for cls in EXACT[:2]),
+    ]
+)
+def test_distances_are_no_kernel(model, metric):
+    D = pairwise_distances(ROWS, metric=metric)
+    with pytest.raises(ValueError, match="^X looks like a matrix of distances"):
+        clone(model).fit(D)
+    if isinstance(model, rffpk.SMKC):
+        with pytest.raises(ValueError, match=r"^X\[1\] looks like a matrix of distances"):
+            clone(model).fit([np.exp(-D[:, :9]), D[:, :9]])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_booleans_are_those_of_python_and_numpy(estimator):
+    parameters = estimator().get_params()
+    for name in {"center", "normalize", "normalize_rows", "possibilistic", "cache"} & {*parameters}:
+        models = [estimator(random_state=0, **{name: kind(False)}) for kind in (bool, np.bool_)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            fits = [model.fit(ROWS) for model in models]
+        assert_array_equal(fits[0].labels_, fits[1].labels_)
+    for name in {"n_clusters", "n_init", "max_iter", "n_jobs", "n_frequencies"} & {*parameters}:
+        for kind in (bool, np.bool_):
+            with pytest.raises(TypeError, match=f"{name} must be an instance of int, not bool"):
+                estimator(**{name: kind(True)}).fit(ROWS)
+    if "verbose" in parameters:
+        for bad, error in (("loud", TypeError), (-1, ValueError), (1.5, TypeError)):
+            with pytest.raises(error, match="verbose"):
+                estimator(verbose=bad).fit(ROWS)
+        estimator(3, verbose=np.bool_(False), random_state=0).fit(ROWS[:9])
