@@ -7,8 +7,8 @@ the classes, seconds, and the stability between seeds, the mean ARI of two seeds
 --data the sets are generated only. Of large sets random rows are taken, --rows at most. Generated
 sets come without and with a tenth of background noise, which is clustered but not scored. HDBSCAN
 chooses the number of clusters itself; its noise counts as one more cluster. A last table has all
-views of sets with several: the diffusion features of each view, scaled to variance one, side by
-side, beside the defaults of `RFFMultiKernelPowerKMeans`.
+views of sets with several, by `RFFMultiKernelPowerKMeans` with diffusion features and with random
+ones, with and without typicality.
 
 Results that FILE holds are not computed again, except those of the methods after --again; --methods
 and --set take only some. `--param NAME=VALUE` adds `DiffusionPowerKMeans` with another parameter as
@@ -39,6 +39,7 @@ from bench import commands, datasets, records, tables
 from bench.scores import agreement
 from bench.timing import timed
 from rffpk import (
+    DiffusionMap,
     DiffusionPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
@@ -153,8 +154,12 @@ METHODS: dict[str, Method] = {
 }
 DETERMINISTIC = ("Ward", "HDBSCAN")
 SMALL = ("SpectralClustering", "Ward", "HDBSCAN")
-BESIDE = "diffusion features side by side"
 FOURIER = "RFFMultiKernelPowerKMeans"
+VIEW_METHODS = {
+    f"{FOURIER}(kernels='diffusion')": True, f"{FOURIER}(kernels='diffusion', "
+    "possibilistic=False)": False, FOURIER: True, f"{FOURIER}(possibilistic=False)": False,
+}  # fmt: skip
+OURS_OF_VIEWS = next(iter(VIEW_METHODS))
 
 
 def is_text(name: str) -> bool:
@@ -195,19 +200,11 @@ def fit_single(
 def fit_views(
     method: str, parameters: dict[str, Any], views: list[np.ndarray], k: int, text: bool, seed: int
 ) -> np.ndarray:
-    if method == FOURIER:
-        return RFFMultiKernelPowerKMeans(k, random_state=seed).fit(views).labels_
-    return side_by_side(views, k, seed, {"metric": "cosine", **parameters} if text else parameters)
-
-
-def side_by_side(views: list[np.ndarray], k: int, seed: int, parameters: dict) -> np.ndarray:
-    """Labels of power k-means on the diffusion features of all views."""
-    parts = []
-    for view in views:
-        model = DiffusionPowerKMeans(k, n_init=1, random_state=seed, **parameters).fit(view)
-        features = model.feature_map_.transform(view)
-        parts.append(features / np.sqrt(features.var(axis=0).sum()))
-    return PowerKMeans(k, random_state=seed).fit(np.hstack(parts)).labels_
+    model = RFFMultiKernelPowerKMeans(k, possibilistic=VIEW_METHODS[method], random_state=seed)
+    if "diffusion" not in method:
+        return model.fit([normalize(view) for view in views] if text else views).labels_
+    mapped = DiffusionMap(metric="cosine" if text else "euclidean", **parameters)
+    return model.set_params(kernels=[mapped] * len(views)).fit(views).labels_
 
 
 def problems(data: Path | None, rows: int) -> Iterator[tuple[str, str, Any, np.ndarray]]:
@@ -227,11 +224,11 @@ def run(args: argparse.Namespace, parameters: dict[str, Any]) -> None:
         if args.set and name not in args.set:
             continue
         k, text = len(np.unique(y[y != NOISE])), is_text(name)
-        known = [BESIDE, FOURIER] if group == "views" else list(METHODS)
+        known = list(VIEW_METHODS) if group == "views" else list(METHODS)
         for method in known:
             if args.methods and method not in args.methods:
                 continue
-            ours = method in (OURS, BESIDE)
+            ours = method == OURS or "diffusion" in method
             if (parameters and not ours) or (group != "views" and not runs(method, X)):
                 continue
             label = f"{method}({changed})" if parameters else method
@@ -267,7 +264,7 @@ def report(path: Path) -> None:
             ran = [row[method] for row in rows.values() if method in row]
             cells = (f"{np.mean([np.mean(one[score]) for one in ran]):.3f}" for score in scores)
             tables.print_row(method, len(ran), *cells)
-        ours = OURS if group != "views" else BESIDE
+        ours = OURS if group != "views" else OURS_OF_VIEWS
         print(f"\n{group}: {ours}\n")
         tables.print_heading("set", *scores)
         for name, row in rows.items():
@@ -283,7 +280,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=ROWS, help="of a real set, at most")
     parser.add_argument("--set", action="append", help="only this set")
-    names = [*METHODS, BESIDE, FOURIER]
+    names = [*METHODS, *VIEW_METHODS]
     parser.add_argument("--methods", nargs="+", choices=names, help="only these")
     parser.add_argument("--again", nargs="+", choices=names, default=[], help="also if known")
     parser.add_argument("--param", action="append", default=[], help="of DiffusionPowerKMeans")
