@@ -156,7 +156,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         )
     check_plain(X, "X")
     try:
-        X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
+            X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
         return np.require(X, requirements="A")
     except (ValueError, TypeError) as error:
         if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
@@ -231,7 +232,8 @@ def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -
 def _check_view(x: Any, name: str) -> Array:
     check_plain(x, name)
     try:
-        return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
     except (ValueError, TypeError) as error:
         if name in str(error):
             raise

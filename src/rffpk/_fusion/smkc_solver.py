@@ -163,7 +163,7 @@ def _cost(M: Array, block: slice, G: Product, H: Product) -> float:
     """||H_v - G_v||^2 + ||H_v - G||^2 = 2 ||H_v - (G_v + G) / 2||^2 + ||G_v - G||^2 / 2."""
     inner = np.einsum("ij,ij->", G.image[block], G.right)
     difference = np.trace(M[block, block]) - 2 * inner + G.squares.sum()
-    return float(2 * H.lost + difference / 2)
+    return 2 * max(H.lost, 0.0) + max(float(difference), 0.0) / 2  # squares, but for rounding
 
 
 def _relative_change(new: Product, old: Product) -> float:
