@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import qr
 from sklearn.utils import gen_batches
 
+from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.tiles import by_blocks, row_tiles, run_all
@@ -69,6 +70,7 @@ class AnchorKernels:
             run_all(add, upper, self.n_threads)
         for a, b in upper:
             M[b, a] = M[a, b].T
+        validation.check_finite_kernel(M)
         return M
 
 
