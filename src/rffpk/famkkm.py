@@ -15,7 +15,7 @@ from rffpk._docs import FUSION, documented
 from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._fusion.operators import Operator, check_definite, operators
 from rffpk._fusion.skeleton import KernelFusion
-from rffpk._fusion.spectral import inverse_shares
+from rffpk._fusion.spectral import inverse_shares, remainder
 from rffpk.feature_maps import check_n_frequencies, n_frequencies
 from rffpk.kernels import BANKS, matched
 
@@ -246,7 +246,8 @@ class FAMKKM(KernelFusion):
 
             values, F = leading_eigenvectors(times, k, found[0].n, start)
             start = F.sum(axis=1)
-            costs = np.array([one.trace - np.vdot(F, one.times(F)) for one in found])
+            kept = [float(np.vdot(F, one.times(F))) for one in found]
+            costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(found, kept)])
             objective = float(squares @ costs)
             self._record(gamma, objective)
             if before - objective <= float(self.tol) * abs(objective):

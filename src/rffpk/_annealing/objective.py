@@ -67,7 +67,8 @@ class WeightedViews(PowerMean):
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
         lam = self.weight_entropy * total_weight
-        return lam * float(xlogy(alpha, len(alpha) * alpha).sum())
+        entropy = float(xlogy(alpha, len(alpha) * alpha).sum())  # relative to equal weights
+        return lam * max(entropy, 0.0)
 
     def restore(self, rows: Rows, alpha: Array) -> Rows:
         return replace(self.begin(rows), alpha=alpha)

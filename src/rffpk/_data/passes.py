@@ -203,7 +203,7 @@ def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, labels:
     """sum_i p_i ||phi_i - theta_label||^2: `estimate` if that is precise, else O(n F) more."""
     squares = float((sums.Q @ rows.alpha).sum())
     if estimate * _IMPRECISE > np.finfo(rows.dtype).eps * squares or squares == 0:
-        return estimate
+        return max(estimate, 0.0)
     cost = 0.0
     scale = np.repeat(rows.alpha, sums.widths)
     for begin in range(0, rows.n, _COST_ROWS):

@@ -120,8 +120,9 @@ def check_plain(values: Any, name: str) -> None:
     if any(_is_masked(part) for part in [values, *_parts(values)]):
         raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
     with contextlib.suppress(ValueError):  # ragged lists are refused later
-        kinds = getattr(values, "dtypes", None)  # of the columns of a frame
-        for dtype in [np.asarray(values).dtype] if kinds is None else list(kinds):
+        kinds: Any = getattr(values, "dtypes", None)  # of the columns of a frame
+        kinds = [np.asarray(values).dtype] if kinds is None else kinds
+        for dtype in kinds:
             temporal = getattr(dtype, "is_temporal", None)  # polars
             if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
                 raise TypeError(
@@ -156,7 +157,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         )
     check_plain(X, "X")
     try:
-        X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
+            X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
         return np.require(X, requirements="A")
     except (ValueError, TypeError) as error:
         if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
@@ -231,7 +233,8 @@ def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -
 def _check_view(x: Any, name: str) -> Array:
     check_plain(x, name)
     try:
-        return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
     except (ValueError, TypeError) as error:
         if name in str(error):
             raise
@@ -271,6 +274,15 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
             "largest weight."
         )
     return weight
+
+
+def check_finite_kernel(values: Array) -> None:
+    """Raise an error if values of kernels are not finite."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "X has values with which a kernel is NaN or overflows; rescale X, or choose other "
+            "parameters of the kernel."
+        )
 
 
 def check_weighted_variance(weighted: float, plain: float, resolved: float, dtype: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import qr
 from sklearn.utils import gen_batches
 
+from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.tiles import by_blocks, row_tiles, run_all
@@ -69,6 +70,7 @@ class AnchorKernels:
             run_all(add, upper, self.n_threads)
         for a, b in upper:
             M[b, a] = M[a, b].T
+        validation.check_finite_kernel(M)
         return M
 
 
@@ -163,7 +165,7 @@ def _cost(M: Array, block: slice, G: Product, H: Product) -> float:
     """||H_v - G_v||^2 + ||H_v - G||^2 = 2 ||H_v - (G_v + G) / 2||^2 + ||G_v - G||^2 / 2."""
     inner = np.einsum("ij,ij->", G.image[block], G.right)
     difference = np.trace(M[block, block]) - 2 * inner + G.squares.sum()
-    return float(2 * H.lost + difference / 2)
+    return 2 * max(H.lost, 0.0) + max(float(difference), 0.0) / 2  # squares, but for rounding
 
 
 def _relative_change(new: Product, old: Product) -> float:

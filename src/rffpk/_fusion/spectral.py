@@ -125,11 +125,14 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
 
 
 def spectral_costs(Ks: list[Array], H: Array) -> Array:
-    """Tr(K_l (I - HH')) of each kernel, zero if it is that up to rounding."""
-    traces = np.array([np.trace(K) for K in Ks])
-    costs = traces - np.array([np.einsum("ik,ik->", H, K @ H) for K in Ks])
-    rounding = np.finfo(np.float64).eps * len(H) * np.abs(traces)
-    return np.where(np.abs(costs) > rounding, costs, 0)
+    """Tr(K_l (I - HH')) of each kernel."""
+    return np.array([remainder(np.trace(K), np.einsum("ik,ik->", H, K @ H), len(H)) for K in Ks])
+
+
+def remainder(trace: float, kept: float, n: int) -> float:
+    """Tr(K) - Tr(H'KH) for a kernel of order n, zero if it is that up to rounding."""
+    rounding = 4 * n * float(np.finfo(np.float64).eps) * abs(trace)
+    return 0.0 if abs(trace - kept) <= rounding else float(trace - kept)
 
 
 def inverse_shares(costs: Array) -> Array:

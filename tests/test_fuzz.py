@@ -1,0 +1,124 @@
+"""Random input for all estimators: a refusal that names the argument, or a finite, valid result.
+
+RFFPK_FUZZ=100000 sets the number of examples, which is small by default.
+"""
+
+import os
+import warnings
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import rffpk
+
+EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))
+
+KERNEL = st.sampled_from(["rbf", "laplacian", "linear", "polynomial", "cosine", "sigmoid"])
+WEIGHTED = (rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans, rffpk.MultiKernelPowerKMeans)
+CHOICES = [
+    (rffpk.PowerKMeans, {"sample": st.sampled_from(["auto", None, 5])}),
+    (rffpk.FuzzyCMeans, {"m": st.sampled_from([1.1, 2.0, 6.0])}),
+    (rffpk.RFFKernelPowerKMeans, {
+        "kernel": st.sampled_from(["rbf", "laplacian", "cauchy"]),
+        "gamma": st.sampled_from(["mean", "median", "scale", 1e-30, 1.0, 1e30]),
+    }),
+    (rffpk.RandomFourierFeatures, {
+        "kernel": st.sampled_from(["rbf", "laplacian", "cauchy"]),
+        "gamma": st.sampled_from(["mean", "median", "scale", 1e-30, 1.0, 1e30]),
+    }),
+    (rffpk.RFFMultiKernelPowerKMeans, {"possibilistic": st.booleans()}),
+    (rffpk.KernelKMeans, {"kernel": KERNEL, "gamma": st.sampled_from(["mean", None, 1e30])}),
+    (rffpk.KernelPowerKMeans, {"kernel": KERNEL, "s_final": st.sampled_from(["hard", -1.0])}),
+    (rffpk.MultiKernelPowerKMeans, {"weight_entropy": st.sampled_from([1e-3, 1.0, 1e3])}),
+    (rffpk.AverageMKKM, {"center": st.booleans(), "normalize": st.booleans()}),
+    (rffpk.MKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.SimpleMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.SMKC, {"normalize": st.booleans(), "center": st.booleans()}),
+    (rffpk.FAMKKM, {
+        "approximation": st.sampled_from([None, "rff", "nystroem"]),
+        "fusion": st.sampled_from(["both", "partition", "kernel"]),
+        "max_iter": st.sampled_from([1, 50]),
+    }),
+    (rffpk.NystroemKernelKMeans, {"kernel": KERNEL, "n_anchors": st.integers(1, 20)}),
+]  # fmt: skip
+
+
+@st.composite
+def models(draw):
+    cls, choices = draw(st.sampled_from(CHOICES))
+    parameters = {name: draw(choice) for name, choice in choices.items()}
+    if "n_clusters" in cls().get_params():
+        parameters["n_clusters"] = draw(st.integers(1, 5))
+    return cls(random_state=draw(st.integers(0, 3)), **parameters)
+
+
+@st.composite
+def arrays(draw):
+    """Rows that repeat, grids, constant columns, offsets, any scale; of several layouts."""
+    n, d = draw(st.integers(1, 24)), draw(st.integers(1, 4))
+    random = np.random.default_rng(draw(st.integers(0, 2**20)))
+    kind = draw(st.sampled_from(["normal", "grid", "few", "constant", "outlier"]))
+    X = random.standard_normal((n, d))
+    if kind == "grid":
+        X = random.integers(-2, 3, (n, d)).astype(float)
+    elif kind == "few":
+        X = X[random.integers(0, min(n, 3), n)]
+    elif kind == "constant":
+        X[:] = X[0]
+    elif kind == "outlier":
+        X[-1] *= 1e6
+    X = X * 10.0 ** draw(st.sampled_from([0, 0, 0, -160, -20, -5, 5, 15, 150]))
+    X = X + draw(st.sampled_from([0, 0, 0, 1, 1e6, 1.7e9]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = X.astype(draw(st.sampled_from(["f8", "f8", "f4", ">f8", "i8"])))
+    if draw(st.booleans()):
+        X = np.asfortranarray(X)
+    X.flags.writeable = draw(st.booleans())
+    return X
+
+
+def is_named(error):
+    names = ("X", "kernel", "sample_weight", "n_clusters", "gamma", "n_anchors", "n_frequencies")
+    return any(name in str(error) for name in names)
+
+
+@settings(max_examples=EXAMPLES)
+@given(models(), arrays(), st.booleans())
+def test_a_named_refusal_or_a_valid_result(model, X, weighted):
+    before, arguments = X.copy(), {}
+    if weighted and isinstance(model, WEIGHTED):
+        arguments["sample_weight"] = np.random.default_rng(len(X)).integers(0, 4, len(X))
+    model = clone(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "kernel .* is indefinite|sigma_1 / sigma_k", UserWarning)
+        with np.errstate(invalid="ignore"):
+            finite = np.isfinite(X.astype(float)).all()
+        try:
+            model.fit(X, **arguments)
+        except (ValueError, TypeError, MemoryError) as error:
+            assert is_named(error), error
+            assert not [name for name in vars(model) if name.endswith("_")]
+            return
+        finally:
+            assert_array_equal(X, before)
+        assert finite
+        try:
+            assert np.isfinite(model.transform(X)).all()
+            if not hasattr(model, "labels_"):
+                return
+            assert_array_equal(model.predict(X), model.labels_)
+            assert_array_equal(model.predict(X[:1]), model.labels_[:1])
+        finally:
+            assert_array_equal(X, before)
+    assert ((model.labels_ >= 0) & (model.labels_ < model.n_clusters)).all()
+    assert np.isfinite(model.inertia_) and model.inertia_ >= 0
+    objective = getattr(model, "objective_", 0.0)
+    assert np.isfinite(objective) and (objective >= 0 or "sigmoid" in str(model.get_params()))
+    for row, label in zip(X, model.labels_):
+        assert {*model.labels_[(X == row).all(axis=1)]} == {label}
