@@ -67,5 +67,6 @@ def _components(rows: Rows, view: int) -> tuple[Array, Array]:
     r = 1 + int((left > _LEFT_OUT * squares.sum()).sum())
     basis = vectors[:, :r]
     if wide:
-        basis = weighted.T @ (basis / np.sqrt(squares[:r]))
+        lengths = np.sqrt(squares[:r])  # zero if all rows are equal
+        basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
     return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis
