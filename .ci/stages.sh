@@ -5,7 +5,7 @@
 # What drives the compiled code directly.
 core_tests=(
     tests/test_pass.py tests/test_vecmath.py tests/test_feature_maps.py tests/test_tile_c.py
-    tests/test_store.py tests/test_config.py tests/test_exact.py tests/test_landmarks.py
+    tests/test_store.py tests/test_config.py tests/test_threads.py tests/test_exact.py tests/test_landmarks.py
 )
 
 stage_tests() {
@@ -22,14 +22,14 @@ stage_hooks() {
 }
 
 stage_plain() {
-    build openmp=disabled isa=plain
+    build isa=plain
     test_core
 }
 
 stage_clang() {
-    need clang -- clang libomp-dev
+    need clang -- clang
     export CC=clang
-    build openmp=enabled
+    build
     test_core
 }
 
@@ -37,7 +37,7 @@ stage_sanitizers() {
     # What the three checks left out find, AddressSanitizer finds too; gcc is twice as fast.
     export CC="gcc -g -fsanitize=address,undefined -fno-sanitize-recover=all"
     CC+=" -fno-sanitize=null,object-size,pointer-overflow"
-    build openmp=enabled optimization=1
+    build optimization=1
     # Python is not instrumented, so the runtime must be loaded before it; libstdc++ comes along for
     # the exceptions of SciPy. Reports are written to the standard error that pytest leaves alone.
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc

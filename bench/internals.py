@@ -7,13 +7,13 @@ from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import Step
-from rffpk._data.arrays import Landmarks
-from rffpk._data.landmarks import landmark_sums
+from rffpk._data.arrays import Fourier, Landmarks
 from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.rules import power_weights, typicality
 from rffpk._reference import squared_distances
 
 __all__ = [
+    "Fourier",
     "History",
     "KernelSpace",
     "Landmarks",
@@ -23,7 +23,6 @@ __all__ = [
     "Step",
     "_core",
     "critical_exponent",
-    "landmark_sums",
     "make_rows",
     "one_pass",
     "power_weights",

@@ -19,6 +19,14 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def threads_in_small_loops():
+    """Small problems, too, are tested with as many threads as are asked for."""
+    before = _core.use_thread_work(0)
+    yield before
+    _core.use_thread_work(before)
+
+
 @pytest.fixture(params=["core", "numpy"])
 def backend(request, monkeypatch):
     """Both implementations of the pass, each chosen by name."""

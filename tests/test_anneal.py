@@ -134,7 +134,7 @@ def test_the_papers_protocol_as_parameters(digits):
     assert stages == sorted(stages, key=["k-means", "anneal"].index)  # no stage follows
     assert {"k-means", "anneal"} == set(stages)
     assert_allclose(annealed, [-5.0 * 1.04 ** (t // 3) for t in range(len(annealed))])
-    assert model.feature_map_.n_frequencies == 108
+    assert model.feature_map_.n_frequencies_ == 108
     assert model.s_ == annealed[-1]
 
 

@@ -1,4 +1,4 @@
-"""Backends, instruction sets, threads and the command line."""
+"""Backends, instruction sets, the limit of BLAS and the command line."""
 
 import multiprocessing
 import os
@@ -12,7 +12,6 @@ import threadpoolctl
 import rffpk
 from rffpk import _config, _core
 from rffpk.__main__ import main
-from rffpk._data.passes import make_rows, one_pass
 
 
 def test_report_of_the_configuration(capsys):
@@ -21,7 +20,7 @@ def test_report_of_the_configuration(capsys):
     assert config["threads"] >= 1 and config["blas"]
     main(["info"])
     printed = capsys.readouterr().out
-    assert all(key in printed for key in ("version", "isa", "openmp", "threads", "blas"))
+    assert all(key in printed for key in ("version", "isa", "threads", "thread_limits", "blas"))
 
 
 def test_demo_prints_all_methods_and_reaches_its_promise(capsys):
@@ -75,47 +74,6 @@ def test_an_unknown_instruction_set_is_named(python):
     done = python("import rffpk", check=False, RFFPK_ISA="x86-64-v9")
     assert done.returncode != 0
     assert "RFFPK_ISA='x86-64-v9' names no compiled level" in done.stderr
-
-
-def test_threads_follow_n_jobs_and_limits(monkeypatch):
-    everything = _config.n_threads(None)
-    assert everything == _config.n_threads(-1) >= 1
-    assert _config.n_threads(3) == 3
-    assert _config.n_threads(-2) == max(1, everything - 1)
-    if rffpk.show_config()["openmp"]:
-        with threadpoolctl.threadpool_limits(1, user_api="openmp"):
-            assert _config.n_threads(None) == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
-def test_threads_follow_the_affinity_mask(python):
-    code = """
-import os
-import rffpk
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-print(rffpk.show_config()["threads"])
-"""
-    assert python(code).strip() == "1"
-
-
-def _child(queue):
-    X = np.random.default_rng(0).standard_normal((5000, 3))
-    rows = make_rows([X], [None], None, _config.n_threads(2))
-    queue.put((rows.n_threads, one_pass(rows, np.eye(3), -2.0)[0].soft))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_does_not_hang():
-    X = np.random.default_rng(0).standard_normal((5000, 3))
-    expected = one_pass(make_rows([X], [None], None, 2), np.eye(3), -2.0)[0].soft
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_child, args=(queue,))
-    child.start()
-    n_threads, soft = queue.get(timeout=60)
-    child.join(60)
-    assert (n_threads, soft) == (1, expected)
 
 
 # ---- one thread of BLAS -------------------------------------------------------------------------

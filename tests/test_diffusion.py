@@ -39,26 +39,31 @@ def squared_distances(features):
     return ((features[:, None] - features[None]) ** 2).sum(axis=-1)
 
 
-def weights_by_definition(X, landmarks, r, bandwidth):
+def weights_by_definition(X, landmarks, r, bandwidth, mutual=False):
     """z, one row and one landmark at a time."""
     Z = np.zeros((len(X), len(landmarks)))
     for i, x in enumerate(X):
         squares = ((landmarks - x) ** 2).sum(axis=1)
-        for j in np.argsort(squares)[:r]:
-            Z[i, j] = np.exp(-squares[j] / (2 * bandwidth))
+        nearest = np.argsort(squares)[:r]
+        for j in nearest:
+            others = np.sort(((landmarks - landmarks[j]) ** 2).sum(axis=1))
+            near = squares[j] <= others[r - 1] * (1 + 1e-12)
+            if near or not mutual or j == nearest[0]:
+                Z[i, j] = np.exp(-squares[j] / (2 * bandwidth))
     return Z / Z.sum(axis=1, keepdims=True)
 
 
 def walk_over_landmarks(model, X, p):
     """The doubly stochastic kernel B B' between rows, and the degrees, by definition."""
-    Z = weights_by_definition(X, model.landmarks_, model.n_neighbors, model.bandwidth_)
+    mutual = len(model.landmarks_) == len(X)
+    Z = weights_by_definition(X, model.landmarks_, model.n_neighbors_, model.bandwidth_, mutual)
     mass = Z.T @ p
     B = np.sqrt(p)[:, None] * Z / np.sqrt(mass)
     return B @ B.T, p
 
 
 def walk_over_rows(model, X):
-    Z = weights_by_definition(X, X, model.n_neighbors, model.bandwidth_)
+    Z = weights_by_definition(X, X, model.n_neighbors_, model.bandwidth_)
     A = (Z + Z.T) / 2
     d = A.sum(axis=1)
     return A / np.sqrt(np.outer(d, d)), d / d.sum()
@@ -75,8 +80,10 @@ def diffusion_distances(S, degrees, t, keep):
     return squared_distances(transition / root)
 
 
-def test_squared_distances_of_features_are_diffusion_distances_over_landmarks(rows):
-    model = DiffusionMap(n_landmarks=30, random_state=0, **EVERY).fit(rows)
+@pytest.mark.parametrize("n_landmarks, r", [(30, 8), ("auto", 11), (80, 11)])
+def test_squared_distances_of_features_are_diffusion_distances_over_landmarks(rows, n_landmarks, r):
+    model = DiffusionMap(n_landmarks=n_landmarks, random_state=0, **EVERY).fit(rows)
+    assert model.n_neighbors_ == r  # round(2.5 log(80)) where all rows are landmarks
     S, p = walk_over_landmarks(model, rows, np.full(80, 1 / 80))
     found = squared_distances(model.transform(rows))
     assert_allclose(found, diffusion_distances(S, p, T, 12), rtol=1e-7, atol=1e-9)
@@ -153,7 +160,7 @@ def test_the_extension_of_the_graph_of_rows_is_near_its_features():
 def test_new_rows_are_extended_from_the_graph_of_rows(rows):
     new = np.random.default_rng(8).standard_normal((20, 2))
     model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
-    Z = weights_by_definition(new, rows, model.n_neighbors, model.bandwidth_)
+    Z = weights_by_definition(new, rows, model.n_neighbors_, model.bandwidth_)
     expected = Z @ model.embedding_ / model.eigenvalues_[:12]
     assert_allclose(model.transform(new), expected, atol=1e-9)
 
@@ -241,10 +248,71 @@ def test_same_bits_for_any_number_of_jobs(digits, dtype):
         assert_array_equal(other.labels_, models[0].labels_)
 
 
+@pytest.fixture
+def sampled(monkeypatch):
+    """The sums of fits with 20 landmarks are those of 200 rows."""
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 10)
+    return DiffusionMap(4, n_landmarks=20, time=T, random_state=0)
+
+
+def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, monkeypatch, dtype):
+    X = np.random.default_rng(9).standard_normal((20_000, 2)).astype(dtype)
+    some = clone(sampled).fit(X)
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 1000)
+    every = clone(sampled).fit(X)
+    assert_array_equal(some.landmarks_, every.landmarks_)
+    difference = abs(some.eigenvalues_ - every.eigenvalues_)
+    assert 1e-4 < difference.max() < 0.1
+    other = clone(sampled).set_params(random_state=1)
+    assert abs(clone(sampled).fit(X).eigenvalues_ - every.eigenvalues_).max() == 0
+    assert other.fit(X).eigenvalues_[0] != every.eigenvalues_[0]
+
+
+def test_sums_over_a_sample_follow_the_weights(sampled):
+    """Rows of weight zero are not drawn, and rows of weight nine as often as nine rows."""
+    random = np.random.default_rng(10)
+    X = random.standard_normal((6000, 2)) + np.repeat([[0, 0], [4, 0], [50, 50]], 2000, axis=0)
+    weight = np.repeat([1.0, 9.0, 0.0], 2000)
+    model = sampled.fit(X, sample_weight=weight)
+    assert model.landmarks_.max() < 20
+    mass, _ = model._neighbourhoods.sums(X, weight, np.random.RandomState(0))
+    assert_allclose(mass.sum(), 200)
+    assert_allclose(mass[model.landmarks_[:, 0] > 2].sum() / 200, 0.9, atol=0.1)
+
+
+def test_landmarks_without_rows_of_the_sample_are_no_components(monkeypatch):
+    """One row a landmark leaves some landmarks without any; no warning names these."""
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 1)
+    X = np.random.default_rng(13).standard_normal((5000, 40))
+    model = DiffusionMap(n_landmarks=200, n_neighbors=3, random_state=0).fit(X)
+    assert len(model.landmarks_) < 200
+    assert (model.component_shares_ > 0).all()
+
+
+def test_same_bits_of_sampled_sums_for_any_number_of_jobs(sampled, monkeypatch, dtype):
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_AT_A_TIME", 2)  # five blocks
+    X = np.random.default_rng(11).standard_normal((3000, 3)).astype(dtype)
+    models = [clone(sampled).set_params(n_jobs=n).fit(X) for n in (1, 2, 5)]
+    for other in models[1:]:
+        assert_array_equal(other.eigenvalues_, models[0].eigenvalues_)
+        assert_array_equal(other.landmark_features_, models[0].landmark_features_)
+
+
+@pytest.mark.parametrize("n_neighbors", [4, 20])
+def test_sums_are_those_of_the_weights(rows, n_neighbors):
+    """Also of more neighbours than a pass keeps."""
+    model = DiffusionMap(1, n_neighbors=n_neighbors, n_landmarks=25, random_state=0).fit(rows)
+    p = np.random.default_rng(12).uniform(0, 2, 80)
+    mass, products = model._neighbourhoods.sums(rows, p, np.random.RandomState(0))
+    Z = weights_by_definition(rows, model.landmarks_, n_neighbors, model.bandwidth_)
+    assert_allclose(mass, p @ Z, atol=1e-5)
+    assert_allclose(products.toarray(), Z.T @ (p[:, None] * Z), atol=1e-5)
+
+
 def test_cosine_sees_directions_only(rows):
     X = rows + 3
     lengths = np.random.default_rng(5).uniform(0.1, 10, (80, 1))
-    model = DiffusionMap(9, n_landmarks=20, time=T, metric="cosine", random_state=0)
+    model = DiffusionMap(8, n_landmarks=20, time=T, metric="cosine", random_state=0)
     plain = clone(model).fit_transform(X)
     assert_allclose(clone(model).fit_transform(X * lengths), plain, atol=1e-8)
     assert_allclose(np.linalg.norm(model.fit(X).landmarks_, axis=1), 1)
@@ -261,6 +329,14 @@ def test_small_components_take_no_cluster():
     assert adjusted_rand_score(y, model.labels_[:1000]) >= 0.99
     assert len(set(model.labels_[1000:])) == 1
     assert_allclose(model.feature_map_.component_shares_.sum(), 1)
+
+
+def test_background_noise_connects_no_clusters():
+    """Rows of the background are no mutual neighbors of rows of the clusters."""
+    X, y = make_circles(2000, factor=0.5, noise=0.05, random_state=0)
+    noise = np.random.default_rng(0).uniform(-1.5, 1.5, (200, 2))
+    model = DiffusionPowerKMeans(2, random_state=0).fit(np.vstack([X, noise]))
+    assert adjusted_rand_score(y, model.labels_[:2000]) >= 0.99
 
 
 def test_components_are_named_where_they_are_more_than_clusters():
@@ -341,11 +417,20 @@ def test_bad_rows(rows, estimator, value):
         clone(estimator).fit((rows * 1e25).astype(np.float32))
 
 
-def test_memory_limit(rows):
-    needed = 80 * DiffusionPowerKMeans(2, random_state=0).fit(rows).cluster_centers_.shape[1] * 8
-    DiffusionPowerKMeans(2, memory_limit=needed, random_state=0).fit(rows)
-    with pytest.raises(MemoryError, match=f"take {needed} bytes"):
-        DiffusionPowerKMeans(2, memory_limit=needed - 1, random_state=0).fit(rows)
+def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
+    """The same results to the last bit, with features of the memory limit or without."""
+    X = rows.astype(dtype)
+    model = DiffusionPowerKMeans(3, n_landmarks=30, random_state=0)
+    kept = clone(model).fit(X)
+    needed = 80 * kept.cluster_centers_.shape[1] * X.itemsize
+    limited = clone(model).set_params(memory_limit=needed - 1).fit(X)
+    assert kept.cache_ is True and limited.cache_ is False
+    assert clone(model).set_params(memory_limit=needed).fit(X).cache_ is True
+    assert_array_equal(kept.cluster_centers_, limited.cluster_centers_)
+    assert_array_equal(kept.labels_, limited.labels_)
+    assert_array_equal(limited.predict(X), limited.labels_)
+    with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
+        clone(model).set_params(cache=True, memory_limit=needed - 1).fit(X)
 
 
 def generated_sets():

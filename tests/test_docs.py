@@ -149,7 +149,8 @@ def test_attributes_that_fits_set_are_those_described(cls):
         if "n_clusters" in inspect.signature(cls).parameters:
             parameters = {"n_clusters": 3, **parameters}
         model = cls(**parameters, random_state=0).fit(X)
-        fitted = {n: v for n, v in vars(model).items() if n.endswith("_") and n[0] != "_"}
+        names = {*vars(model), *(n for n, v in vars(cls).items() if isinstance(v, property))}
+        fitted = {n: getattr(model, n) for n in names if n.endswith("_") and n[0] != "_"}
         found |= {*fitted}
         for name, value in fitted.items():
             check_kind(name, value, kinds[name], model)

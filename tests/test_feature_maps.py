@@ -10,8 +10,8 @@ from scipy.linalg import hadamard as scipy_hadamard
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from rffpk import RandomFourierFeatures, RFFKernelPowerKMeans
-from rffpk.feature_maps import write_out
+from rffpk import RandomFourierFeatures, RFFKernelPowerKMeans, feature_maps
+from rffpk._data.arrays import Structure
 
 
 def cauchy_kernel(X, gamma):
@@ -117,7 +117,7 @@ def test_structured_projection_is_that_of_its_matrix(isa, dtype, d, D):
     """The butterflies of the core against the frequencies written out, which the twin uses."""
     X = np.random.default_rng(d).standard_normal((300, d)).astype(dtype)
     mapped = RandomFourierFeatures(D, sampling="structured", random_state=D).fit(X)
-    dense = oracles.rff(X.astype(float), write_out(mapped.structure_, d, D))
+    dense = oracles.rff(X.astype(float), mapped.structure_.matrix(d))
     assert_allclose(mapped.transform(X), dense, atol=2e-5 if dtype == np.float32 else 1e-12)
 
 
@@ -126,7 +126,7 @@ def test_structured_projection_is_that_of_its_matrix(isa, dtype, d, D):
 def test_structured_frequencies_are_products_of_hadamard_matrices(dtype, d, D):
     X = np.random.default_rng(d).standard_normal((300, d)).astype(dtype)
     mapped = RandomFourierFeatures(D, sampling="structured", random_state=D).fit(X)
-    signs, scale = mapped.structure_
+    signs, scale, _ = mapped.structure_
     p = signs.shape[-1]
     assert p >= d and set(np.unique(signs)) <= {-1, 1}
     H = scipy_hadamard(p, dtype=float)
@@ -145,6 +145,70 @@ def test_a_fit_with_structured_frequencies_is_one_with_their_matrix():
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     thawed = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(thawed.transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
+def test_the_kernel_error_is_that_of_all_pairs(kernel, dtype):
+    X = np.random.default_rng(0).standard_normal((200, 3)).astype(dtype)
+    mapped = RandomFourierFeatures(kernel=kernel, random_state=0).fit(X)
+    phi = mapped.transform(X).astype(float)
+    pairs = np.triu_indices(200, 1)
+    exact = EXACT[kernel](X.astype(float), mapped.gamma_)[pairs]
+    expected = np.mean(((phi @ phi.T)[pairs] - exact) ** 2) / exact.var()
+    assert mapped.kernel_error_ == pytest.approx(expected, rel=1e-3)
+    assert mapped.n_frequencies_ == mapped.frequencies_.shape[1] >= 128
+    assert mapped.kernel_error_ <= 0.02
+
+
+def test_rows_that_are_nearly_equally_far_apart_get_more_frequencies():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((600, 40))
+    noise = RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
+    assert noise.n_frequencies_ > 1024
+    X[:, 0] += 60 * random.integers(0, 2, 600)
+    clusters = RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
+    assert clusters.n_frequencies_ == 128
+    fixed = RandomFourierFeatures(128, sampling="iid", random_state=0).fit(X)
+    assert not hasattr(fixed, "kernel_error_")
+
+
+def test_a_limit_that_binds_warns(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((300, 200))
+    monkeypatch.setattr(feature_maps, "_MOST", 256)
+    with pytest.warns(UserWarning, match="n_frequencies='auto' ends at 256, the largest number"):
+        mapped = RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
+    assert mapped.n_frequencies_ == 256 and mapped.kernel_error_ > 0.02
+    monkeypatch.undo()
+    monkeypatch.setattr(feature_maps, "_MOST_NUMBERS", 2 * 300 * 513)
+    with pytest.warns(UserWarning, match="ends at 512"):
+        RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
+
+
+def test_the_number_of_frequencies_does_not_depend_on_the_number_of_clusters():
+    X = np.random.default_rng(0).standard_normal((400, 20))
+    chosen = {
+        RFFKernelPowerKMeans(k, random_state=0, max_iter=1, swaps=0, n_init=1)
+        .fit(X)
+        .feature_map_.n_frequencies_
+        for k in (2, 40)
+    }
+    assert len(chosen) == 1
+
+
+@pytest.mark.parametrize("X", [np.ones((5, 3)), np.ones((1, 2)), np.eye(3)])
+def test_no_pairs_or_no_variance_need_the_fewest_frequencies(X):
+    assert RandomFourierFeatures(random_state=0).fit(X).n_frequencies_ == 128
+
+
+def test_structured_frequencies_are_written_out_when_they_are_read(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((50, 3000))
+    written = []
+    matrix = Structure.matrix
+    monkeypatch.setattr(Structure, "matrix", lambda self, d: written.append(d) or matrix(self, d))
+    mapped = RandomFourierFeatures(100, random_state=0).fit(X)
+    mapped.transform(X)
+    assert not written
+    assert mapped.frequencies_.shape == (3000, 100) and written == [3000]
 
 
 def test_orthogonal_features_approximate_better_than_independent_ones():

@@ -11,9 +11,9 @@ from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
 from rffpk._data import store
-from rffpk._data.arrays import MOST_NEIGHBOURS, Landmarks
-from rffpk._data.landmarks import landmark_sums
+from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Fourier, Landmarks
 from rffpk._data.passes import make_rows, one_pass
+from rffpk._diffusion.neighbourhoods import Neighbourhoods
 
 NEAR = ("neighbours", "neighbour_weights")
 
@@ -27,6 +27,7 @@ def definition(x, landmarks):
         at = np.lexsort((np.arange(len(y)), d))[: landmarks.n_neighbours]
         scale = landmarks.scale or (1 / (2 * d[at].mean()) if d[at].any() else 1)
         z[row, at] = np.exp(-scale * (d[at] - d[at].min()))
+        z[row, z[row] < LEAST_WEIGHT] = 0
     return z / z.sum(axis=1, keepdims=True)
 
 
@@ -47,7 +48,7 @@ def clear(x, landmarks):
 
 
 def neighbours(x, landmarks, backend=None, n_threads=1):
-    rows = make_rows([x], [None], None, n_threads, landmarks=[landmarks])
+    rows = make_rows([x], [landmarks], None, n_threads)
     origin = np.zeros((1, landmarks.coordinates.shape[1]))
     out = one_pass(rows, origin, -np.inf, want=NEAR, backend=backend)[1]
     return out["neighbours"], out["neighbour_weights"]
@@ -76,7 +77,7 @@ def test_core_agrees_with_its_twin_on_random_shapes(isa, dtype, size, r, scale, 
     if q:
         features = [
             one_pass(
-                make_rows([x], [None], None, 2, [np.zeros(q, dtype)], landmarks=[landmarks]),
+                make_rows([x], [landmarks], None, 2, [np.zeros(q, dtype)]),
                 np.zeros((1, q)), -np.inf, want=("features",), backend=backend,
             )[1]["features"]
             for backend in ("core", "numpy")
@@ -96,9 +97,7 @@ def test_views_of_all_kinds_in_one_pass(isa, dtype, s, weighted):
     xs = [x[keep] for x in (a, c, b, e)]
     omega = rng.standard_normal((6, 9)).astype(dtype)
     weight = rng.uniform(0.1, 3, len(xs[0])) if weighted else None
-    rows = make_rows(
-        xs, [None, omega, None, None], weight, 2, landmarks=[first, None, second, None]
-    )
+    rows = make_rows(xs, [first, Fourier(omega), second, None], weight, 2)
     rows = replace(rows, alpha=np.array([0.1, 0.2, 0.4, 0.3]))
     theta = rng.standard_normal((6, 7 + 18 + 19 + 3))
     assert_same_pass(rows, theta, s)
@@ -114,7 +113,7 @@ def test_features_are_those_of_the_definition(implementation, r, scale):
     x, landmarks = draw(300, 4, 16, r, 5, np.float64, scale=scale)
     z = definition(x, landmarks)
     assert_allclose(dense(*neighbours(x, landmarks), 16), z, atol=1e-12)
-    rows = make_rows([x], [None], None, 1, landmarks=[landmarks])
+    rows = make_rows([x], [landmarks], None, 1)
     assert_allclose(rows.features() + rows.shift, z @ landmarks.coordinates, atol=1e-12)
     assert_allclose(rows.shift, (z @ landmarks.coordinates).mean(axis=0), atol=1e-12)
 
@@ -143,7 +142,7 @@ def test_neighbours_at_distance_zero_get_equal_weights(implementation, dtype):
 
 def test_one_landmark_gives_all_rows_its_coordinates(implementation, dtype):
     x, landmarks = draw(70, 3, 1, 1, 4, dtype)
-    rows = make_rows([x], [None], None, 1, [np.zeros(4, dtype)], landmarks=[landmarks])
+    rows = make_rows([x], [landmarks], None, 1, [np.zeros(4, dtype)])
     assert_array_equal(rows.features(), np.repeat(landmarks.coordinates, 70, axis=0))
 
 
@@ -182,37 +181,44 @@ def test_landmarks_around_the_edges_of_blocks(m, isa, dtype):
 
 def test_same_bits_for_any_number_of_threads(dtype):
     x, landmarks = draw(5000, 9, 300, 5, 8, dtype)
-    rows = make_rows([x], [None], np.linspace(0.5, 2, 5000), 1, landmarks=[landmarks])
+    rows = make_rows([x], [landmarks], np.linspace(0.5, 2, 5000), 1)
     theta = rows.features()[:4]
     results = []
     for n_threads in (1, 2, 5):
         sums, out = one_pass(
             replace(rows, n_threads=n_threads), theta, -2.0, want=(*OUTPUTS, *NEAR)
         )
-        both = landmark_sums(x, landmarks, rows.weight, n_threads)
-        results.append([sums.N, sums.G, sums.Q, sums.soft, sums.hard, *out.values(), *both])
+        results.append([sums.N, sums.G, sums.Q, sums.soft, sums.hard, *out.values()])
     for other in results[1:]:
         for first, second in zip(results[0], other):
             assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_landmark_sums_are_those_of_the_weights(implementation, monkeypatch, weighted):
-    monkeypatch.setattr("rffpk._data.landmarks._NUMBERS", 2048)
-    x, landmarks = draw(300, 3, 20, 4, 0, np.float64)
-    p = np.random.default_rng(3).uniform(0, 2, 300) if weighted else np.ones(300)
-    mass, products = landmark_sums(x, landmarks, p if weighted else None)
-    z = definition(x, landmarks)
-    assert_allclose(mass, p @ z, atol=1e-11)
-    assert_allclose(products, z.T @ (p[:, None] * z), atol=1e-11)
-    assert_allclose(products.sum(axis=1), mass)
+@pytest.mark.parametrize("r", [3, 17])
+def test_weights_below_the_limit_are_zero(implementation, dtype, r):
+    """Two landmarks on either side of the limit, and far ones; more neighbours than the pass keeps
+    have the same rule."""
+    bandwidth = 0.7
+    away = np.sqrt(-2 * bandwidth * np.log(np.array([1, 0.5, 2, 0.5]) * [1, 1, 1e-7, 1e-7]))
+    points = np.concatenate([away, 50 + np.arange(14)])[:, None].astype(dtype)
+    near = Neighbourhoods(points, r + 1, bandwidth, 1)
+    z = near.weights(np.zeros((5, 1), dtype)).toarray()
+    assert_allclose(z[:, :3], np.tile([2 / 3, 1 / 3, 4e-7 / 3], (5, 1)), rtol=1e-4)
+    assert_array_equal(z[:, 3:], 0)
+
+
+def test_a_limit_of_zero_keeps_all_weights(implementation, dtype):
+    x, landmarks = draw(50, 2, 20, 8, 0, dtype, scale=20.0)
+    assert (neighbours(x, landmarks)[1] == 0).any()
+    assert (neighbours(x[:1], replace(landmarks, scale=1.0, least_weight=0.0))[1] > 0).all()
+    assert (neighbours(x[:1], replace(landmarks, scale=1.0, least_weight=0.5))[1] == 0).any()
 
 
 def test_stored_features_are_the_coordinates(backend):
     x, landmarks = draw(400, 3, 50, 5, 6, np.float64)
-    rows = make_rows([x], [None], None, 1, landmarks=[landmarks])
-    kept, is_kept = store.Storage(True, None).all_rows(rows, 3)
-    assert is_kept and kept.landmarks is None and kept.xs[0].shape == (400, 6)
+    rows = make_rows([x], [landmarks], None, 1)
+    kept = store.Storage(True, None).all_rows(rows, 3)
+    assert kept.maps == [None] and kept.xs[0].shape == (400, 6)
     theta = rows.features()[:3]
     for name in ("N", "G", "Q", "soft", "hard"):
         expected, found = (
@@ -223,15 +229,15 @@ def test_stored_features_are_the_coordinates(backend):
 
 def test_a_search_among_many_landmarks_is_worth_storing():
     x, many = draw(50, 50, 1000, 5, 30, np.float32)
-    rows = make_rows([x], [None], None, 1, landmarks=[many])
-    assert store.Storage("auto", None).all_rows(rows, 10)[1] is True
+    rows = make_rows([x], [many], None, 1)
+    assert not store.has_maps(store.Storage("auto", None).all_rows(rows, 10))
     fused, visit = store.pass_costs(rows, 10)
     assert fused - visit > 2 * 50 * 1000
 
 
 def test_a_view_keeps_its_landmarks():
     x, landmarks = draw(50, 3, 10, 2, 4, np.float64)
-    rows = make_rows([x, x], [None, None], None, 1, landmarks=[None, landmarks])
+    rows = make_rows([x, x], [None, landmarks], None, 1)
     assert rows.view(1).features().shape == (50, 4) and rows.view(0).features().shape == (50, 3)
 
 

@@ -8,14 +8,15 @@ from numpy.testing import assert_allclose
 
 from rffpk import RandomFourierFeatures
 from rffpk._annealing import critical
+from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, one_pass, power_constant
 
 
 def two_views(n, weight):
     random = np.random.default_rng(0)
     xs = [random.standard_normal((n, d)) * np.linspace(0.3, 2, d) for d in (3, 5)]
-    omegas = [None, random.standard_normal((5, 4))]
-    return make_rows(xs, omegas, random.uniform(0.5, 2, n) if weight else None, 1)
+    maps = [None, Fourier(random.standard_normal((5, 4)))]
+    return make_rows(xs, maps, random.uniform(0.5, 2, n) if weight else None, 1)
 
 
 @pytest.mark.parametrize("m", [None, 1.4, 2.0, 3.0])

@@ -17,10 +17,11 @@ from rffpk._annealing.critical import typical_critical_exponent
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.primal import FeatureRun
+from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.rules import power_weights
 
-PLAIN = {"sample": None, "random_state": 0}
+PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +192,9 @@ def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, ne
     y = random.integers(5, size=500)
     X = centers[y] + random.standard_normal((500, 8))
     extra = random.uniform(-10, 10, (5 if gross else 200, 8)) * (100 if gross else 1)
-    model = RFFMultiKernelPowerKMeans(5, kernels=[("rbf", "median")], random_state=0)
+    model = RFFMultiKernelPowerKMeans(
+        5, n_frequencies=64, kernels=[("rbf", "median")], random_state=0
+    )
     spoiled = np.vstack([X, extra])
     labels = model.fit(spoiled).labels_[:500]
     own_rows = model.labels_[:, None] == np.arange(5)
@@ -333,9 +336,10 @@ def test_views_that_are_not_those_of_the_fit(views):
         ({"eta": 0.0}, "eta == 0.0, must be >= 1e-30"),
         ({"eta": "mode"}, "eta == 'mode', must be one of"),
         ({"weight_entropy": 0.0}, "weight_entropy == 0.0, must be >= 1e-30"),
-        ({"kernels": "rbf"}, "kernels == 'rbf', must be a list"),
-        ({"kernels": []}, "kernels == "),
-        ({"kernels": [3, 4]}, r"kernels == \[3, 4\]"),
+        ({"kernels": 3}, "kernels == 3, must be a name, or a list"),
+        ({"kernels": []}, r"kernels == \[\], must be a name, or a list"),
+        ({"kernels": [3, 4]}, "kernels contains 3, must have for each view a name"),
+        ({"kernels": "linear"}, "kernel == 'linear'"),
         ({"eta": 1e39}, "eta == 1e\\+39, must be <= 1e\\+30"),
         ({"weight_entropy": 1e-320}, "weight_entropy == 1e-320, must be >= 1e-30"),
         ({"kernels": ["linear"]}, "kernel == 'linear'"),
@@ -480,7 +484,7 @@ def test_a_fitted_model_keeps_its_fuzzifier_and_forgets_old_columns(views):
 @pytest.mark.parametrize("copies", [1, 4, 12])
 def test_the_disturbance_does_not_depend_on_the_number_of_views(views, copies):
     xs = [views[0][0]] * copies
-    rows = make_rows(xs, [np.eye(5)] * copies, None, 1)
+    rows = make_rows(xs, [Fourier(np.eye(5))] * copies, None, 1)
     theta, random = np.zeros((4, 10 * copies)), np.random.RandomState(0)
     run = FeatureRun(rows, theta, 2.0, WeightedViews(1.0), History([]), random)
     run._disturb(0.02)

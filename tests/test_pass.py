@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, _core, _reference
+from rffpk._data.arrays import Fourier
 from rffpk._data.passes import is_hard, make_rows, one_pass, power_constant, total_variance
 from rffpk._data.validation import check_rows
 
@@ -21,9 +22,10 @@ def problem(n, dims, k, dtype, seed=0, weighted=False, n_threads=1, spread=1.0):
     """Random views; a positive number of frequencies makes a view Fourier, 0 identity."""
     rng = np.random.default_rng(seed)
     xs = [rng.standard_normal((n, d)).astype(dtype) for d, _ in dims]
-    omegas = [rng.standard_normal((d, D)).astype(dtype) if D else None for d, D in dims]
+    omegas = [rng.standard_normal((d, D)).astype(dtype) for d, D in dims]
+    maps = [Fourier(omega) if omega.size else None for omega in omegas]
     weight = rng.uniform(0.1, 3, n) if weighted else None
-    rows = make_rows(xs, omegas, weight, n_threads)
+    rows = make_rows(xs, maps, weight, n_threads)
     theta = spread * rng.standard_normal((k, len(rows.shift)))
     return replace(rows, alpha=rng.dirichlet(np.ones(len(dims)))), theta
 
@@ -169,7 +171,7 @@ def test_one_pass_is_one_iteration_of_the_paper(implementation, dtype, s):
     X, omega = rng.standard_normal((400, 5)), rng.standard_normal((5, 12))
     p = rng.uniform(0.5, 2, 400)
     X, omega = X.astype(dtype), omega.astype(dtype)
-    rows = make_rows([X], [omega], p, 2)
+    rows = make_rows([X], [Fourier(omega)], p, 2)
     phi = oracles.rff(X.astype(float), omega.astype(float))
     theta = phi[:6] + 0.01 * rng.standard_normal((6, 24))
     expected, objective = oracles.kpkm_step(phi, theta, s, p)
@@ -261,7 +263,7 @@ def test_a_large_bandwidth_in_float32_labels_as_in_float64(implementation):
     omega = rng.standard_normal((10, 60)) / 1000
     labels, distances = [], []
     for dtype in (np.float64, np.float32):
-        rows = make_rows([X.astype(dtype)], [omega.astype(dtype)], None, 1)
+        rows = make_rows([X.astype(dtype)], [Fourier(omega.astype(dtype))], None, 1)
         theta = oracles.rff(X[:5], omega) - rows.shift.astype(np.float64)
         out = one_pass(rows, theta, -3.0, want=("labels", "distances"))[1]
         labels.append(out["labels"])
@@ -300,9 +302,9 @@ def test_the_hard_rule_takes_over_where_the_power_mean_loses_its_digits(backend)
 def test_scaling_of_weights_scales_the_sums(backend, dtype):
     rows, theta = problem(300, [(4, 5)], 3, dtype, weighted=True)
     weight = rows.weight.astype(np.float64)
-    plain, _ = one_pass(make_rows(rows.xs, rows.omegas, weight, 1), theta, -2.0)
+    plain, _ = one_pass(make_rows(rows.xs, rows.maps, weight, 1), theta, -2.0)
     for factor in (2.0**100, 2.0**-140):
-        scaled, _ = one_pass(make_rows(rows.xs, rows.omegas, weight * factor, 1), theta, -2.0)
+        scaled, _ = one_pass(make_rows(rows.xs, rows.maps, weight * factor, 1), theta, -2.0)
         assert_allclose(scaled.N / factor, plain.N, rtol=1e-12)
         assert_allclose(scaled.soft / factor, plain.soft, rtol=1e-12)
 
@@ -355,10 +357,10 @@ def test_the_core_refuses_buffers_that_are_not_what_it_needs():
     ):
         with pytest.raises(ValueError, match="must be|must have|features"):
             _core.fused_pass(*arguments[:place], wrong, *arguments[place + 1 :])
-    fourier = ([X], [X[:2]], [np.zeros(4)], np.zeros((1, 4)), *arguments[4:])
+    fourier = ([X], [None], [np.zeros(4)], np.zeros((1, 4)), *arguments[4:])
     for signs in (np.ones((1, 3, 3), np.int8), np.ones((1, 3, 1), np.int8), np.ones((1, 3, 2))):
         with pytest.raises(ValueError, match=r"structures\[0\] must"):
-            _core.fused_pass(*fourier, structures=[(signs, 1.0)])
+            _core.fused_pass(*fourier, structures=[(signs, 1.0, 2)])
     frozen = np.zeros(4, dtype=np.int32)
     frozen.flags.writeable = False
     for labels in (np.zeros(4), frozen):

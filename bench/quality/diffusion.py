@@ -1,33 +1,53 @@
-"""Labels of diffusion features: `python -m bench.quality.diffusion --data DIR`.
+"""Labels of diffusion features beside those of peers.
 
-NMI with the classes, means of the seeds, with the defaults of `DiffusionPowerKMeans` and k the
-number of classes, beside k-means and scikit-learn's spectral clustering. Of large sets random rows
-are taken. Generated sets come without and with a tenth of background noise, which is clustered but
-not scored. `--set NAME` takes one set, `--param NAME=VALUE` changes a parameter. A second table has
-all views of sets with several: the features of each view, scaled to variance one, side by side,
-beside the defaults of `RFFMultiKernelPowerKMeans`. Prints Markdown.
+    python -m bench.quality.diffusion --data DIR --out FILE    # resumable
+
+Each method with its defaults and k the number of classes, means of the seeds: NMI, ACC and ARI with
+the classes, seconds, and the stability between seeds, the mean ARI of two seeds' labels. Without
+--data the sets are generated only. Of large sets random rows are taken, --rows at most. Generated
+sets come without and with a tenth of background noise, which is clustered but not scored. HDBSCAN
+chooses the number of clusters itself; its noise counts as one more cluster. A last table has all
+views of sets with several, by `RFFMultiKernelPowerKMeans` with diffusion features and with random
+ones, with and without typicality.
+
+Results that FILE holds are not computed again, except those of the methods after --again; --methods
+and --set take only some. `--param NAME=VALUE` adds `DiffusionPowerKMeans` with another parameter as
+a method. SpectralClustering, Ward and HDBSCAN are left out above 20 000 rows, GaussianMixture
+above 128 columns. Prints Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.datasets import load_digits, make_blobs, make_circles, make_moons
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import normalize, scale
 
-from bench import datasets
-from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFMultiKernelPowerKMeans
+from bench import commands, datasets, records, tables
+from bench.scores import agreement
+from bench.timing import timed
+from rffpk import (
+    DiffusionMap,
+    DiffusionPowerKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+)
 
-ROWS = 4000  # of a real set, at most
+ROWS = 4000  # of a real set, by default
+PEER_ROWS, PEER_COLUMNS = 20_000, 128
 GENERATED_ROWS = 2500
 NOISE = -1  # the class of background noise
 
@@ -92,10 +112,11 @@ def generated() -> Iterator[tuple[str, Labelled]]:
         yield f"{name}, noise", with_noise(X, y, random)
 
 
-def real(folder: Path) -> Iterator[tuple[str, Labelled]]:
-    yield "digits", load_digits(return_X_y=True)
+def real(folder: Path, rows: int = ROWS) -> Iterator[tuple[str, Labelled]]:
+    X, y = load_digits(return_X_y=True)
+    yield "digits", (np.ascontiguousarray(X), y)
     for name in SINGLE:
-        X, y = some_rows(*load(folder / f"{name}.npz", "X"))
+        X, y = some_rows(*load(folder / f"{name}.npz", "X"), rows)
         yield name, (X, y)
         if name in STANDARDISED:
             yield f"{name}, standardised", (scale(X), y)
@@ -112,103 +133,162 @@ def load(path: Path, key: str) -> Labelled:
         return stored[key].astype(np.float64), stored["y"]
 
 
-def some_rows(X: np.ndarray, y: np.ndarray) -> Labelled:
-    index = np.random.default_rng(0).permutation(len(X))[:ROWS]
+def some_rows(X: np.ndarray, y: np.ndarray, rows: int) -> Labelled:
+    index = np.random.default_rng(0).permutation(len(X))[:rows]
     return X[index], y[index]
 
 
-def score(fit: Callable[[int], np.ndarray], y: np.ndarray, seeds: int) -> tuple[float, float]:
-    """Mean NMI of the labels, and mean seconds."""
-    started = time.perf_counter()
-    found = [
-        normalized_mutual_info_score(y[y != NOISE], fit(seed)[y != NOISE]) for seed in range(seeds)
-    ]
-    return float(np.mean(found)), (time.perf_counter() - started) / seeds
+Method = Callable[[int, int], Any]
+OURS = "DiffusionPowerKMeans"
+METHODS: dict[str, Method] = {
+    OURS: lambda k, seed: DiffusionPowerKMeans(k, random_state=seed),
+    "RFFKernelPowerKMeans": lambda k, seed: RFFKernelPowerKMeans(k, random_state=seed),
+    "PowerKMeans": lambda k, seed: PowerKMeans(k, random_state=seed),
+    "KMeans": lambda k, seed: KMeans(k, n_init=10, random_state=seed),
+    "SpectralClustering": lambda k, seed: SpectralClustering(
+        k, affinity="nearest_neighbors", random_state=seed
+    ),
+    "Ward": lambda k, seed: AgglomerativeClustering(k),
+    "HDBSCAN": lambda k, seed: HDBSCAN(copy=True),
+    "GaussianMixture": lambda k, seed: GaussianMixture(k, random_state=seed),
+}
+DETERMINISTIC = ("Ward", "HDBSCAN")
+SMALL = ("SpectralClustering", "Ward", "HDBSCAN")
+FOURIER = "RFFMultiKernelPowerKMeans"
+VIEW_METHODS = {
+    f"{FOURIER}(kernels='diffusion')": True, f"{FOURIER}(kernels='diffusion', "
+    "possibilistic=False)": False, FOURIER: True, f"{FOURIER}(possibilistic=False)": False,
+}  # fmt: skip
+OURS_OF_VIEWS = next(iter(VIEW_METHODS))
 
 
-def line(name: str, X: np.ndarray, y: np.ndarray, seeds: int, parameters: dict) -> list[float]:
-    """Prints a line of the table; returns the three means."""
-    text = name.split(",")[0] in TEXTS
-    if text:
-        parameters = {"metric": "cosine", **parameters}
-    k = len(np.unique(y[y != NOISE]))
-    ours, seconds = score(
-        lambda seed: DiffusionPowerKMeans(k, random_state=seed, **parameters).fit(X).labels_, y,
-        seeds,
-    )  # fmt: skip
-    U = normalize(X) if text else X
-    plain, _ = score(lambda seed: KMeans(k, n_init=10, random_state=seed).fit_predict(U), y, seeds)
-    spectral, _ = score(
-        lambda seed: SpectralClustering(
-            k, affinity="nearest_neighbors", random_state=seed
-        ).fit_predict(U), y, 1,
-    )  # fmt: skip
-    print(
-        f"| {name} | {len(X)} | {X.shape[1]} | {k} | {ours:.3f} | {plain:.3f} | {spectral:.3f} "
-        f"| {seconds:.2f} |",
-        flush=True,
-    )
-    return [ours, plain, spectral]
+def is_text(name: str) -> bool:
+    return name.split(",")[0] in TEXTS
 
 
-def side_by_side(views: list[np.ndarray], k: int, seed: int, parameters: dict) -> np.ndarray:
-    """Labels of power k-means on the diffusion features of all views."""
-    parts = []
-    for view in views:
-        model = DiffusionPowerKMeans(k, n_init=1, random_state=seed, **parameters).fit(view)
-        features = model.feature_map_.transform(view)
-        parts.append(features / np.sqrt(features.var(axis=0).sum()))
-    return PowerKMeans(k, random_state=seed).fit(np.hstack(parts)).labels_
+def runs(method: str, X: np.ndarray) -> bool:
+    rows = method not in SMALL or len(X) <= PEER_ROWS
+    return rows and (method != "GaussianMixture" or X.shape[1] <= PEER_COLUMNS)
 
 
-def views_line(path: Path, seeds: int, parameters: dict) -> list[float]:
-    """Prints a line of the table of all views; returns the two means."""
-    views, y = datasets.views(path.parent, path.stem)
-    if path.stem in TEXTS:
-        parameters = {"metric": "cosine", **parameters}
-    k = len(np.unique(y))
-    ours, _ = score(lambda seed: side_by_side(views, k, seed, parameters), y, seeds)
-    fourier, _ = score(
-        lambda seed: RFFMultiKernelPowerKMeans(k, random_state=seed).fit(views).labels_, y, seeds
-    )
-    print(
-        f"| {path.stem} | {len(y)} | {len(views)} | {k} | {ours:.3f} | {fourier:.3f} |", flush=True
-    )
-    return [ours, fourier]
+def scored(fit: Callable[[int], np.ndarray], y: np.ndarray, seeds: int) -> records.Record:
+    """Scores of the labels of each seed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pairs = [timed(partial(fit, seed)) for seed in range(seeds)]
+    found = [np.unique(labels[y != NOISE], return_inverse=True)[1] for _, labels in pairs]
+    agreements = [agreement(y[y != NOISE], labels) for labels in found]
+    twos = [adjusted_rand_score(a, b) for a, b in itertools.combinations(found, 2)]
+    return {
+        "ACC": [acc for acc, _, _ in agreements],
+        "NMI": [nmi for _, nmi, _ in agreements],
+        "ARI": [float(adjusted_rand_score(y[y != NOISE], labels)) for labels in found],
+        "stability": float(np.mean(twos)) if twos else 1.0,
+        "seconds": [spent for spent, _ in pairs],
+    }
+
+
+def fit_single(
+    method: str, parameters: dict[str, Any], X: np.ndarray, k: int, text: bool, seed: int
+) -> np.ndarray:
+    if not method.startswith(OURS):
+        return METHODS[method](k, seed).fit_predict(normalize(X) if text else X)
+    model = METHODS[OURS](k, seed).set_params(**parameters)
+    return model.set_params(metric="cosine" if text else "euclidean").fit(X).labels_
+
+
+def fit_views(
+    method: str, parameters: dict[str, Any], views: list[np.ndarray], k: int, text: bool, seed: int
+) -> np.ndarray:
+    model = RFFMultiKernelPowerKMeans(k, possibilistic=VIEW_METHODS[method], random_state=seed)
+    if "diffusion" not in method:
+        return model.fit([normalize(view) for view in views] if text else views).labels_
+    mapped = DiffusionMap(metric="cosine" if text else "euclidean", **parameters)
+    return model.set_params(kernels=[mapped] * len(views)).fit(views).labels_
+
+
+def problems(data: Path | None, rows: int) -> Iterator[tuple[str, str, Any, np.ndarray]]:
+    """(group, name, rows or views, classes)."""
+    if data:
+        yield from (("real", name, X, y) for name, (X, y) in real(data, rows))
+    for name, (X, y) in generated():
+        yield "noise" if name.endswith(", noise") else "shapes", name, X, y
+    for name in VIEWS if data else ():
+        yield "views", name, *datasets.views(data, name)
+
+
+def run(args: argparse.Namespace, parameters: dict[str, Any]) -> None:
+    done = {(r["group"], r["set"], r["method"]) for r in records.resume(args.out)}
+    changed = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+    for group, name, X, y in problems(args.data, args.rows):
+        if args.set and name not in args.set:
+            continue
+        k, text = len(np.unique(y[y != NOISE])), is_text(name)
+        known = list(VIEW_METHODS) if group == "views" else list(METHODS)
+        for method in known:
+            if args.methods and method not in args.methods:
+                continue
+            ours = method == OURS or "diffusion" in method
+            if (parameters and not ours) or (group != "views" and not runs(method, X)):
+                continue
+            label = f"{method}({changed})" if parameters else method
+            if (group, name, label) in done and method not in args.again:
+                continue
+            fit = partial(
+                fit_views if group == "views" else fit_single, method, parameters, X, k, text
+            )
+            found = scored(fit, y, 1 if method in DETERMINISTIC else args.seeds)
+            columns = [len(v[0]) for v in X] if group == "views" else X.shape[1]
+            record = {"group": group, "set": name, "method": label, "n": len(y), "d": columns}
+            records.append(args.out, {**record, "k": k, **found})
+            spent = sum(found["seconds"])
+            print(name, label, f"{np.mean(found['NMI']):.3f} {spent:.1f} s", file=sys.stderr)
+
+
+def report(path: Path) -> None:
+    """A table of the NMI of all methods, then means of each score, and of our labels all scores."""
+    table = records.by_method(path, "group", "set")
+    for group in dict.fromkeys(group for group, _ in table):
+        rows = {name: row for (of, name), row in table.items() if of == group}
+        methods = list(dict.fromkeys(method for row in rows.values() for method in row))
+        print(f"\n{group}: NMI\n")
+        tables.print_heading("set", "n", "k", *methods)
+        for name, row in rows.items():
+            one = next(iter(row.values()))
+            cells = (f"{np.mean(row[m]['NMI']):.3f}" if m in row else "" for m in methods)
+            tables.print_row(name, one["n"], one["k"], *cells)
+        print(f"\n{group}: means of the sets on which a method ran\n")
+        scores = ("NMI", "ACC", "ARI", "stability", "seconds")
+        tables.print_heading("method", "sets", *scores)
+        for method in methods:
+            ran = [row[method] for row in rows.values() if method in row]
+            cells = (f"{np.mean([np.mean(one[score]) for one in ran]):.3f}" for score in scores)
+            tables.print_row(method, len(ran), *cells)
+        ours = OURS if group != "views" else OURS_OF_VIEWS
+        print(f"\n{group}: {ours}\n")
+        tables.print_heading("set", *scores)
+        for name, row in rows.items():
+            if ours in row:
+                cells = (f"{np.mean(row[ours][score]):.3f}" for score in scores)
+                tables.print_row(name, *cells)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder of real data sets")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser = commands.parser(__doc__)
+    commands.add_data(parser, required=False)
+    parser.add_argument("--out", type=Path, required=True, help="results, as lines of JSON")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=ROWS, help="of a real set, at most")
     parser.add_argument("--set", action="append", help="only this set")
+    names = [*METHODS, *VIEW_METHODS]
+    parser.add_argument("--methods", nargs="+", choices=names, help="only these")
+    parser.add_argument("--again", nargs="+", choices=names, default=[], help="also if known")
     parser.add_argument("--param", action="append", default=[], help="of DiffusionPowerKMeans")
-    options = parser.parse_args()
-    pairs = (param.split("=", 1) for param in options.param)
-    parameters = {key: ast.literal_eval(value) for key, value in pairs}
-    warnings.simplefilter("ignore")
-    print("| set | n | d | k | DiffusionPowerKMeans | KMeans(n_init=10) | SpectralClustering | s |")
-    print("|---|---|---|---|---|---|---|---|")
-    groups = {"real": real(options.data) if options.data else (), "generated": generated()}
-    for group, sets in groups.items():
-        found = [
-            line(name, X, y, options.seeds, parameters)
-            for name, (X, y) in sets
-            if options.set is None or name in options.set
-        ]
-        if found:
-            means = " | ".join(f"{mean:.3f}" for mean in np.mean(found, axis=0))
-            print(f"| mean, {group} | | | | {means} | |", flush=True)
-    if options.data is None:
-        return
-    print("\n| views of | n | views | k | diffusion features | RFFMultiKernelPowerKMeans |")
-    print("|---|---|---|---|---|---|")
-    names = [name for name in VIEWS if options.set is None or name in options.set]
-    found = [views_line(options.data / f"{name}.npz", options.seeds, parameters) for name in names]
-    if found:
-        means = " | ".join(f"{mean:.3f}" for mean in np.mean(found, axis=0))
-        print(f"| mean | | | | {means} |", flush=True)
+    args = parser.parse_args()
+    pairs = (param.split("=", 1) for param in args.param)
+    run(args, {key: ast.literal_eval(value) for key, value in pairs})
+    report(args.out)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
-from bench.internals import Rows, _core, make_rows, one_pass
+from bench.internals import Fourier, Rows, _core, make_rows, one_pass
 from bench.speed.problems import Problem
 from bench.timing import Measure, median, seconds, timed
 from rffpk import RandomFourierFeatures
@@ -28,11 +28,11 @@ class Setting:
         self.problem, self.dtype, self.threads = problem, dtype, threads
         random = np.random.default_rng(1)
         X = problem.rows(dtype)
-        omega = None
+        fourier = None
         if problem.D:
             omega = random.standard_normal((problem.d, problem.D)) / np.sqrt(2 * problem.d)
-            omega = omega.astype(dtype)
-        self.rows: Rows = make_rows([X], [omega], None, threads)
+            fourier = Fourier(omega.astype(dtype))
+        self.rows: Rows = make_rows([X], [fourier], None, threads)
         chosen = np.sort(random.choice(problem.n, problem.k, replace=False))
         self.theta = self.rows.take(chosen).features().astype(np.float64)
         self._stored: np.ndarray | None = None
@@ -84,9 +84,8 @@ def rffpk_structured(setting: Setting) -> Measure:
     X = setting.rows.xs[0]
     mapped = RandomFourierFeatures(setting.problem.D, sampling="structured", random_state=0)
     mapped.fit(X[:1000])
-    rows = make_rows(
-        [X], [mapped.frequencies_], None, setting.threads, structures=[mapped.structure_]
-    )
+    fourier = Fourier(mapped.structure_)
+    rows = make_rows([X], [fourier], None, setting.threads)
     theta = rows.take(np.arange(setting.problem.k)).features()
     return passes(rows, theta, -3.0)
 
@@ -185,11 +184,12 @@ ADAPTERS: dict[str, Callable[[Setting], Measure]] = {
 def profile(setting: Setting, repeats: int = 5) -> dict[str, float]:
     """Nanoseconds a row of each part of the pass, each run alone on one thread."""
     rows, theta = setting.rows, setting.theta.astype(setting.dtype)
+    omegas = [each and each.frequencies for each in rows.maps]
 
     def run(stages: int) -> float:
         return seconds(
             lambda: _core.fused_pass(
-                rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
+                rows.xs, omegas, rows.shifts, theta, rows.alpha, rows.weight,
                 _core.POWER, -3.0, 1, stages=stages,
             )
         )  # fmt: skip

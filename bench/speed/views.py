@@ -16,30 +16,31 @@ from statistics import median
 import numpy as np
 
 from bench import commands, tables, timing
-from bench.internals import make_rows
+from bench.internals import Fourier, make_rows
 from bench.speed.adapters import passes
 from bench.speed.problems import Machine, Problem
 from rffpk import RFFMultiKernelPowerKMeans, show_config
 
 
-def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[Fourier]]:
     """Gaussian rows and frequencies, D = 108 each, float32."""
     random = np.random.default_rng(0)
     xs = [random.standard_normal((n, d), dtype=np.float32) for d in widths]
-    omegas = [
-        (random.standard_normal((d, 108)) / np.sqrt(2 * d)).astype(np.float32) for d in widths
+    maps = [
+        Fourier((random.standard_normal((d, 108)) / np.sqrt(2 * d)).astype(np.float32))
+        for d in widths
     ]
-    return xs, omegas
+    return xs, maps
 
 
 def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
     """Seconds of a pass over single views and over all, with the lower bounds of the machine."""
     threads = show_config()["threads"]
-    xs, omegas = make_views(n, widths)
-    every = make_rows(xs, omegas, None, threads)
+    xs, maps = make_views(n, widths)
+    every = make_rows(xs, maps, None, threads)
     cases = {
-        f"view {i}, d = {d}": make_rows([x], [om], None, threads)
-        for i, (d, x, om) in enumerate(zip(widths, xs, omegas))
+        f"view {i}, d = {d}": make_rows([x], [each], None, threads)
+        for i, (d, x, each) in enumerate(zip(widths, xs, maps))
     }
     single = list(cases)
     cases["all views"] = every

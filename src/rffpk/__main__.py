@@ -61,8 +61,6 @@ def demo() -> None:
 def info() -> None:
     """Print the versions, backend, threads and BLAS in use."""
     for key, value in show_config().items():
-        if key == "openmp" and value is None:
-            value = "missing: one thread"
         print(f"{key:<14}{', '.join(value) if isinstance(value, list) else value}")
 
 

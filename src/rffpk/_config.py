@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import joblib
 import numpy as np
 import scipy
 import sklearn
@@ -23,29 +24,46 @@ from rffpk import _core, _reference
 __version__ = version("rffpk")
 
 _BACKENDS: dict[str, ModuleType] = {"core": _core, "numpy": _reference}
-_forked = False
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Threads for `n_jobs`.
-
-    None and -1 stand for all threads that the affinity mask, OMP_NUM_THREADS and threadpoolctl
-    allow, -2 for one less and so on; a positive number stands for itself. A forked child gets one
-    thread.
-    """
-    if _forked:
-        return 1
+    """Threads for `n_jobs`: None and -1 stand for the least of `thread_limits()`, -2 for one less
+    and so on; a positive number stands for itself."""
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
-    allowed = _core.max_threads()
-    if hasattr(os, "sched_getaffinity"):
-        allowed = min(allowed, len(os.sched_getaffinity(0)))
+    allowed = min(thread_limits().values())
     return allowed if n_jobs is None else max(1, allowed + 1 + int(n_jobs))
 
 
+def thread_limits() -> dict[str, int]:
+    """Limits of the number of threads, by their sources: the affinity mask; the CPUs of the
+    machine, the quota of a container or LOKY_MAX_CPU_COUNT; and the OpenMP runtimes that are
+    loaded, scikit-learn's for one, which follow OMP_NUM_THREADS and threadpoolctl. OMP_NUM_THREADS
+    itself, where there is none."""
+    limits = {}
+    if hasattr(os, "sched_getaffinity"):
+        limits["affinity"] = len(os.sched_getaffinity(0))
+    limits["quota"] = _quota(limits.get("affinity"), os.environ.get("LOKY_MAX_CPU_COUNT"))
+    if runtimes := _loaded("openmp").lib_controllers:
+        limits["OpenMP"] = min(runtime.num_threads for runtime in runtimes)
+    else:
+        first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+        if first.isdecimal() and int(first):
+            limits["OMP_NUM_THREADS"] = int(first)
+    return limits
+
+
 @cache
-def _blas() -> threadpoolctl.ThreadpoolController:
-    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+def _quota(affinity: int | None, loky: str | None) -> int:
+    """The least of the CPUs and the quota, by joblib. It reads files, for 0.1 to 0.3 ms; besides
+    them the number depends on the arguments, which may change in a process."""
+    return joblib.cpu_count()
+
+
+@cache
+def _loaded(user_api: str) -> threadpoolctl.ThreadpoolController:
+    """The libraries with threads of their own, "blas" or "openmp", that are loaded by now."""
+    return threadpoolctl.ThreadpoolController().select(user_api=user_api)
 
 
 class _BlasLimit:
@@ -58,9 +76,9 @@ class _BlasLimit:
     def enter(self) -> None:
         with self.lock:
             if not self.holders:
-                self._limiter = _blas().limit(limits=1)
+                self._limiter = _loaded("blas").limit(limits=1)
                 # threadpoolctl 3.8 lets one thread at a time set limits; another may restore them
-                with _blas().limit(limits=None):
+                with _loaded("blas").limit(limits=None):
                     pass
             self.holders += 1
 
@@ -96,11 +114,27 @@ def one_blas_thread() -> Iterator[None]:
         limit.leave()
 
 
+@contextlib.contextmanager
+def one_openmp_thread() -> Iterator[None]:
+    """Limit the OpenMP of other libraries to one thread, in calls from this thread.
+
+    scikit-learn's clustering takes no number of threads, its bits depend on it, and GNU's OpenMP
+    hangs in a child that is forked after its threads were started, unless it uses one.
+    """
+    runtimes = _loaded("openmp").lib_controllers
+    before = [runtime.num_threads for runtime in runtimes]
+    try:
+        for runtime in runtimes:
+            runtime.set_num_threads(1)
+        yield
+    finally:
+        for runtime, number in zip(runtimes, before):
+            runtime.set_num_threads(number)
+
+
 def _after_fork() -> None:
-    """Prepare a forked child. GNU's OpenMP hangs in a child that is forked after its threads were
-    started, unless it uses one thread. Threads that the child lacks may hold locks and limits."""
-    global _forked, _blas_limit
-    _forked = True
+    """Prepare a forked child: threads that it lacks may hold locks and limits."""
+    global _blas_limit
     _blas_limit.lock = threading.Lock()  # the forking thread may hold the limit, and will leave it
     _blas_limit = _BlasLimit()
 
@@ -171,14 +205,16 @@ def backend(name: str | None = None) -> ModuleType:
 
 
 def show_config() -> dict[str, Any]:
-    """Report version, compiled core, OpenMP, threads and BLAS.
+    """Report version, compiled core, threads and BLAS.
 
     Returns
     -------
     config : dict
         "version", "backend", "isa" (instruction set in use), "isa_levels" (all that this
-        processor runs, of those compiled), "openmp" (the _OPENMP date, or None), "threads" (what
-        `n_jobs=None` gives), "blas" (of the loaded libraries), "python", "numpy", "scipy",
+        processor runs, of those compiled), "threads" (what `n_jobs=None` gives), "thread_limits"
+        (which it is the least of: of the affinity mask, the quota of the container, also by
+        LOKY_MAX_CPU_COUNT, and the loaded OpenMP runtimes, which follow OMP_NUM_THREADS and
+        threadpoolctl), "blas" (of the loaded libraries), "python", "numpy", "scipy",
         "scikit-learn", "platform".
 
     Examples
@@ -198,8 +234,8 @@ def show_config() -> dict[str, Any]:
         "backend": next(key for key, value in _BACKENDS.items() if value is backend()),
         "isa": _core.isa(),
         "isa_levels": _core.isa_levels(),
-        "openmp": _core.openmp_version() or None,
         "threads": n_threads(None),
+        "thread_limits": [f"{name} {limit}" for name, limit in thread_limits().items()],
         "blas": sorted(blas),
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -81,7 +81,8 @@ n_clusters : int
     Number of clusters k, from 1 to n_samples.
 n_jobs : int or None
     Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of the
-    process, OMP_NUM_THREADS and threadpoolctl allow; -2: all of these except one, and so on.
+    process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of these
+    except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
     Results are the same to the bit for any number of threads.
 verbose : int
     If not 0, one line is printed for each pass.
@@ -249,8 +250,10 @@ RANDOM_FEATURES = (
     | entries("""
 n_frequencies : {"auto", "paper"} or int
     Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2 k))
-    for k clusters (Chen et al., theorem 3). "auto": the larger of that and 64. Counts of words and
-    other data whose rows are nearly equally far apart need some 500 to 2000.
+    for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose mean
+    squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the kernel's
+    variance over these pairs; at most 8192, or as many as make 2^25 numbers for 20 000 of the rows,
+    and a warning then. It does not depend on k.
 cache : "auto", True or False
     Whether the features of all rows are computed once and stored, in the dtype of X, instead of
     computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the costs, it
@@ -278,12 +281,16 @@ DIFFUSION = COMMON | entries("""
 n_components : "auto" or int
     Number of features, the slowest functions of the random walk. "auto": those that have not
     decayed at `time` and do not live on few rows, at most three for each cluster.
-n_neighbors : int
-    Number of landmarks, or of rows, that the random walk can step to from a row.
+n_neighbors : "auto" or int
+    Number of landmarks, or of rows, that the random walk can step to from a row. "auto": 8 with
+    landmarks that are centroids, or ``n_landmarks=None``; 2.5 log(m) where the m distinct rows are
+    the landmarks: of these only mutual neighbors count.
 n_landmarks : "auto", int or None
     Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no more
-    distinct rows are there than that, these are the landmarks. "auto": 1000. None: all rows are
-    nodes of a symmetric graph, and steps lead from row to row, in O(n_samples^2 n_features) time.
+    distinct rows are there than that, these are the landmarks, and a step from a row leads to
+    itself or to a mutual neighbor: each is among the nearest of the other. "auto": all distinct
+    rows up to 5000, else 1000 centroids. None: all rows are nodes of a symmetric graph, and steps
+    lead from row to row, in O(n_samples^2 n_features) time.
 metric : {"euclidean", "cosine"}
     Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
     usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their
@@ -295,9 +302,14 @@ DIFFUSION_POWER = (
     POWER
     | DIFFUSION
     | entries("""
+cache : "auto", True or False
+    Whether the features of all rows are computed once and stored, in the dtype of X, instead of
+    computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same.
 memory_limit : int or None
-    Largest number of bytes of the features, which are stored. None: a quarter of what the machine,
-    or the container, has available.
+    Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
+    what the machine, or the container, has available.
+cache_ : bool
+    Whether the features of all rows were stored.
 random_state : int, RandomState instance or None
     Draws the landmarks, the sample, the initial centroids, and their disturbances and swaps. An int
     gives the same result in each call.

@@ -47,6 +47,7 @@ def nearest_landmarks(x: Array, landmarks: Landmarks) -> tuple[Array, Array]:
     d = np.take_along_axis(d, at, axis=1)
     width = 2 * d.mean(axis=1, keepdims=True) if landmarks.scale == 0 else 1 / landmarks.scale
     z = np.exp(-(d - d[:, :1]) / np.where(width > 0, width, 1))
+    z[z < landmarks.least_weight] = 0
     return at, z / z.sum(axis=1, keepdims=True)
 
 
@@ -105,9 +106,9 @@ def fused_pass(
         Exponent of the power mean, < 0; not used by HARD.
     n_threads : int
         Ignored: the twin uses one thread.
-    structures : list of L (int8 array (blocks, 3, p), float), or None; optional
-        Signs S3, S2, S1 and scale of omegas[l]' = scale H S1 H S2 H S3, block by block, its first
-        d_l columns. The compiled pass projects with these instead of `omegas`; the twin does not.
+    structures : list of L Structure, or None; optional
+        What structured frequencies come from; `omegas` holds None for such a view. The twin writes
+        the matrix out.
     landmarks : list of L Landmarks, or None; optional
         What makes the landmark features of a view, whose frequencies are None.
     eta, m : float64 array (k,) > 0, float > 1
@@ -142,6 +143,9 @@ def fused_pass(
     edges = np.cumsum([0, *widths])
     scales = np.sqrt(np.repeat(alpha, widths))
     landmarks = landmarks or [None] * len(xs)
+    for i, structure in enumerate(structures or []):
+        if structure is not None:
+            omegas = [*omegas[:i], structure.matrix(xs[i].shape[1]), *omegas[i + 1 :]]
     N, G, Q, E = np.zeros(theta.shape), np.zeros(k), np.zeros((k, len(xs))), np.zeros(k)
     soft = hard = 0.0
     for begin in range(0, n, _BLOCK_ROWS):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from rffpk import _config
 from rffpk._annealing.parameters import Plan
 from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Result
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows
-from rffpk._data.store import check_cache, check_fits
+from rffpk._data.passes import Rows, make_rows
+from rffpk._data.store import check_cache
 from rffpk._docs import DIFFUSION_POWER, documented
 from rffpk.diffusion_map import check_diffusion, fit_diffusion_map, warn_of_components
 from rffpk.power import PowerKMeans
@@ -17,7 +18,7 @@ from rffpk.power import PowerKMeans
 
 @documented(
     DIFFUSION_POWER, "feature_map_", "cluster_centers_", "labels_", "inertia_", "objective_", "s_",
-    "n_iter_", "sample_size_", "history_", "n_features_in_", "feature_names_in_",
+    "n_iter_", "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class DiffusionPowerKMeans(PowerKMeans):
     """Power k-means on diffusion features: annealed spectral clustering.
@@ -29,7 +30,7 @@ class DiffusionPowerKMeans(PowerKMeans):
     Parameters
     ----------
     time : "auto" or float
-        Length of the walks, in steps, > 0. "auto": the relaxation time of the k-th slowest
+        Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function; at most 10^6.
 
     Attributes
@@ -48,7 +49,7 @@ class DiffusionPowerKMeans(PowerKMeans):
     ValueError, TypeError
         If a parameter or X is not as described.
     MemoryError
-        If the features take more than `memory_limit`.
+        If ``cache=True`` and the features take more than `memory_limit`.
 
     Warns
     -----
@@ -83,7 +84,7 @@ class DiffusionPowerKMeans(PowerKMeans):
         n_clusters: int = 8,
         *,
         n_components: str | int = "auto",
-        n_neighbors: int = 8,
+        n_neighbors: str | int = "auto",
         n_landmarks: str | int | None = "auto",
         time: str | float = "auto",
         metric: str = "euclidean",
@@ -93,6 +94,7 @@ class DiffusionPowerKMeans(PowerKMeans):
         s_final: str | float = "hard",
         stop: str = "annealed",
         sample: str | int | None = "auto",
+        cache: str | bool = "auto",
         memory_limit: int | None = None,
         init: Any = "k-means++",
         n_init: str | int = "auto",
@@ -125,32 +127,26 @@ class DiffusionPowerKMeans(PowerKMeans):
         self.n_landmarks = n_landmarks
         self.time = time
         self.metric = metric
+        self.cache = cache
         self.memory_limit = memory_limit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_diffusion(self)
-        check_cache(False, self.memory_limit)
+        check_cache(self.cache, self.memory_limit)
 
     def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
-        """Fits the map; the rows of the passes are its features, so that these have none."""
-        self.feature_map_ = fit_diffusion_map(self, xs[0], weight, random)
-        return [None]
+        return [fit_diffusion_map(self, self, xs[0], weight, random)]
 
-    def _rows(
-        self, xs: list[Array], weight: Array | None = None, shifts: list[Array] | None = None
-    ) -> Rows:
-        mapped = self.feature_map_
-        needed = len(xs[0]) * mapped.n_components_ * xs[0].dtype.itemsize
-        if not check_fits(needed, "diffusion features", "auto", self.memory_limit):
-            raise MemoryError(
-                f"The diffusion features take {needed} bytes, more than memory_limit="
-                f"{self.memory_limit} allows."
-            )
-        if shifts is None and self.n_landmarks is None:
-            return super()._rows([mapped.embedding_], mapped.degrees_)
-        return super()._rows([mapped.transform(xs[0])], weight, shifts)
+    def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
+        if self.n_landmarks is not None:
+            return super()._fitted_rows(xs, weight)
+        mapped = self._feature_maps[0]
+        return make_rows(
+            [mapped.embedding_], [None], mapped.degrees_, _config.n_threads(self.n_jobs)
+        )
 
     def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        self.feature_map_ = self._feature_maps[0]
         super()._publish(rows, run, end, plan)
-        warn_of_components(self.feature_map_, self.n_clusters)
+        warn_of_components(self.feature_map_, self._k)

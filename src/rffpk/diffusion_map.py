@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._data import validation
-from rffpk._data.arrays import Array
+from rffpk._data.arrays import Array, Map
 from rffpk._data.messages import warn
 from rffpk._data.validation import is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
@@ -21,9 +21,6 @@ from rffpk._diffusion.spectrum import MAX_CLUSTERS, least_share, n_pairs, sugges
 from rffpk._docs import DIFFUSION, documented
 
 METRICS = ("euclidean", "cosine")
-
-# docs/math.md, section 17: 500 landmarks lose two points of NMI, 2000 gain none.
-_AUTO_LANDMARKS = 1000
 
 
 @documented(DIFFUSION, "n_features_in_", "feature_names_in_")
@@ -38,7 +35,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Parameters
     ----------
     time : "auto" or float
-        Length of the walks, in steps, > 0. "auto": the relaxation time of the slowest functions
+        Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
     random_state : int, RandomState instance or None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
@@ -48,6 +45,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
         Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X.
+    n_neighbors_ : int
+        Number of neighbors of each row that are considered.
     bandwidth_ : float
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x: their
         mean squared distance.
@@ -61,7 +60,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
         Features of a row are the mean of those of its neighbors, with the weights above.
     component_shares_ : ndarray of shape (n_connected_components,)
-        Shares of the rows in the connected components of the graph, in falling order.
+        Shares of the rows in the connected components of the graph, in falling order; of a random
+        sample of the rows if there are more than 100 for each landmark.
     embedding_ : ndarray of shape (n_samples, n_components_)
         Features of the fitted rows; set only with ``n_landmarks=None``.
     degrees_ : ndarray of shape (n_samples,)
@@ -86,7 +86,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     rows that were fitted the features that they had in `fit`. With ``n_landmarks=None`` it is the
     Nystroem extension: each function is averaged over the neighbours of a row and divided by its
     eigenvalue. That differs from `embedding_` as far as neighbours are not mutual.
-    A row of weight two counts as two equal rows; exactly so where landmarks are all distinct rows.
+
+    With more than 100 rows for each landmark the walk is that of so many random rows, drawn in
+    proportion to the sample weights. A row of weight two counts as two equal rows; exactly so where
+    landmarks are all distinct rows and none are drawn.
 
     References
     ----------
@@ -106,7 +109,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self,
         n_components: str | int = "auto",
         *,
-        n_neighbors: int = 8,
+        n_neighbors: str | int = "auto",
         n_landmarks: str | int | None = "auto",
         time: str | float = "auto",
         metric: str = "euclidean",
@@ -154,7 +157,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._prepared(X)
         k = n_clusters or MAX_CLUSTERS
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        limits = (self.n_neighbors, least_share(k), n_pairs(k, wanted))
+        r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
+        limits = (r, least_share(k), n_pairs(k, wanted))
         node = None
         for name in ("embedding_", "degrees_"):  # of a fit before
             if hasattr(self, name):
@@ -162,15 +166,17 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.n_landmarks is None:
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:
-            m = _AUTO_LANDMARKS if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
+            m = None if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
             spherical = self.metric == "cosine"
             found = over_landmarks(rows, weight, m, *limits, spherical, random, n_threads)
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         self.landmarks_ = found.neighbourhoods.landmarks
+        self.n_neighbors_ = found.neighbourhoods.r
         self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
         index, scale = self._chosen(n_clusters)
+        self._variance = float(scale @ scale)
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
         if node is not None:
@@ -183,7 +189,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         spectrum = self._spectrum
         k = n_clusters or self.suggest_n_clusters()
         automatic = isinstance(self.time, str)
-        self.time_ = spectrum.relaxation_time(k) if automatic else float(self.time)
+        self.time_ = spectrum.separating_time(k) if automatic else float(self.time)
         if isinstance(self.n_components, str):
             index = spectrum.components(k, self.time_)
         else:
@@ -213,6 +219,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         degrees = np.where(outside, 0.0, found.degrees[node] * part)
         total = len(rows) if weight is None else weight.sum()
         self.degrees_ = degrees * (total / degrees.sum())
+
+    def _view(self, X: Array) -> tuple[Array, Map]:
+        """The columns and the map with which passes over the rows of X compute their features."""
+        rows = self._prepared(X)
+        mapped = self._neighbourhoods.mapped(self.landmark_features_, X.dtype)
+        return (rows, mapped) if mapped is not None else (self._features(rows), None)
 
     def _prepared(self, X: Array) -> Array:
         return unit_rows(X) if self.metric == "cosine" else X
@@ -295,7 +307,8 @@ def check_diffusion(estimator: Any) -> None:
     """The parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
     if not is_option(estimator.n_components, "auto"):
         validation.check_int(estimator.n_components, "n_components", 1)
-    validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
+    if not is_option(estimator.n_neighbors, "auto"):
+        validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
     if estimator.n_landmarks is not None and not is_option(estimator.n_landmarks, "auto"):
         validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
     if not is_option(estimator.time, "auto"):
@@ -303,15 +316,17 @@ def check_diffusion(estimator: Any) -> None:
     validation.check_choice(estimator.metric, "metric", METRICS)
 
 
-def fit_diffusion_map(estimator: Any, X: Array, weight: Array | None, random: Any) -> DiffusionMap:
-    """The map of rows that have been checked, by the parameters of an estimator and for its number
-    of clusters; warns of nothing."""
+def fit_diffusion_map(
+    estimator: Any, parameters: Any, X: Array, weight: Array | None, random: Any
+) -> DiffusionMap:
+    """The map of rows that have been checked, for the clusters of an estimator and with the
+    parameters of a map, or of the estimator itself; warns of nothing."""
     mapped = DiffusionMap(
-        estimator.n_components,
-        n_neighbors=estimator.n_neighbors,
-        n_landmarks=estimator.n_landmarks,
-        time=estimator.time,
-        metric=estimator.metric,
+        parameters.n_components,
+        n_neighbors=parameters.n_neighbors,
+        n_landmarks=parameters.n_landmarks,
+        time=parameters.time,
+        metric=parameters.metric,
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
@@ -319,7 +334,27 @@ def fit_diffusion_map(estimator: Any, X: Array, weight: Array | None, random: An
     return mapped._draw(X, weight, int(estimator.n_clusters))
 
 
-def warn_of_components(mapped: DiffusionMap, expected: int) -> None:
+def check_view_map(mapped: DiffusionMap) -> None:
+    """The parameters of the map of one of several views."""
+    check_diffusion(mapped)
+    if mapped.n_landmarks is None:
+        raise ValueError(
+            "kernels contains a DiffusionMap with n_landmarks=None, must have landmarks: the "
+            "degrees of a graph of all rows would weigh the rows of all views."
+        )
+
+
+def fit_view_map(
+    estimator: Any, parameters: DiffusionMap, X: Array, weight: Array | None, random: Any
+) -> DiffusionMap:
+    """The map of one of several views, whose features have a total variance of one."""
+    mapped = fit_diffusion_map(estimator, parameters, X, weight, random)
+    if mapped._variance > 0:
+        mapped.landmark_features_ = mapped.landmark_features_ / X.dtype.type(mapped._variance**0.5)
+    return mapped
+
+
+def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
     """Name the connected components of the graph where there are more than expected."""
     shares, n_kept = mapped.component_shares_, mapped._n_kept
     if len(shares) <= expected:
@@ -329,7 +364,7 @@ def warn_of_components(mapped: DiffusionMap, expected: int) -> None:
     small = len(shares) - n_kept
     left = f" {small} of them are small and left out." if small else ""
     warn(
-        f"The graph of neighbours has {len(shares)} connected components, which cover {named}{more}"
-        f" of the rows.{left} A larger n_neighbors connects them.",
+        f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
+        f"{more} of the rows.{left} A larger n_neighbors connects them.",
         ConvergenceWarning,
     )

@@ -58,7 +58,8 @@ class FAMKKM(KernelFusion):
         n_samples, and do not accept "du2015"; "rff" accepts "rbf" and "laplacian" only.
     n_frequencies : {"auto", "paper"} or int
         Number of frequencies of "rff", at least 1, for each view; each gives two features. "paper":
-        ceil(4 log^3(2 k)). "auto": the larger of that and 64.
+        ceil(4 log^3(2 k)). "auto": as many as make the error of the kernel small, see
+        `RandomFourierFeatures`.
     n_anchors : int
         Number of anchors of "nystroem", at least 1: random rows, the same for all views; all rows
         if that is less.

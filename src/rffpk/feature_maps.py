@@ -13,8 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._data import validation
-from rffpk._data.arrays import Array, Structure
-from rffpk._data.passes import Rows, make_rows, total_variance
+from rffpk._data.arrays import Array, Fourier, Structure
+from rffpk._data.messages import warn
+from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
+from rffpk._data.passes import make_rows, total_variance, unshifted
 from rffpk._docs import FEATURES, documented
 
 KERNELS = ("rbf", "laplacian", "cauchy")
@@ -24,6 +26,13 @@ SAMPLINGS = ("auto", "orthogonal", "structured", "iid")
 # docs/benchmarks.md: structured frequencies have the smallest error from 16 dimensions on, with
 # half as much bias at 32; the pass is as fast with them at 32 dimensions and faster from 40 on.
 STRUCTURED_FROM = 32
+
+# "auto": the least number that makes the kernel error this small a part of the kernel's variance
+# (docs/kernels.md has the trials), of this one and its doublings up to the largest. So many numbers
+# are the features of 20 000 rows, on which starts run, at most.
+_ERROR, _FEWEST, _MOST, _MOST_NUMBERS, _ROWS = 0.02, 128, 8192, 1 << 25, 20_000
+
+_ROUNDING = 1e-28  # variance of kernel values that are equal
 
 # Means of distances without a closed form, and medians, are taken over the pairs of at most this
 # many rows: their relative error is then a few percent, which suffices for gamma.
@@ -41,19 +50,17 @@ def default_n_frequencies(n_clusters: int) -> int:
     return math.ceil(4 * math.log(2 * n_clusters) ** 3)
 
 
-def check_n_frequencies(value: Any) -> None:
-    """Check the parameter `n_frequencies` of an estimator: "auto", "paper" or an integer."""
+def check_n_frequencies(value: Any, words: tuple[str, ...] = ("auto", "paper")) -> None:
+    """Check the parameter `n_frequencies` of an estimator."""
     if isinstance(value, str):
-        validation.check_choice(value, "n_frequencies", ("auto", "paper"), also="an int >= 1")
+        validation.check_choice(value, "n_frequencies", words, also="an int >= 1")
     else:
         validation.check_int(value, "n_frequencies", 1)
 
 
-def n_frequencies(value: str | int, n_clusters: int) -> int:
-    """D for the parameter `n_frequencies` of an estimator."""
-    if not isinstance(value, str):
-        return int(value)
-    return max(64 if value == "auto" else 1, default_n_frequencies(n_clusters))
+def n_frequencies(value: str | int, n_clusters: int) -> str | int:
+    """`n_frequencies` of a map for that of an estimator."""
+    return default_n_frequencies(n_clusters) if value == "paper" else value
 
 
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
@@ -80,26 +87,39 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     Parameters
     ----------
-    n_frequencies : int
-        Number of frequencies D, at least 1. The output has 2 D columns.
+    n_frequencies : "auto" or int
+        Number of frequencies D, at least 1. The output has 2 D columns. "auto": the least of 128,
+        256, 512, ... with a `kernel_error_` of at most 0.02; at most 8192, or as many as make 2^25
+        numbers for 20 000 of the rows.
     random_state : int, RandomState instance or None
-        Draws the rows that gamma is estimated from, and the frequencies. An int gives the same
-        result in each call.
+        Draws the rows that gamma is estimated from and the kernel error is measured on, and the
+        frequencies. An int gives the same result in each call.
 
     Attributes
     ----------
-    frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
+    frequencies_ : ndarray of shape (n_features_in_, n_frequencies_)
         Omega, in the dtype of X: its columns are drawn from the spectral density of the kernel.
-    structure_ : tuple (ndarray of int8, float), or None
-        Signs, of shape (n_blocks, 3, p), and scale behind `frequencies_` if they are structured
-        (see `sampling`), with p the size of the Walsh-Hadamard matrices; None otherwise.
+        Structured frequencies (see `sampling`) are written out when this is read.
+    n_frequencies_ : int
+        The number D of frequencies.
+    structure_ : tuple (ndarray of int8, float, int), or None
+        Signs, of shape (n_blocks, 3, p), scale and number of structured frequencies, with p the
+        size of the Walsh-Hadamard matrices; None if they are not structured.
     gamma_ : float
         The number that `gamma` stands for.
+    kernel_error_ : float
+        Mean squared error of the kernel over pairs of at most 256 of the rows, relative to the
+        variance of the kernel over these pairs. Set only with ``n_frequencies="auto"``.
 
     Raises
     ------
     ValueError, TypeError
         If a parameter or X is not as described.
+
+    Warns
+    -----
+    UserWarning
+        If ``n_frequencies="auto"`` ends at the largest number.
 
     Notes
     -----
@@ -123,7 +143,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def __init__(
         self,
-        n_frequencies: int = 64,
+        n_frequencies: str | int = "auto",
         *,
         kernel: str = "rbf",
         gamma: str | float = "mean",
@@ -161,7 +181,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ValueError, TypeError
             If a parameter, X or sample_weight is not as described; nothing is changed then.
         """
-        validation.check_int(self.n_frequencies, "n_frequencies", 1)
+        check_n_frequencies(self.n_frequencies, ("auto",))
         check_kernel(self.kernel, self.gamma, self.sampling)
         validation.check_n_jobs(self.n_jobs)
         with validation.unchanged_on_error(self):
@@ -174,22 +194,62 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         random = check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads)
-        d, D = X.shape[1], int(self.n_frequencies)
-        self.structure_ = None
-        check_memory(_DRAWING * 8 * d * D, D)
-        automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
-        if self.sampling == "structured" or automatic:
-            self.structure_ = _draw_structure(self.gamma_, d, D, random)
-            omega = write_out(self.structure_, d, D)
+        if hasattr(self, "kernel_error_"):  # of a fit before
+            del self.kernel_error_
+        if isinstance(self.n_frequencies, str):
+            self._draw_enough(X, weight, random)
         else:
-            omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
+            self._draw_frequencies(int(self.n_frequencies), X.shape[1], X.dtype, random)
         weighted = weight is not None and isinstance(self.gamma, str)
         origin = " (from distances weighted by sample_weight)" if weighted else ""
-        _check_phases(X, omega, f"gamma == {self.gamma_:.3g}{origin}")
-        with np.errstate(over="ignore"):  # a few Cauchy frequencies may; their features are noise
-            self.frequencies_ = np.ascontiguousarray(omega, dtype=X.dtype)
-        self._n_features_out = 2 * D
+        _check_phases(X, self._fourier.frequencies, f"gamma == {self.gamma_:.3g}{origin}")
+        self.n_frequencies_ = self._fourier.n_frequencies
+        self._n_features_out = self._fourier.width
         return self
+
+    @property
+    def frequencies_(self) -> Array:
+        """Omega, of shape (n_features_in_, n_frequencies_)."""
+        check_is_fitted(self)
+        given = self._fourier.frequencies
+        if isinstance(given, Structure):
+            given = given.matrix(self.n_features_in_)
+        return np.ascontiguousarray(given, dtype=self._dtype)
+
+    def _draw_frequencies(self, D: int, d: int, dtype: Any, random: Any) -> None:
+        automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
+        self._dtype, self.structure_ = dtype, None
+        if self.sampling == "structured" or automatic:
+            self.structure_ = _draw_structure(self.gamma_, d, D, random)
+            self._fourier = Fourier(self.structure_)
+        else:
+            check_memory(_DRAWING * 8 * d * D, D)
+            omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
+            with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
+                self._fourier = Fourier(np.ascontiguousarray(omega, dtype=dtype))
+
+    def _draw_enough(self, X: Array, weight: Array | None, random: Any) -> None:
+        """Frequencies whose kernel error is small, or as many as there may be."""
+        rows = sampled_rows(X, weight, random)
+        exact = kernel_of_pairs(self.kernel, self.gamma_, rows)
+        variance = float(exact.var()) if exact.size else 0.0
+        D, most = _FEWEST, min(_MOST, _MOST_NUMBERS // (2 * min(len(X), _ROWS)))
+        while True:
+            self._draw_frequencies(D, X.shape[1], X.dtype, random)
+            self.kernel_error_ = 0.0
+            if variance > _ROUNDING:
+                self.kernel_error_ = square_error(self._fourier, rows, exact) / variance
+            if not self.kernel_error_ > _ERROR:  # NaN, where squares overflow, is an error later
+                return
+            if 2 * D > most:
+                break
+            D *= 2
+        warn(
+            f"n_frequencies='auto' ends at {D}, the largest number, with a mean squared error of "
+            f"the kernel of {self.kernel_error_:.2g} of its variance over pairs; {_ERROR} is aimed "
+            "at. Rows are nearly equally far apart: exact kernels and Nystroem features suit them.",
+            UserWarning,
+        )
 
     def transform(self, X: Any) -> Array:
         """Map rows to their features.
@@ -206,16 +266,13 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
-        features = self._rows(X).features()
+        features = unshifted(*self._view(X), _config.n_threads(self.n_jobs))
         validation.check_overflow(float(features.sum()), X.dtype)
         return features
 
-    def _rows(self, X: Array) -> Rows:
-        """The rows of X with this map, without a shift."""
-        omega = self.frequencies_.astype(X.dtype, copy=False)
-        zero = np.zeros(2 * omega.shape[1], dtype=X.dtype)
-        n_threads = _config.n_threads(self.n_jobs)
-        return make_rows([X], [omega], None, n_threads, [zero], [self.structure_])
+    def _view(self, X: Array) -> tuple[Array, Fourier]:
+        """The columns and the map with which passes over the rows of X compute their features."""
+        return X, self._fourier.astype(X.dtype)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -232,11 +289,16 @@ def check_memory(needed: int, n_frequencies: int) -> None:
         )
 
 
-def _check_phases(X: Array, omega: Array, cause: str) -> None:
+def _check_phases(X: Array, frequencies: Array | Structure, cause: str) -> None:
     """Raise a ValueError if most sines and cosines of some rows would be rounding errors."""
     some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        phase = float(np.median(np.abs(some @ omega[:, :_PHASE_ROWS])))
+        if isinstance(frequencies, Structure):  # whose phases are nearly normal
+            deviation = frequencies.scale * frequencies.signs.shape[-1]
+            phases = 0.67 * deviation * np.linalg.norm(some, axis=1)
+        else:
+            phases = np.abs(some @ frequencies[:, :_PHASE_ROWS].astype(np.float64))
+        phase = float(np.median(phases))
     if not phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR:
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
         raise ValueError(
@@ -252,9 +314,10 @@ def fit_map(
     estimator."""
     k, n = int(estimator.n_clusters), len(x)
     D = n_frequencies(estimator.n_frequencies, k)
-    # the features of the seeding rows, and sums of the clusters, at least once for each thread
-    rows = min(n, _SEEDING_ROWS * k) + 4 * k
-    check_memory(8 * D * (_DRAWING * x.shape[1] + 2 * rows), D)
+    if not isinstance(D, str):
+        # the features of the seeding rows, and sums of the clusters, at least once for each thread
+        rows = min(n, _SEEDING_ROWS * k) + 4 * k
+        check_memory(16 * D * rows, D)
     mapped = RandomFourierFeatures(
         D,
         kernel=kernel,
@@ -314,31 +377,7 @@ def _draw_structure(gamma: float, d: int, D: int, random: Any) -> Structure:
     """Random signs for sqrt(2 gamma) sqrt(p) H1 S1 H1 S2 H1 S3, with H1 = p^(-1/2) H."""
     p = max(2, 1 << (d - 1).bit_length())
     signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
-    return signs, math.sqrt(2 * gamma) / p
-
-
-def write_out(structure: Structure, d: int, D: int) -> Array:
-    """Structured frequencies as a matrix (d, D). O(D p log p)."""
-    signs, scale = structure
-    p = signs.shape[-1]
-    columns = []
-    for first, (third, second, one) in zip(range(0, D, p), signs):
-        unit = np.eye(p, min(p, D - first))  # the rows of the product, transposed
-        y = second[:, None] * _hadamard(one[:, None] * _hadamard(unit))
-        columns.append(third[:, None] * _hadamard(y))
-    return scale * np.hstack(columns)[:d]
-
-
-def _hadamard(lines: Array) -> Array:
-    """The Walsh-Hadamard transform of the columns of (p, m), in natural order."""
-    p, m = lines.shape
-    h = 1
-    while h < p:
-        pairs = lines.reshape(-1, 2, h, m)
-        lines = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1)
-        lines = lines.reshape(p, m)
-        h *= 2
-    return lines
+    return Structure(signs, math.sqrt(2 * gamma) / p, D)
 
 
 def _orthogonal_directions(d: int, D: int, random: Any) -> Array:

@@ -19,6 +19,7 @@ from rffpk._data.passes import Rows, view_variances
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
 from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
+from rffpk.diffusion_map import DiffusionMap, check_view_map, fit_view_map, warn_of_components
 from rffpk.feature_maps import (
     check_kernel,
     check_n_frequencies,
@@ -66,24 +67,28 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         rows from their mean feature, the paper's choice if all centroids are at that mean.
         "median": the median of the squared distances from the median feature, on a sample, which
         outliers do not inflate. A number from 1e-30 to 1e30: the same for all views.
-    kernels : list or None
+    kernels : str, list or None
         For each view the name of a kernel of `RandomFourierFeatures` ("rbf", "laplacian" or
         "cauchy"), or a pair of a name and its gamma, a number or one of "mean", "median" and
-        "scale"; "mean", the gamma of names alone, is 1 / (2 mean distance) over pairs of rows. A
-        single array becomes as many views as there are kernels. None: "rbf" with "mean" gamma for
-        each view; a single array becomes three views, with 4, 1 and 1/4 times that gamma.
+        "scale"; "mean", the gamma of names alone, is 1 / (2 mean distance) over pairs of rows.
+        "diffusion", or a `DiffusionMap` with other parameters, which need not be fitted, gives a
+        view diffusion features. A str is the same for all views. A single array becomes as many
+        views as there are kernels. None: "rbf" with "mean" gamma for each view; a single array
+        becomes three views, with 4, 1 and 1/4 times that gamma.
     noise_threshold : float or None
         Rows whose typicality for their cluster is below this number in (0, 1] get the label -1.
         None: no row does. A number needs ``possibilistic=True``.
 
     Attributes
     ----------
-    feature_maps_ : list of RandomFourierFeatures
-        Fitted feature maps, one for each view, with D frequencies each.
+    feature_maps_ : list of RandomFourierFeatures and DiffusionMap
+        Fitted feature maps, one for each view; those with random frequencies have D each. Diffusion
+        features are divided by the root of their total variance, since they have no unit.
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if ``possibilistic=False``.
-    cluster_centers_ : ndarray of shape (n_clusters, 2 n_views D)
-        Centroids in feature space, in the dtype of X, those of the views side by side.
+    cluster_centers_ : ndarray of shape (n_clusters, total number of features)
+        Centroids in feature space, in the dtype of X, those of the views side by side; a view with
+        random frequencies has 2 D features.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise (see
         `noise_threshold`).
@@ -201,47 +206,48 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         else:
             validation.check_real(self.eta, "eta", *_RANGE)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
-        for kernel, gamma in self._specifications(1):
-            check_kernel(kernel, gamma, self.sampling)
+        for kernel in self._kernels_of_views(1):
+            if isinstance(kernel, DiffusionMap):
+                check_view_map(kernel)
+            else:
+                check_kernel(*kernel, self.sampling)
         if self.noise_threshold is not None:
             validation.check_real(self.noise_threshold, "noise_threshold", 0, 1, include="right")
             if not self.possibilistic:
                 raise ValueError("noise_threshold needs possibilistic=True.")
 
-    def _specifications(self, n_views: int) -> list[tuple[Any, Any]]:
-        """(kernel, gamma) of each view."""
-        if self.kernels is None:
-            return [("rbf", "mean")] * n_views
-        if isinstance(self.kernels, str) or not isinstance(self.kernels, (list, tuple)):
+    def _kernels_of_views(self, n_views: int) -> list[tuple[Any, Any] | DiffusionMap]:
+        """A pair of a kernel and its gamma for each view, or the map that has its parameters."""
+        kernels = "rbf" if self.kernels is None else self.kernels
+        if isinstance(kernels, str):
+            kernels = [kernels] * n_views
+        if not isinstance(kernels, (list, tuple)) or not kernels:
             raise TypeError(
-                f"kernels == {self.kernels!r}, must be a list of names, or of pairs of a name and "
-                "its gamma."
+                f"kernels == {kernels!r}, must be a name, or a list with {_ENTRIES} for each view."
             )
-        pairs = [(k, "mean") if isinstance(k, str) else k for k in self.kernels]
-        if not pairs or any(not isinstance(p, (list, tuple)) or len(p) != 2 for p in pairs):
-            raise ValueError(
-                f"kernels == {self.kernels!r}, must hold names, or pairs of a name and its gamma."
-            )
-        return [tuple(pair) for pair in pairs]
+        return [_kernel_of_view(kernel) for kernel in kernels]
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         xs = validation.check_views(self, X, reset=reset)
         if not self._n_views:
-            return xs * (len(_BANK) if self.kernels is None else len(self.kernels))
-        if reset and self.kernels is not None and len(self.kernels) != len(xs):
-            raise ValueError(f"kernels has {len(self.kernels)} entries for {len(xs)} views.")
+            return xs * (len(_BANK) if self.kernels is None else len(self._kernels_of_views(1)))
+        n_kernels = len(self._kernels_of_views(len(xs)))
+        if reset and n_kernels != len(xs):
+            raise ValueError(f"kernels has {n_kernels} entries for {len(xs)} views.")
         return xs
 
     # ---- fitting ----------------------------------------------------------------------------
 
     def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
-        specifications = self._specifications(len(xs))
+        kernels = self._kernels_of_views(len(xs))
         if self.kernels is None and not self._n_views:
             mean = fit_map(self, xs[0], "rbf", "mean", weight, random).gamma_
-            specifications = [("rbf", factor * mean) for factor in _BANK]
+            kernels = [("rbf", factor * mean) for factor in _BANK]
         return [
-            fit_map(self, x, kernel, gamma, weight, random)
-            for x, (kernel, gamma) in zip(xs, specifications)
+            fit_view_map(self, kernel, x, weight, random)
+            if isinstance(kernel, DiffusionMap)
+            else fit_map(self, x, *kernel, weight, random)
+            for x, kernel in zip(xs, kernels)
         ]
 
     def _make_objective(self, rows: Rows) -> WeightedViews:
@@ -257,6 +263,9 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.kernel_weights_ = self._alpha
         self.lambda_ = float(self.weight_entropy) * rows.total_weight
         self.eta_ = self._objective.eta
+        for i, mapped in enumerate(self.feature_maps_):
+            if isinstance(mapped, DiffusionMap):
+                warn_of_components(mapped, self._k, f" of view {i}")
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -313,6 +322,20 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     def _typicality(self, distances: Array, eta: Array) -> Array:
         combined = np.array(float(self._alpha @ eta), dtype=distances.dtype)
         return typicality(distances, combined, self._objective.m)
+
+
+_ENTRIES = "a name, a pair of a name and its gamma, or a DiffusionMap"
+
+
+def _kernel_of_view(kernel: Any) -> tuple[Any, Any] | DiffusionMap:
+    """An entry of `kernels`, with what a name alone stands for."""
+    if isinstance(kernel, DiffusionMap):
+        return kernel
+    if isinstance(kernel, str):
+        return DiffusionMap() if kernel == "diffusion" else (kernel, "mean")
+    if isinstance(kernel, (list, tuple)) and len(kernel) == 2:
+        return kernel[0], kernel[1]
+    raise ValueError(f"kernels contains {kernel!r}, must have for each view {_ENTRIES}.")
 
 
 # The median of distances is taken from at most this many rows: its error is then about 1 %.

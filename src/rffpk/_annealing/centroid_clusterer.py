@@ -21,18 +21,19 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._annealing import critical, swaps
 from rffpk._annealing.centroids import coincidence, count_distinct, merger_message
+from rffpk._annealing.compression import compressed
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import Plan
+from rffpk._annealing.parameters import Plan, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
-from rffpk._data.arrays import Array
+from rffpk._data.arrays import Array, View
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
-from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage
+from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.validation import is_option
 
 INITS = ("k-means++", "random", "k-means")
@@ -132,8 +133,14 @@ class CentroidClusterer(
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
             self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
             self._feature_maps = self._fit_maps(xs, weight, random)
-            self._fit_rows(self._rows(xs, weight), random)
+            self._fit_rows(self._fitted_rows(xs, weight), random)
         return self
+
+    def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
+        """The rows that are fitted, with their mean features as shifts."""
+        storage = Storage(self.cache, self.memory_limit)
+        views = storage.landmark_views(self._views(xs), _config.n_threads(self.n_jobs))
+        return self._rows(views, weight)
 
     def _fit_rows(self, rows: Rows, random: Any) -> None:
         """`fit` for rows and parameters that have been checked."""
@@ -146,8 +153,11 @@ class CentroidClusterer(
         history = History([], self.verbose)
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
+        automatic = self._automatic_starts and is_automatic(self)
+        small = compressed(base, self._k, storage) if automatic else None
+        searched = base if small is None else small.rows
 
-        seeding = seeding_rows(base, self._k, random)
+        seeding = seeding_rows(searched, self._k, random)
         features = seeding.features()
         critical_exponent = critical.of_rows(seeding, features)
         plan = self._plan(critical_exponent)
@@ -156,15 +166,19 @@ class CentroidClusterer(
         def seed() -> Array:
             return self._initial_centroids(seeding, features, history, random)
 
-        space = FeatureSpace(base, variance, self._objective, seed, history, random)
+        space = FeatureSpace(searched, variance, self._objective, seed, history, random)
         run, end, cost = search(space, plan.starts)
         schedule = plan.starts[-1].schedule  # all starts end alike
         if plan.swaps:
             swaps.improve(run, cost, plan.swaps)
             end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+        if small is not None:
+            run.theta = small.expand(run.theta)
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
             _finish(run, [*samples[1:], whole], end, schedule)
+        elif small is not None:
+            _finish(run, [base], end, schedule)
         self.history_, self.sample_size_ = history.records, base.n
         self._publish(rows, run, end, plan)
 
@@ -179,9 +193,9 @@ class CentroidClusterer(
 
     def _whole(self, rows: Rows, storage: Storage, passes: int) -> Rows:
         """All rows, with stored features if that pays for so many passes."""
-        rows, stored = storage.all_rows(rows, self._k, passes)
+        rows = storage.all_rows(rows, self._k, passes)
         if any(self._feature_maps):
-            self.cache_ = stored
+            self.cache_ = not has_maps(rows)
         return rows
 
     def _sample_size(self, n: int) -> int:
@@ -192,14 +206,16 @@ class CentroidClusterer(
             return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k))
         return min(n, max(int(self.sample), self._k))
 
+    def _views(self, xs: list[Array]) -> list[View]:
+        """The columns and the map of each view, as passes take them."""
+        pairs = zip(xs, self._feature_maps)
+        return [(x, None) if fitted is None else fitted._view(x) for x, fitted in pairs]
+
     def _rows(
-        self, xs: list[Array], weight: Array | None = None, shifts: list[Array] | None = None
+        self, views: list[View], weight: Array | None, shifts: list[Array] | None = None
     ) -> Rows:
-        maps, dtype = self._feature_maps, xs[0].dtype
-        omegas = [m and m.frequencies_.astype(dtype, copy=False) for m in maps]
-        structures = [m and m.structure_ for m in maps]
-        n_threads = _config.n_threads(self.n_jobs)
-        return make_rows(xs, omegas, weight, n_threads, shifts, structures)
+        xs, maps = [x for x, _ in views], [each for _, each in views]
+        return make_rows(xs, maps, weight, _config.n_threads(self.n_jobs), shifts)
 
     def _initial_centroids(
         self, seeding: Rows, features: Array, history: History, random: Any
@@ -276,7 +292,7 @@ class CentroidClusterer(
         xs = self._check_views(X, reset=False)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]))
         shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
-        rows = self._objective.restore(self._rows(xs, weight, shifts), self._alpha)
+        rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
         rows = rows if typical else replace(rows, eta=None)
         theta = self.cluster_centers_.astype(np.float64) - rows.shift
         sums, outputs = one_pass(rows, theta, s, want=want)

@@ -12,6 +12,7 @@ from sklearn.cluster import k_means
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
+from rffpk import _config
 from rffpk._annealing.dual import KernelSpace
 from rffpk._data import validation
 from rffpk._data.arrays import Array
@@ -92,7 +93,7 @@ def _spectral(space: KernelSpace, k: int) -> Array:
         return np.asarray(root[:, None] * (product - share @ product)).reshape(v.shape)
 
     H = normalize(leading_eigenvectors(multiply, k, n)[1])
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _config.one_openmp_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of few distinct rows
         labels = k_means(H, k, sample_weight=p, n_init=10, random_state=space.random)[1]
     W = (np.arange(k)[:, None] == labels) * p

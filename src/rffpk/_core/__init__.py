@@ -1,4 +1,4 @@
-"""The compiled core: the pass in C, one build per instruction set, and its threads in Cython."""
+"""The compiled core: the pass in C, one build per instruction set, and its threads."""
 
 from rffpk._core._pass import (
     HARD,
@@ -8,14 +8,14 @@ from rffpk._core._pass import (
     SLOT_ROWS,
     STAGES,
     TYPICALITY,
+    call_all,
     empty_matrix,
     fused_pass,
     isa,
     isa_levels,
-    max_threads,
-    openmp_version,
     skinny_product,
     use_isa,
+    use_thread_work,
     vecmath,
     weigh_products,
 )
@@ -28,14 +28,14 @@ __all__ = [
     "SLOT_ROWS",
     "STAGES",
     "TYPICALITY",
+    "call_all",
     "empty_matrix",
     "fused_pass",
     "isa",
     "isa_levels",
-    "max_threads",
-    "openmp_version",
     "skinny_product",
     "use_isa",
+    "use_thread_work",
     "vecmath",
     "weigh_products",
 ]

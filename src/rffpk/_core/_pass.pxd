@@ -6,10 +6,10 @@ from libc.stdint cimport int8_t, int32_t
 cdef extern from "tuning.h" nogil:
     enum:
         RFFPK_SLOT_ROWS
-        RFFPK_SLOTS_PER_THREAD
-        RFFPK_WAVE_BYTES_PER_THREAD
-        RFFPK_WAVE_BYTES
-        RFFPK_QUICK_MERGE
+        RFFPK_BUFFERS_PER_THREAD
+        RFFPK_BUFFER_BYTES_PER_THREAD
+        RFFPK_BUFFER_BYTES
+        RFFPK_THREAD_WORK
 
 cdef extern from "contract.h" nogil:
     enum:
@@ -40,6 +40,7 @@ cdef extern from "contract.h" nogil:
         size_t d
         size_t n_neighbours
         double scale
+        double least_weight
     ctypedef struct rffpk_view:
         const void *x
         const void *omega
@@ -115,7 +116,18 @@ cdef extern from "dispatch.h" nogil:
         const rffpk_kernels *f64
     size_t rffpk_n_variants()
     const rffpk_variant *rffpk_variant_at(size_t)
-    int rffpk_openmp_version()
-    int rffpk_openmp_max_threads()
-    int rffpk_thread_number()
-    void rffpk_merge(double *, const double *, size_t, size_t, size_t, size_t)
+
+cdef extern from "threads.h":
+    ctypedef int (*run_item)(void *, size_t, size_t, size_t) noexcept nogil
+    ctypedef void (*merge_item)(void *, size_t) noexcept nogil
+    ctypedef struct rffpk_loop:
+        run_item run
+        merge_item merge
+        void *context
+        size_t n_items
+        size_t n_threads
+        size_t n_buffers
+        int signals
+    int rffpk_run_loop(rffpk_loop *) except -1
+    int rffpk_threads_begin()
+    void rffpk_threads_after_fork()

@@ -1,16 +1,17 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
-"""Threads, slots and buffers of the compiled pass; the computation itself is in C.
+"""Slots and buffers of the compiled pass; the computation itself is in C, and so are the threads.
 
 Slots, blocks of a fixed number of rows, are computed in any order and merged in the order of their
-rows, a wave of slots at a time: memory grows with the number of threads, and the bits of a result
-do not depend on it.
+rows. The number of buffers for sums that wait for their turn grows with the number of threads, and
+so does memory; the bits of a result do not depend on it.
 """
-from cython.parallel cimport prange
+from libc.math cimport log2
 from libc.stdint cimport int8_t, int32_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
 import os
+import threading
 
 import numpy as np
 
@@ -76,14 +77,67 @@ def _level_of_environment():
 use_isa(_level_of_environment())
 
 
-def openmp_version():
-    """The _OPENMP date of the build, 0 without OpenMP."""
-    return rffpk_openmp_version()
+def _after_fork():
+    rffpk_threads_after_fork()
 
 
-def max_threads():
-    """Threads that OpenMP would use now, by OMP_NUM_THREADS, affinity and threadpoolctl."""
-    return rffpk_openmp_max_threads()
+if rffpk_threads_begin():
+    raise MemoryError
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+cdef int run_loop(rffpk_loop *loop) except -1:
+    """Run a loop; returns the status of an item that is not 0, else 0."""
+    loop.signals = threading.current_thread() is threading.main_thread()
+    return rffpk_run_loop(loop)
+
+
+cdef double thread_work = RFFPK_THREAD_WORK
+
+
+def use_thread_work(double work):
+    """Set the multiply-adds that each thread of a loop must have; returns those before.
+
+    For tests, which want threads in small loops.
+    """
+    global thread_work
+    before, thread_work = thread_work, work
+    return before
+
+
+cdef int threads_for(int n_threads, size_t n_items, double work) noexcept:
+    """At most `n_threads`, for a loop of so many items and multiply-adds."""
+    if work < n_threads * thread_work:
+        n_threads = <int>(work / thread_work)
+    return <int>max(1, min(n_threads, n_items))
+
+
+cdef int call_item(void *calls, size_t item, size_t thread, size_t buffer) noexcept nogil:
+    with gil:
+        function, items, results, errors = <tuple>calls
+        try:
+            results[item] = function(items[item])
+        except BaseException as error:
+            errors[item] = error
+            return 1
+    return 0
+
+
+def call_all(function, list items, int n_threads):
+    """[function(item) for item in items], by threads."""
+    cdef rffpk_loop loop
+    results, errors = [None] * len(items), {}
+    calls = function, items, results, errors
+    loop.run = call_item
+    loop.merge = NULL
+    loop.context = <void *>calls
+    loop.n_items = len(items)
+    loop.n_threads = max(1, min(n_threads, len(items)))
+    loop.n_buffers = 0
+    if run_loop(&loop):
+        raise errors[min(errors)]
+    return results
 
 
 cdef const rffpk_kernels *kernels_for(dtype) except NULL:
@@ -187,7 +241,7 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         out.neighbours = <int32_t *>filled(neighbours, "neighbours", np.int32, (n, n_near))
         out.neighbour_weights = filled(
             neighbour_weights, "neighbour_weights", dtype, (n, n_near))
-        sums = run_waves(&problem, kernels, n, max(1, n_threads), &out)
+        sums = run_slots(&problem, kernels, n, n_threads, &out)
     finally:
         free(views)
     moments = sums[: k * (F + n_views + 1)].reshape(k, F + n_views + 1)
@@ -206,11 +260,16 @@ cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, landm
         if D == 0:
             raise ValueError(f"omegas[{i}] must have at least one column")
         width = 2 * D
+    if structure is not None:
+        if omega is not None:
+            raise ValueError(f"omegas[{i}] must be None where structures[{i}] is not")
+        signs, view.scale, D = structure
+        width = 2 * D
     view.d = d
     view.D = D
     view.landmarks.points = NULL
     if landmarks is not None:
-        if omega is not None:
+        if D:
             raise ValueError(f"omegas[{i}] must be None where landmarks[{i}] is not")
         fill_landmarks(&view.landmarks, i, landmarks, d, dtype)
         view.d = width = landmarks.coordinates.shape[1]
@@ -218,7 +277,6 @@ cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, landm
     view.shift = data(shift, f"shifts[{i}]", dtype, (width,))
     view.signs = NULL
     if structure is not None:
-        signs, view.scale = structure
         p = signs.shape[-1]
         if D == 0 or p < max(d, 2) or p & (p - 1):
             raise ValueError(f"structures[{i}] must have a power of two >= {max(d, 2)} columns")
@@ -241,6 +299,7 @@ cdef int fill_landmarks(rffpk_landmarks *marks, size_t i, landmarks, size_t d, d
     marks.d = d
     marks.n_neighbours = landmarks.n_neighbours
     marks.scale = landmarks.scale
+    marks.least_weight = landmarks.least_weight
     return 0
 
 
@@ -259,64 +318,104 @@ cdef int fill_rule(rffpk_problem *problem, rule, double s, eta, double m, size_t
     return 0
 
 
-cdef run_waves(const rffpk_problem *problem, const rffpk_kernels *kernels, size_t n,
+ctypedef struct Pass:
+    const rffpk_problem *problem
+    const rffpk_kernels *kernels
+    const rffpk_rows *out
+    const void *prepared
+    size_t n
+    size_t width  # numbers in the sums of a slot: moments, excess, totals of `rffpk_sums`
+    size_t moments
+    size_t space
+    char *workspace
+    double *slots
+    double *total
+
+
+cdef run_slots(const rffpk_problem *problem, const rffpk_kernels *kernels, size_t n,
                int n_threads, const rffpk_rows *out):
     """Sums of all slots, one array: moments, excess, totals of `rffpk_sums`."""
+    cdef Pass pass_
+    cdef rffpk_loop loop
     cdef size_t moments = problem.k * (problem.F + problem.n_views + 1)
     cdef size_t width = moments + problem.k + 2
-    cdef Py_ssize_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
-    n_threads = max(1, min(n_threads, n_slots, RFFPK_WAVE_BYTES // (8 * width)))
-    cdef Py_ssize_t wave = max(
-        1, min(RFFPK_SLOTS_PER_THREAD, RFFPK_WAVE_BYTES_PER_THREAD // (8 * width)))
-    wave = min(wave * n_threads, n_slots)
+    loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    loop.n_threads = min(threads_for(n_threads, loop.n_items, n * row_work(problem)),
+                         max(1, RFFPK_BUFFER_BYTES // (8 * width)))
+    loop.n_buffers = max(
+        1, min(RFFPK_BUFFERS_PER_THREAD, RFFPK_BUFFER_BYTES_PER_THREAD // (8 * width)))
+    loop.n_buffers = 1 if loop.n_threads == 1 else loop.n_threads * loop.n_buffers
 
     cdef size_t space = padded(kernels.workspace_bytes(problem))
     prepared_memory = np.empty(kernels.prepared_bytes(problem) + RFFPK_ALIGN, dtype=np.uint8)
     # zeros where stages are omitted, so that the others do not compute with NaN
     allocate = np.empty if problem.stages == RFFPK_ALL_STAGES else np.zeros
-    workspace_memory = allocate(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
-    slot_memory = np.empty((wave, width))
+    workspace_memory = allocate(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    slot_memory = np.empty((loop.n_buffers, width))
     total_memory = np.zeros(width)
-    status_memory = np.zeros(wave, dtype=np.intc)
-
     cdef void *prepared = aligned(prepared_memory)
-    cdef char *workspace = <char *>aligned(workspace_memory)
-    cdef double *slots = <double *>filled(slot_memory, "slots", np.float64, (wave, width))
-    cdef double *total = <double *>filled(total_memory, "total", np.float64, (width,))
-    cdef int *status = <int *>filled(status_memory, "status", np.intc, (wave,))
-    cdef Py_ssize_t first, slot, here, piece, pieces
-    cdef int worst = RFFPK_OK
     with nogil:
         kernels.prepare(problem, prepared)
-        first = 0
-        while first < n_slots and worst == RFFPK_OK:
-            here = min(wave, n_slots - first)
-            for slot in prange(here, num_threads=n_threads, schedule="dynamic", chunksize=1):
-                status[slot] = run_slot(
-                    problem, kernels, prepared, first + slot, n, slots + slot * width, moments,
-                    out, workspace + rffpk_thread_number() * space)
-            pieces = 1 if here * width < RFFPK_QUICK_MERGE else n_threads
-            for piece in prange(pieces, num_threads=pieces, schedule="static"):
-                rffpk_merge(total, slots, here, width,
-                            width * piece // pieces, width * (piece + 1) // pieces)
-            for slot in range(here):
-                worst = max(worst, status[slot])
-            first += here
-    if worst != RFFPK_OK:
+    pass_ = Pass(
+        problem, kernels, out, prepared, n, width, moments, space,
+        <char *>aligned(workspace_memory),
+        <double *>filled(slot_memory, "slots", np.float64, (loop.n_buffers, width)),
+        <double *>filled(total_memory, "total", np.float64, (width,)))
+    loop.run = run_slot
+    loop.merge = merge_slot
+    loop.context = &pass_
+    if run_loop(&loop) != RFFPK_OK:
         raise NotImplementedError(f"the compiled pass does not implement rule {problem.rule}")
     return total_memory
 
 
-cdef int run_slot(const rffpk_problem *problem, const rffpk_kernels *kernels,
-                  const void *prepared, size_t slot, size_t n, double *sums, size_t moments,
-                  const rffpk_rows *out, void *workspace) noexcept nogil:
-    cdef rffpk_sums parts
+cdef double row_work(const rffpk_problem *problem) noexcept:
+    """About the time of a row, in those of multiply-adds: a sine with its cosine takes the time of
+    ten, and a power of a distance that of twenty."""
+    cdef double work = 2 * problem.k * <double>problem.F + 20 * problem.k
+    cdef const rffpk_view *view
+    cdef size_t i
+    for i in range(problem.n_views):
+        view = &problem.views[i]
+        if view.landmarks.points != NULL:
+            work += <double>view.landmarks.n_landmarks * view.landmarks.d
+        elif view.signs != NULL:
+            work += view.D * (10 + 3 * log2(view.p))
+        else:
+            work += view.D * (10. + view.d)
+        work += 4 * view.d
+    return work
+
+
+cdef int run_slot(void *context, size_t slot, size_t thread, size_t buffer) noexcept nogil:
+    cdef const Pass *given = <Pass *>context
+    cdef rffpk_sums sums
     cdef size_t begin = slot * RFFPK_SLOT_ROWS
-    parts.moments = sums
-    parts.excess = sums + moments
-    parts.totals = sums + moments + problem.k
-    return kernels.run(
-        problem, prepared, begin, min(begin + RFFPK_SLOT_ROWS, n), &parts, out, workspace)
+    sums.moments = given.slots + buffer * given.width
+    sums.excess = sums.moments + given.moments
+    sums.totals = sums.excess + given.problem.k
+    return given.kernels.run(
+        given.problem, given.prepared, begin, min(begin + RFFPK_SLOT_ROWS, given.n), &sums,
+        given.out, given.workspace + thread * given.space)
+
+
+cdef void merge_slot(void *context, size_t buffer) noexcept nogil:
+    cdef const Pass *given = <Pass *>context
+    cdef size_t i, width = given.width
+    cdef const double *sums = given.slots + buffer * width
+    cdef double *total = given.total
+    for i in range(width):
+        total[i] += sums[i]
+
+
+ctypedef struct Weighing:
+    const rffpk_problem *problem
+    const rffpk_gram *gram
+    const rffpk_kernels *kernels
+    size_t n
+    size_t space
+    char *workspace
+    double *totals
 
 
 def weigh_products(products, diagonal, squares, weight, rule, double s, int n_threads, *,
@@ -332,8 +431,9 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     """
     cdef rffpk_problem problem
     cdef rffpk_gram gram
+    cdef Weighing weighing
+    cdef rffpk_loop loop
     cdef size_t k = products.shape[0], n = products.shape[1]
-    cdef Py_ssize_t slot, n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
     cdef const rffpk_kernels *kernels = kernels_for(products.dtype)
     dtype = products.dtype
     check_centroids(k, dtype)
@@ -349,24 +449,30 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     problem.rule = <rffpk_rule><int>rule
     problem.s = s
     problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
-    n_threads = max(1, min(n_threads, n_slots))
+    loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    loop.n_threads = threads_for(n_threads, loop.n_items, 25. * n * k)
+    loop.n_buffers = 0
     cdef size_t space = padded(kernels.workspace_bytes(&problem))
-    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
-    totals_memory = np.empty((n_slots, 2))
-    status_memory = np.empty(n_slots, dtype=np.intc)
-    cdef char *workspace = <char *>aligned(workspace_memory)
-    cdef double *totals = <double *>filled(totals_memory, "totals", np.float64, (n_slots, 2))
-    cdef int *status = <int *>filled(status_memory, "status", np.intc, (n_slots,))
-    with nogil:
-        for slot in prange(n_slots, num_threads=n_threads, schedule="dynamic", chunksize=1):
-            status[slot] = kernels.weigh(
-                &problem, &gram, n, slot * RFFPK_SLOT_ROWS,
-                min((slot + 1) * RFFPK_SLOT_ROWS, n), totals + 2 * slot,
-                workspace + rffpk_thread_number() * space)
-    if status_memory.any():
+    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    totals_memory = np.empty((loop.n_items, 2))
+    weighing = Weighing(
+        &problem, &gram, kernels, n, space, <char *>aligned(workspace_memory),
+        <double *>filled(totals_memory, "totals", np.float64, (loop.n_items, 2)))
+    loop.run = weigh_slot
+    loop.merge = NULL
+    loop.context = &weighing
+    if run_loop(&loop):
         raise NotImplementedError(f"no weights from products by rule {rule}")
     soft, hard = totals_memory.sum(axis=0).tolist()
     return weights, soft, hard
+
+
+cdef int weigh_slot(void *context, size_t slot, size_t thread, size_t buffer) noexcept nogil:
+    cdef const Weighing *given = <Weighing *>context
+    cdef size_t begin = slot * RFFPK_SLOT_ROWS
+    return given.kernels.weigh(
+        given.problem, given.gram, given.n, begin, min(begin + RFFPK_SLOT_ROWS, given.n),
+        given.totals + 2 * slot, given.workspace + thread * given.space)
 
 
 SKINNY_STRIDE = RFFPK_SKINNY_STRIDE
@@ -385,6 +491,19 @@ def empty_matrix(size_t lines, size_t columns, dtype):
     return matrix
 
 
+ctypedef struct Product:
+    const rffpk_kernels *kernels
+    const void *packed
+    const void *matrix
+    void *out
+    size_t lines
+    size_t depth
+    size_t stride
+    size_t n
+    size_t space
+    char *workspace
+
+
 def skinny_product(coefficients, matrix, out, int n_threads):
     """out = coefficients @ matrix[:, :n] for coefficients (m, depth) of few rows, a matrix
     (depth, stride) of `empty_matrix` and out (m, n). The bits do not depend on the threads."""
@@ -400,19 +519,35 @@ def skinny_product(coefficients, matrix, out, int n_threads):
     if not (lines and depth and n):
         out[:] = 0
         return
-    cdef Py_ssize_t chunk, width = RFFPK_SKINNY_STRIDE, n_chunks = (n + width - 1) // width
-    n_threads = max(1, min(n_threads, n_chunks))
+    cdef Product product
+    cdef rffpk_loop loop
+    loop.n_items = (n + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE
+    # a number of the matrix takes the time of eight multiply-adds to read
+    loop.n_threads = threads_for(n_threads, loop.n_items, <double>n * depth * max(lines, 8))
+    loop.n_buffers = 0
     cdef size_t space = padded(kernels.skinny_bytes(lines))
     packed_memory = np.empty(lines * depth * dtype.itemsize + RFFPK_ALIGN, dtype=np.uint8)
-    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
     cdef void *packed = aligned(packed_memory)
-    cdef char *workspace = <char *>aligned(workspace_memory)
     with nogil:
         kernels.skinny_pack(given, lines, depth, packed)
-        for chunk in prange(n_chunks, num_threads=n_threads, schedule="dynamic", chunksize=1):
-            kernels.skinny(
-                packed, large, lines, depth, stride, chunk * width, min(chunk * width + width, n),
-                found, n, workspace + rffpk_thread_number() * space)
+    product = Product(
+        kernels, packed, large, found, lines, depth, stride, n, space,
+        <char *>aligned(workspace_memory))
+    loop.run = multiply_chunk
+    loop.merge = NULL
+    loop.context = &product
+    run_loop(&loop)
+
+
+cdef int multiply_chunk(void *context, size_t chunk, size_t thread, size_t buffer) noexcept nogil:
+    cdef const Product *given = <Product *>context
+    cdef size_t begin = chunk * RFFPK_SKINNY_STRIDE
+    given.kernels.skinny(
+        given.packed, given.matrix, given.lines, given.depth, given.stride, begin,
+        min(begin + RFFPK_SKINNY_STRIDE, given.n), given.out, given.n,
+        given.workspace + thread * given.space)
+    return 0
 
 
 def vecmath(str name, array, out=None):

@@ -1,5 +1,5 @@
-/* The contract between the computation (C) and the threads (Cython). docs/math.md defines the
- * symbols; they are those of the NumPy twin, src/rffpk/_reference.py.
+/* The contract between the computation (tile.c) and its callers (_pass.pyx). docs/math.md defines
+ * the symbols; they are those of the NumPy twin, src/rffpk/_reference.py.
  *
  * One call of `run` visits the rows [begin, end) of a problem: features -> distances ->
  * weights -> sums. It allocates nothing and knows neither Python nor threads: the caller owns
@@ -38,7 +38,8 @@ enum rffpk_stage {
 };
 
 /* Landmark features: phi = sum_t z_t C_t over the r nearest landmarks y_t of a row x, nearest first
- * and the smaller t of equals, with the weights z_t = exp(-scale ||x - y_t||^2) over their sum. */
+ * and the smaller t of equals, with the weights z_t = exp(-scale ||x - y_t||^2) over their sum.
+ * Weights below `least_weight` times the largest of the row are 0. */
 #define RFFPK_MOST_NEIGHBOURS 16
 typedef struct {
     const void *points;      /* (n_landmarks, d) landmarks y, C order; NULL: none */
@@ -46,16 +47,17 @@ typedef struct {
     size_t n_landmarks, d;   /* d: columns of x and of the points */
     size_t n_neighbours;     /* r, at least 1, at most n_landmarks and RFFPK_MOST_NEIGHBOURS */
     double scale;            /* 0: of each row 1 / (2 mean of its r squared distances) */
+    double least_weight;
 } rffpk_landmarks;
 
 typedef struct {
     const void *x;     /* (n, d) rows, C order */
-    const void *omega; /* (d, D) frequencies, C order; NULL: identity features */
+    const void *omega; /* (d, D) frequencies, C order; NULL: identity or structured features */
     const void *shift; /* (F_l,) subtracted from every feature vector */
     size_t d, D;       /* of landmark features, d is q */
-    /* Structured frequencies: omega is then the same matrix written out, which the pass does not
-     * read. omega' = scale H S1 H S2 H S3, its first d columns, in blocks of p rows. */
-    const int8_t *signs; /* (ceil(D / p), 3, p): +1 and -1 of S3, S2, S1; NULL: a dense omega */
+    /* Structured frequencies: omega' = scale H S1 H S2 H S3, its first d columns, in blocks of p
+     * rows. */
+    const int8_t *signs; /* (ceil(D / p), 3, p): +1 and -1 of S3, S2, S1; NULL: not structured */
     double scale;
     size_t p;                  /* a power of two, at least d and 2 */
     rffpk_landmarks landmarks; /* without points: none; with them omega is NULL */

@@ -1,9 +1,5 @@
 #include "dispatch.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #define DECLARE(isa) extern const rffpk_kernels rffpk_##isa##_f32, rffpk_##isa##_f64
 
 DECLARE(plain);
@@ -47,21 +43,3 @@ static const rffpk_variant variants[] = {
 size_t rffpk_n_variants(void) { return sizeof variants / sizeof variants[0]; }
 
 const rffpk_variant *rffpk_variant_at(size_t i) { return &variants[i]; }
-
-#ifdef _OPENMP
-int rffpk_openmp_version(void) { return _OPENMP; }
-int rffpk_openmp_max_threads(void) { return omp_get_max_threads(); }
-int rffpk_thread_number(void) { return omp_get_thread_num(); }
-#else
-int rffpk_openmp_version(void) { return 0; }
-int rffpk_openmp_max_threads(void) { return 1; }
-int rffpk_thread_number(void) { return 0; }
-#endif
-
-void rffpk_merge(double *total, const double *slots, size_t n_slots, size_t width, size_t from,
-                 size_t to)
-{
-    for (size_t slot = 0; slot < n_slots; slot++)
-        for (size_t i = from; i < to; i++)
-            total[i] += slots[slot * width + i];
-}

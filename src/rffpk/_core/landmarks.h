@@ -87,45 +87,40 @@ INLINE void insert(const size_t r, vec d, vec now, vec *near, vec *at)
 {
     UNROLL
     for (size_t s = r - 1; s > 0; s--) {
-        const ivec here = d < near[s], before = d < near[s - 1];
-        near[s] = SELECT(before, near[s - 1], SELECT(here, d, near[s]));
-        at[s] = SELECT(before, at[s - 1], SELECT(here, now, at[s]));
+        const lanes here = less(d, near[s]), before = less(d, near[s - 1]);
+        near[s] = pick(before, near[s - 1], pick(here, d, near[s]));
+        at[s] = pick(before, at[s - 1], pick(here, now, at[s]));
     }
-    const ivec first = d < near[0];
-    near[0] = SELECT(first, d, near[0]);
-    at[0] = SELECT(first, now, at[0]);
+    const lanes first = less(d, near[0]);
+    near[0] = pick(first, d, near[0]);
+    at[0] = pick(first, now, at[0]);
 }
 
-/* Updates the r nearest of STEP rows with a block of landmarks. r is a constant at most calls. */
+/* Updates the r nearest of STEP rows with a block of landmarks. r is a constant at most calls.
+ * Landmarks that are nearer than the r-th of any lane are listed first, without branches: which
+ * they are is hard to predict. */
 INLINE void keep_nearest(const size_t r, const real *products, const real *norms, size_t first,
                          size_t lines, size_t stride, real *near_lines, real *at_lines)
 {
-    enum { TOGETHER = 4 }; /* landmarks that one test skips where no lane improves */
-    UNROLL
     for (size_t col = 0; col < STEP; col += W) {
+        const real *line = products + col;
+        const vec bound = load(near_lines + (r - 1) * stride + col);
+        size_t listed[BLOCK_LINES], count = 0;
+        for (size_t t = 0; t < lines; t++) {
+            listed[count] = t;
+            count += (size_t)any(less(load(line + t * stride) + norms[t], bound));
+        }
+        if (!count)
+            continue;
         vec near[RFFPK_MOST_NEIGHBOURS], at[RFFPK_MOST_NEIGHBOURS];
         UNROLL
         for (size_t s = 0; s < r; s++) {
             near[s] = load(near_lines + s * stride + col);
             at[s] = load(at_lines + s * stride + col);
         }
-        const real *line = products + col;
-        for (size_t t = 0; t < lines; t += TOGETHER, line += TOGETHER * stride) {
-            const size_t here = lines - t < TOGETHER ? lines - t : TOGETHER;
-            vec d[TOGETHER];
-            UNROLL
-            for (size_t u = 0; u < TOGETHER; u++)
-                d[u] = u < here ? load(line + u * stride) + norms[t + u] : splat((real)INFINITY);
-            ivec less = d[0] < near[r - 1];
-            UNROLL
-            for (size_t u = 1; u < TOGETHER; u++)
-                less |= d[u] < near[r - 1];
-            if (!any_lane(less))
-                continue;
-            UNROLL
-            for (size_t u = 0; u < TOGETHER; u++)
-                if (any_lane(d[u] < near[r - 1]))
-                    insert(r, d[u], splat((real)(first + t + u)), near, at);
+        for (size_t i = 0; i < count; i++) {
+            const size_t t = listed[i];
+            insert(r, load(line + t * stride) + norms[t], splat((real)(first + t)), near, at);
         }
         UNROLL
         for (size_t s = 0; s < r; s++) {
@@ -208,7 +203,8 @@ static void measure_nearest(const rffpk_landmarks *lm, const real *x, size_t row
         }
 }
 
-/* t->near: squared distances d become exp((d_min - d) scale) over their sum. */
+/* t->near: squared distances d become exp((d_min - d) scale), 0 where that is small, over their
+ * sum. */
 static void weigh_nearest(const rffpk_landmarks *lm, size_t cols, tile *t)
 {
     const double log2_e = 1.44269504088896340736;
@@ -225,8 +221,9 @@ static void weigh_nearest(const rffpk_landmarks *lm, size_t cols, tile *t)
         const vec width = lm->scale > 0 ? splat((real)(1 / lm->scale)) : local;
         for (size_t at = col; at < end; at += t->stride) {
             const vec e = exp2_nonpositive((least - load(t->near + at)) / width * (real)log2_e);
-            store(t->near + at, e);
-            sum += e;
+            const vec kept = SELECT(e < (real)lm->least_weight, splat(0), e);
+            store(t->near + at, kept);
+            sum += kept;
         }
         for (size_t at = col; at < end; at += t->stride)
             store(t->near + at, load(t->near + at) / sum);

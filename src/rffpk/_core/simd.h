@@ -130,25 +130,41 @@ INLINE vec select_lanes(ivec mask, vec a, vec b)
 }
 #endif
 
-/* Whether any lane of a mask is set. */
-INLINE int any_lane(ivec mask)
+/* The lanes in which a comparison holds. With AVX-512 they are a mask register, in which compilers
+ * do not keep the comparisons of the vector extension. */
+#if defined(__AVX512F__) && !defined(RFFPK_PLAIN) && RFFPK_BITS == 32
+typedef __mmask16 lanes;
+INLINE lanes less(vec a, vec b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ); }
+INLINE vec pick(lanes l, vec a, vec b)
+{
+    return (vec)_mm512_mask_blend_ps(l, (__m512)b, (__m512)a);
+}
+INLINE int any(lanes l) { return l != 0; }
+#elif defined(__AVX512F__) && !defined(RFFPK_PLAIN)
+typedef __mmask8 lanes;
+INLINE lanes less(vec a, vec b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LT_OQ); }
+INLINE vec pick(lanes l, vec a, vec b)
+{
+    return (vec)_mm512_mask_blend_pd(l, (__m512d)b, (__m512d)a);
+}
+INLINE int any(lanes l) { return l != 0; }
+#else
+typedef ivec lanes;
+INLINE lanes less(vec a, vec b) { return a < b; }
+INLINE vec pick(lanes l, vec a, vec b) { return SELECT(l, a, b); }
+INLINE int any(lanes l)
 {
 #if defined(RFFPK_PLAIN)
-    return mask != 0;
-#elif defined(__AVX512F__)
-    __m512i m;
-    memcpy(&m, &mask, sizeof m);
-    return _mm512_test_epi32_mask(m, m) != 0;
+    return l != 0;
 #elif defined(__AVX2__)
-    __m256i m;
-    memcpy(&m, &mask, sizeof m);
-    return !_mm256_testz_si256(m, m);
+    return !_mm256_testz_si256((__m256i)l, (__m256i)l);
 #else
     uint64_t word[2];
-    memcpy(word, &mask, sizeof mask);
+    memcpy(word, &l, sizeof l);
     return (word[0] | word[1]) != 0;
 #endif
 }
+#endif
 
 INLINE real sum_lanes(vec v)
 {

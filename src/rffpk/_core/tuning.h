@@ -56,32 +56,32 @@
 #define RFFPK_SKINNY_BYTES 2048
 #endif
 
-/* Slots are computed in waves and merged after each. A wave has so many slots for each thread that
- * a slow thread does not hold up the others, ...
- *     python -m bench.speed.constants SLOTS_PER_THREAD 2 4 16 */
-#ifndef RFFPK_SLOTS_PER_THREAD
-#define RFFPK_SLOTS_PER_THREAD 8
+/* Sums of slots that wait for those of a slower slot: so many for each thread, that a thread which
+ * other work keeps from running for some milliseconds does not hold up the others, ...
+ *     python -m bench.speed.constants BUFFERS_PER_THREAD 2 8 128 */
+#ifndef RFFPK_BUFFERS_PER_THREAD
+#define RFFPK_BUFFERS_PER_THREAD 32
 #endif
 
 /* ... but fewer where the sums of a thread's slots would take more bytes than this, which lets them
  * stay small beside the rows, ...
- *     python -m bench.speed.constants WAVE_BYTES_PER_THREAD 1048576 67108864 --clusters 1000 */
-#ifndef RFFPK_WAVE_BYTES_PER_THREAD
-#define RFFPK_WAVE_BYTES_PER_THREAD (8 << 20)
+ *     python -m bench.speed.constants BUFFER_BYTES_PER_THREAD 1048576 67108864 --clusters 1000 */
+#ifndef RFFPK_BUFFER_BYTES_PER_THREAD
+#define RFFPK_BUFFER_BYTES_PER_THREAD (8 << 20)
 #endif
 
 /* ... and fewer threads where one slot for each would take more than this. It is a limit of memory:
  * with two threads it takes effect from k F = 67 million on. What a lower one would cost:
- *     python -m bench.speed.constants WAVE_BYTES 33554432 --clusters 20000 --rows 20000 */
-#ifndef RFFPK_WAVE_BYTES
-#define RFFPK_WAVE_BYTES (1 << 30)
+ *     python -m bench.speed.constants BUFFER_BYTES 33554432 --clusters 20000 --rows 20000 */
+#ifndef RFFPK_BUFFER_BYTES
+#define RFFPK_BUFFER_BYTES (1 << 30)
 #endif
 
-/* Sums of a wave, in numbers, that one thread merges in less time than it takes to wake the others,
- * or to wait for them where other work keeps the processors busy.
- *     python -m bench.speed.constants QUICK_MERGE 0 1048576 */
-#ifndef RFFPK_QUICK_MERGE
-#define RFFPK_QUICK_MERGE (1 << 16)
+/* Multiply-adds that one thread does in about the time that it takes to wake another one and to
+ * wait for the end of its work. A loop has no more threads than such portions of work.
+ *     python -m bench.speed.constants THREAD_WORK 1000000 16000000 --rows 2048 */
+#ifndef RFFPK_THREAD_WORK
+#define RFFPK_THREAD_WORK 4000000
 #endif
 
 #endif

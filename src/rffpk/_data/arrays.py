@@ -4,24 +4,81 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-# Of structured frequencies: the signs S3, S2, S1, int8 of shape (blocks, 3, p), and the scale.
-Structure = tuple[NDArray[np.int8], float]
-
 # Most neighbours that the compiled pass keeps for a row.
 MOST_NEIGHBOURS = 16
+
+# Weights of landmarks below this part of the largest of a row are zero: they would connect, by an
+# amount that nothing resolves, what is disconnected.
+LEAST_WEIGHT = 1e-7
+
+
+class Structure(NamedTuple):
+    """Structured frequencies: Omega' = scale H S1 H S2 H S3, block by block of p columns of Omega,
+    with Walsh-Hadamard matrices H of p rows and diagonal matrices S of signs; of the last block,
+    and of the rows, as many as there are."""
+
+    signs: NDArray[np.int8]  # (blocks, 3, p): S3, S2, S1
+    scale: float
+    n_frequencies: int
+
+    def matrix(self, d: int) -> Array:
+        """Omega, (d, D), in float64. O(D p log p) time and O(D p) memory."""
+        p, D = self.signs.shape[-1], self.n_frequencies
+        columns = []
+        for first, (third, second, one) in zip(range(0, D, p), self.signs):
+            unit = np.eye(p, min(p, D - first))  # the rows of the product, transposed
+            y = second[:, None] * _hadamard(one[:, None] * _hadamard(unit))
+            columns.append(third[:, None] * _hadamard(y))
+        return np.asarray(self.scale * np.hstack(columns)[:d])
+
+
+def _hadamard(lines: Array) -> Array:
+    """The Walsh-Hadamard transform of the columns of (p, m), in natural order."""
+    p, m = lines.shape
+    h = 1
+    while h < p:
+        pairs = lines.reshape(-1, 2, h, m)
+        lines = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1)
+        lines = lines.reshape(p, m)
+        h *= 2
+    return lines
+
+
+@dataclass(frozen=True)
+class Fourier:
+    """What makes random Fourier features of rows x: D^(-1/2) [sin(x Omega), cos(x Omega)]."""
+
+    frequencies: Array | Structure  # Omega: (d, D) in the dtype of the rows, or what it comes from
+
+    def astype(self, dtype: Any) -> Fourier:
+        """The same for rows of a dtype."""
+        given = self.frequencies
+        return self if isinstance(given, Structure) else Fourier(given.astype(dtype, copy=False))
+
+    @property
+    def n_frequencies(self) -> int:
+        """D."""
+        given = self.frequencies
+        return given.n_frequencies if isinstance(given, Structure) else given.shape[1]
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return 2 * self.n_frequencies
 
 
 @dataclass(frozen=True)
 class Landmarks:
     """What makes landmark features of rows x: phi = sum_t z_t C_t over the r landmarks y_t that are
     nearest to x, with the weights z_t = exp(-scale ||x - y_t||^2) / (their sum over the r).
+    Weights below `least_weight` times the largest of the row are zero, before the sum.
 
     Of landmarks equally far away the one of smaller index is nearer. Arrays have the dtype of the
     rows.
@@ -36,6 +93,7 @@ class Landmarks:
     n_neighbours: int  # r, from 1 to min(m, 16)
     scale: float  # >= 0; 0: 1 / (2 mean of the r squared distances) of each row
     coordinates: Array  # (m, q): C_t
+    least_weight: float = LEAST_WEIGHT
 
     def __post_init__(self) -> None:
         most = min(len(self.points), MOST_NEIGHBOURS)
@@ -51,3 +109,14 @@ class Landmarks:
                 f"coordinates has {len(self.coordinates)} rows, must have one for each of the "
                 f"{len(self.points)} landmarks."
             )
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return self.coordinates.shape[1]
+
+
+# What a pass applies to the columns of a view; None: the features are the columns themselves.
+Map = Fourier | Landmarks | None
+
+View = tuple[Array, Map]  # the columns (n, d) of a view and its map

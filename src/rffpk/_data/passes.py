@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._data import validation
-from rffpk._data.arrays import Array, Landmarks, Structure
+from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.rules import typicality
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -45,24 +45,22 @@ def empty_clusters(G: Array, dtype: Any) -> Array:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of all views, with the frequencies and shifts that define their features.
+    """The rows of all views, with the maps and shifts that define their features.
 
     Arrays share one dtype, float32 or float64, except `alpha`. Row weights are `weight` times
     `weight_unit`, a power of two that keeps float32 sums in range.
     """
 
     xs: list[Array]  # L arrays (n, d_l)
-    omegas: list[Array | None]  # L arrays (d_l, D_l), None for identity features
+    maps: list[Map]  # L
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
     weight: Array | None  # (n,)
     weight_unit: float
     n_threads: int
-    structures: list[Structure | None] | None = None  # of the frequencies; see fused_pass
     # reference distances (L,), the same for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None
     m: float = 0.0  # fuzzifier of the typicality
-    landmarks: list[Landmarks | None] | None = None  # of landmark features
 
     @property
     def n(self) -> int:
@@ -106,17 +104,11 @@ class Rows:
         return replace(
             self,
             xs=[self.xs[i]],
-            omegas=[self.omegas[i]],
+            maps=[self.maps[i]],
             shifts=[self.shifts[i]],
             alpha=np.ones(1),
             eta=None,
-            structures=None if self.structures is None else [self.structures[i]],
-            landmarks=[self.landmarks_of(i)],
         )
-
-    def landmarks_of(self, i: int) -> Landmarks | None:
-        """The landmarks of view i."""
-        return None if self.landmarks is None else self.landmarks[i]
 
     def counted(self) -> Rows:
         """The rows whose weight is not zero."""
@@ -128,14 +120,17 @@ class Rows:
         return one_pass(self, origin, -math.inf, want=("features",))[1]["features"]
 
 
+def width(x: Array, each: Map) -> int:
+    """The number of features of a view."""
+    return x.shape[1] if each is None else each.width
+
+
 def make_rows(
     xs: list[Array],
-    omegas: list[Array | None],
+    maps: list[Map],
     weight: Array | None,
     n_threads: int,
     shifts: list[Array] | None = None,
-    structures: list[Structure | None] | None = None,
-    landmarks: list[Landmarks | None] | None = None,
 ) -> Rows:
     """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
     given."""
@@ -144,20 +139,21 @@ def make_rows(
     if weight is not None:
         unit = 2.0 ** math.frexp(float(weight.max()))[1]
         weight = np.ascontiguousarray(weight / unit, dtype=dtype)
-    widths = [x.shape[1] if om is None else 2 * om.shape[1] for x, om in zip(xs, omegas)]
-    for i, each in enumerate(landmarks or []):
-        widths[i] = widths[i] if each is None else each.coordinates.shape[1]
-    zeros = [np.zeros(width, dtype=dtype) for width in widths]
+    widths = [width(x, each) for x, each in zip(xs, maps)]
+    zeros = [np.zeros(F, dtype=dtype) for F in widths]
     alpha = np.full(len(xs), 1.0 / len(xs))
-    rows = Rows(
-        xs, omegas, zeros if shifts is None else shifts, alpha, weight, unit, n_threads, structures,
-        landmarks=landmarks,
-    )  # fmt: skip
+    rows = Rows(xs, maps, zeros if shifts is None else shifts, alpha, weight, unit, n_threads)
     if shifts is not None:
         return rows
     mean = _sums_about(rows).mean()
     edges = np.cumsum(widths)[:-1]
     return replace(rows, shifts=[c.astype(dtype) for c in np.split(mean, edges)])
+
+
+def unshifted(x: Array, each: Map, n_threads: int) -> Array:
+    """Features (n, F) of the rows of a view, without a shift."""
+    zero = np.zeros(width(x, each), dtype=x.dtype)
+    return make_rows([x], [each], None, n_threads, [zero]).features()
 
 
 def _sums_about(rows: Rows) -> Sums:
@@ -175,12 +171,14 @@ def total_variance(rows: Rows) -> float:
         If it overflows the dtype of the rows, or weights leave nothing of it.
     """
     cost = float(rows.alpha @ view_variances(rows))
-    if rows.weight is not None and any(omega is not None for omega in rows.omegas):
+    if rows.weight is not None and any(isinstance(each, Fourier) for each in rows.maps):
         counted = replace(rows.counted(), weight=None, weight_unit=1.0)
         resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2
         plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
         validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
-    columns = [x for i, x in enumerate(rows.counted().xs) if rows.landmarks_of(i) is None]
+    columns = [
+        x for x, each in zip(rows.counted().xs, rows.maps) if not isinstance(each, Landmarks)
+    ]
     if cost <= 0 and any((x != x[0]).any() for x in columns):
         raise ValueError(
             f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
@@ -282,10 +280,14 @@ def one_pass(
     O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
     """
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
-    k, width = theta.shape
-    n, near = rows.n, sum(each.n_neighbours for each in rows.landmarks or [] if each is not None)
+    k, F = theta.shape
+    frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in rows.maps]
+    structures = [each if isinstance(each, Structure) else None for each in frequencies]
+    omegas = [None if isinstance(each, Structure) else each for each in frequencies]
+    landmarks = [each if isinstance(each, Landmarks) else None for each in rows.maps]
+    n, near = rows.n, sum(each.n_neighbours for each in landmarks if each is not None)
     shapes: dict[str, tuple[int, ...]] = dict(
-        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n, width), (n, near), (n, near)))
+        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n, F), (n, near), (n, near)))
     )
     whole = ("labels", "neighbours")
     outputs = {
@@ -299,9 +301,8 @@ def one_pass(
         eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, k))
         rule, typical = _core.TYPICALITY, {"eta": eta, "m": rows.m}
     N, G, Q, E, soft, hard = _config.backend(backend).fused_pass(
-        rows.xs, rows.omegas, rows.shifts, theta, rows.alpha, rows.weight,
-        rule, s, rows.n_threads, structures=rows.structures,
-        landmarks=rows.landmarks, **typical, **outputs,
+        rows.xs, omegas, rows.shifts, theta, rows.alpha, rows.weight,
+        rule, s, rows.n_threads, structures=structures, landmarks=landmarks, **typical, **outputs,
     )  # fmt: skip
     unit = rows.weight_unit
     widths = tuple(len(shift) for shift in rows.shifts)

@@ -10,7 +10,8 @@ import numpy as np
 
 from rffpk import _config
 from rffpk._data import validation
-from rffpk._data.passes import Rows
+from rffpk._data.arrays import Array, Fourier, Landmarks, Structure, View
+from rffpk._data.passes import Rows, unshifted, width
 
 # Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
 # both precisions, measured costs were within a third of these, which suffices for the decision.
@@ -28,23 +29,23 @@ ALL_PASSES, LAST_PASSES = 30, 5
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
     """Modelled costs of a row in a fused pass and in a pass over stored features."""
     fused = 0.0
-    for i, (x, omega) in enumerate(zip(rows.xs, rows.omegas)):
+    for x, each in zip(rows.xs, rows.maps):
         fused += _READ * x.shape[1]
-        landmarks = rows.landmarks_of(i)
-        if landmarks is not None:
-            fused += 2.0 * landmarks.points.size + _SEARCH * len(landmarks.points)
-        structure = None if rows.structures is None else rows.structures[i]
-        if omega is None:
-            continue
-        fused += _SINCOS * omega.shape[1]
-        if structure is None:
-            fused += 2.0 * omega.size
-        else:
-            blocks, _, p = structure[0].shape
-            fused += _STAGE * 3 * blocks * p * math.log2(p)
+        if isinstance(each, Landmarks):
+            fused += 2.0 * each.points.size + _SEARCH * len(each.points)
+        if isinstance(each, Fourier):
+            fused += _SINCOS * each.n_frequencies + _projection(each.frequencies)
     width = len(rows.shift)
     common = 4.0 * width * k + _WEIGHT * k
     return fused + common, _READ * width + common
+
+
+def _projection(frequencies: Array | Structure) -> float:
+    """Modelled cost of the product of a row with the frequencies."""
+    if not isinstance(frequencies, Structure):
+        return 2.0 * frequencies.size
+    blocks, _, p = frequencies.signs.shape
+    return _STAGE * 3 * blocks * p * math.log2(p)
 
 
 def stored_bytes(rows: Rows) -> int:
@@ -55,16 +56,14 @@ def stored_bytes(rows: Rows) -> int:
 def stored(rows: Rows) -> Rows:
     """The rows with their stored features as columns, so that no map is applied in the pass."""
     views = range(len(rows.xs))
-    return replace(
-        rows, xs=[_features(rows, i) for i in views], omegas=[None] * len(views), structures=None,
-        landmarks=None,
-    )  # fmt: skip
+    return replace(rows, xs=[_features(rows, i) for i in views], maps=[None] * len(views))
 
 
-def _features(rows: Rows, i: int) -> np.ndarray:
+def _features(rows: Rows, i: int) -> Array:
     """Features of view i, without the shift."""
-    view = rows.view(i)
-    return replace(view, shifts=[np.zeros_like(view.shifts[0])]).features()
+    return (
+        rows.xs[i] if rows.maps[i] is None else unshifted(rows.xs[i], rows.maps[i], rows.n_threads)
+    )
 
 
 def check_cache(cache: Any, memory_limit: Any) -> None:
@@ -101,30 +100,40 @@ class Storage:
     def check(self, rows: Rows) -> bool:
         """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
         and they do not fit."""
-        if not _has_maps(rows):
-            return False
-        needed = stored_bytes(rows)
+        return has_maps(rows) and self._fits(stored_bytes(rows))
+
+    def _fits(self, needed: int) -> bool:
         return check_fits(needed, "the features of all rows", self.cache, self.memory_limit)
 
-    def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> tuple[Rows, bool]:
-        """All rows for this many passes, with stored features if that pays; and whether it does."""
+    def landmark_views(self, views: list[View], n_threads: int) -> list[View]:
+        """The views, with the features from landmarks as columns if they may be stored: a visit of
+        all landmarks costs a row so much that storing pays before the first pass."""
+        marked = [isinstance(each, Landmarks) for _, each in views]
+        numbers = sum(len(x) * width(x, each) for (x, each), mark in zip(views, marked) if mark)
+        if not numbers or not self._fits(numbers * views[0][0].dtype.itemsize):
+            return views
+        return [
+            (unshifted(x, each, n_threads), None) if mark else (x, each)
+            for (x, each), mark in zip(views, marked)
+        ]
+
+    def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> Rows:
+        """All rows for this many passes, with stored features if that pays."""
         if not self.check(rows):
-            return rows, False
+            return rows
         if self.cache == "auto":
             fused, stored_pass = pass_costs(rows, k)
             storing = fused + 4 * _READ * len(rows.shift)
             if 2 * (passes * stored_pass + storing) > passes * fused:
-                return rows, False
-        return stored(rows), True
+                return rows
+        return stored(rows)
 
     def sample(self, rows: Rows) -> Rows:
         """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
         fits = stored_bytes(rows) <= _limit(self.memory_limit)
-        return stored(rows) if _has_maps(rows) and self.cache and fits else rows
+        return stored(rows) if has_maps(rows) and self.cache and fits else rows
 
 
-def _has_maps(rows: Rows) -> bool:
+def has_maps(rows: Rows) -> bool:
     """Whether the features of any view differ from its columns."""
-    return any(
-        omega is not None or rows.landmarks_of(i) is not None for i, omega in enumerate(rows.omegas)
-    )
+    return any(each is not None for each in rows.maps)

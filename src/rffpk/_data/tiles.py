@@ -4,12 +4,12 @@ of the results do not depend on the number of threads."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
 
+from rffpk import _core
 from rffpk._data.arrays import Array
 
 # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
@@ -40,8 +40,7 @@ def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) ->
     """[function(item) for item in items], by threads."""
     if n_threads == 1 or len(items) == 1:
         return [function(item) for item in items]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, items))
+    return _core.call_all(function, items, n_threads)
 
 
 def by_blocks(

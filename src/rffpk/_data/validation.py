@@ -19,7 +19,7 @@ from rffpk._data.messages import warn
 
 MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
-MAX_JOBS = 1024  # OpenMP ends the process if it cannot start a thread
+MAX_JOBS = 1024  # each thread has a workspace
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags
 
 from rffpk._data.arrays import Array
-from rffpk._diffusion.neighbourhoods import Neighbourhoods, make_neighbourhoods
+from rffpk._diffusion.neighbourhoods import N_NEIGHBOURS, Neighbourhoods, make_neighbourhoods
 from rffpk._diffusion.spectrum import Spectrum, connected, decompose
 
 
@@ -25,7 +25,7 @@ class Diffusion:
     spectrum: Spectrum
     extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
     degrees: Array  # (m,), of the nodes
-    shares: Array  # of the rows, of all connected components, falling
+    shares: Array  # of the rows, of connected components, falling; small single nodes left out
     n_kept: int  # components that are not left out
     kept: Array  # which nodes these have, a mask
 
@@ -33,8 +33,8 @@ class Diffusion:
 def over_landmarks(
     X: Array,
     weight: Array | None,
-    n_landmarks: int,
-    r: int,
+    n_landmarks: int | None,
+    r: int | None,
     least_share: float,
     pairs: int,
     spherical: bool,
@@ -43,12 +43,12 @@ def over_landmarks(
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these."""
     found = make_neighbourhoods(X, weight, n_landmarks, r, spherical, random, n_threads)
-    degrees, affinity = found.sums(X, weight)
+    degrees, affinity = found.sums(X, weight, random)
     return _diffusion(found, affinity, degrees, least_share, pairs, half_steps=1)
 
 
 def over_rows(
-    X: Array, weight: Array | None, r: int, least_share: float, pairs: int, n_threads: int
+    X: Array, weight: Array | None, r: int | None, least_share: float, pairs: int, n_threads: int
 ) -> tuple[Diffusion, Array, Array]:
     """Rows step to their nearest rows, and back. Equal rows are one node, of their weight together.
 
@@ -60,7 +60,7 @@ def over_rows(
     nodes, index = np.unique(X[counted], axis=0, return_inverse=True)
     index = index.ravel()
     mass = np.bincount(index, p[counted])
-    found = Neighbourhoods(nodes, r, 0.0, n_threads)
+    found = Neighbourhoods(nodes, r or N_NEIGHBOURS, 0.0, n_threads)
     found = replace(found, bandwidth=found.mean_square(nodes, mass))
     flow = diags(mass) @ found.weights(nodes)
     affinity = ((flow + flow.T) / 2).tocsr()
@@ -82,10 +82,11 @@ def _diffusion(
 ) -> Diffusion:
     """The diffusion over a graph of nodes, of which z(x) is a step or half of one."""
     labels, shares = connected(affinity, degrees)
-    large = shares >= least_share
+    large, several = shares >= least_share, np.bincount(labels) > 1
     kept = large[labels] if large.any() else degrees > 0
     if not kept.all():
-        found = replace(found, landmarks=found.landmarks[kept])
+        radii = None if found.radii is None else found.radii[kept]
+        found = replace(found, landmarks=found.landmarks[kept], radii=radii)
         affinity, degrees = affinity[kept][:, kept], degrees[kept]
         labels = np.unique(labels[kept], return_inverse=True)[1]
     spectrum = decompose(affinity, degrees, labels, pairs)
@@ -93,4 +94,6 @@ def _diffusion(
     powers = np.where(mu > 0, mu, np.inf) ** (half_steps / 2)
     extension = spectrum.functions / powers
     n_kept = int(labels.max()) + 1
-    return Diffusion(found, spectrum, extension, degrees, np.sort(shares)[::-1], n_kept, kept)
+    # without single rows that have no mutual neighbors, and landmarks that no row steps to
+    shares = np.sort(shares[(large | several) & (shares > 0)])[::-1]
+    return Diffusion(found, spectrum, extension, degrees, shares, n_kept, kept)

@@ -8,22 +8,26 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags
-from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data import validation
-from rffpk._data.arrays import MOST_NEIGHBOURS, Array, Landmarks
-from rffpk._data.passes import Rows, make_rows, one_pass
+from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
+from rffpk._data.passes import make_rows, one_pass, unshifted
 from rffpk._data.tiles import row_tiles, run_all
+
+# docs/math.md, section 17, has the trials. Up to so many rows all are landmarks; above that
+# 500 landmarks lose two points of NMI and 2000 gain none.
+MOST_ROWS, N_LANDMARKS = 5000, 1000
+_NEIGHBOURS_A_LOGARITHM, N_NEIGHBOURS = 2.5, 8
 
 # docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
 # than five passes of k-means gain nothing.
 ROWS_A_LANDMARK, _PASSES = 20, 5
 
-# Weights below this part of the largest of a row are zero: they would connect, by an amount that
-# nothing resolves, what is disconnected.
-_LEAST_WEIGHT = 1e-7
+# Rows whose weights are summed, and how many of them at a time, for each landmark. docs/math.md,
+# section 17: results of more rows are no better.
+_SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
-# Rows whose weights are made at a time where they are summed: some megabytes.
+# Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
 
 
@@ -32,57 +36,79 @@ class Neighbourhoods:
     """Rows as weights of the r nearest of m landmarks.
 
     z_j(x) is proportional to exp(-||x - c_j||^2 / (2 bandwidth)) for the r landmarks nearest to x,
-    and zero for the others; the weights of a row sum to one.
+    and zero for the others; the weights of a row sum to one. Where landmarks have radii, those that
+    are farther from x than their radius weigh nothing, except the nearest one.
     """
 
     landmarks: Array  # (m, d), distinct, in the dtype of the rows
     r: int
     bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh the same
     n_threads: int
+    radii: Array | None = None  # (m,), squared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
 
     def weights(self, X: Array) -> csr_matrix:
         """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
-        squares, index = self._nearest(X)
-        validation.check_overflow(float(squares.sum(dtype=np.float64)), X.dtype)
-        z = _gaussian(squares, self.bandwidth).astype(X.dtype)
+        mapped = self.mapped(self.landmarks[:, :0], X.dtype)
+        if mapped is not None:
+            found = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
+            index = found["neighbours"]
+            z = finite = found["neighbour_weights"]
+        else:
+            finite, index = self._nearest(X)
+            near = True if self.radii is None else finite <= self.radii[index]
+            z = _gaussian(finite, self.bandwidth, near).astype(X.dtype)
+        validation.check_overflow(float(finite.sum(dtype=np.float64)), X.dtype)
         ends = np.arange(0, z.size + 1, self.r)
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(X), len(self.landmarks)))
 
     def combinations(self, X: Array, matrix: Array) -> Array:
-        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype.
-
-        In one pass, where the neighbors are not too many, without the limit of small weights.
-        """
-        matrix = np.ascontiguousarray(matrix, dtype=X.dtype)
-        if self.r <= MOST_NEIGHBOURS and self.bandwidth > 0:
-            features = self._rows(X, 1 / (2 * self.bandwidth), matrix).features()
+        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype."""
+        mapped = self.mapped(matrix, X.dtype)
+        if mapped is not None:
+            features = unshifted(X, mapped, self.n_threads)
             validation.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
-            features[block] = self.weights(X[block]) @ matrix
+            features[block] = self.weights(X[block]) @ matrix.astype(X.dtype, copy=False)
         return features
 
-    def _rows(self, X: Array, scale: float, matrix: Array) -> Rows:
-        """The rows of X as the pass takes them, with this matrix of coordinates."""
-        points = self.landmarks.astype(X.dtype, copy=False)
-        landmarks = Landmarks(points, self.r, scale, matrix)
-        shift = np.zeros(matrix.shape[1], dtype=X.dtype)
-        return make_rows([X], [None], None, self.n_threads, [shift], landmarks=[landmarks])
+    def mapped(self, matrix: Array, dtype: Any) -> Landmarks | None:
+        """What makes the combinations in passes; None where those do not weigh so many neighbors,
+        neighbors of a bandwidth that is zero in this dtype, or landmarks with radii."""
+        many = self.r > MOST_NEIGHBOURS or self.radii is not None
+        if many or self.bandwidth < np.finfo(dtype).tiny:
+            return None
+        return self._landmarks(matrix, 1 / (2 * self.bandwidth), dtype)
 
-    def sums(self, X: Array, weight: Array | None) -> tuple[Array, csr_matrix]:
-        """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64."""
+    def _landmarks(self, matrix: Array, scale: float, dtype: Any) -> Landmarks:
+        points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
+        return Landmarks(points, self.r, scale, matrix)
+
+    def _visit(self, X: Array, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
+        """What a pass returns of each row of X, without features."""
+        origin = np.zeros((1, 0), dtype=X.dtype)
+        rows = make_rows([X], [mapped], None, self.n_threads, [origin[0]])
+        return one_pass(rows, origin, -math.inf, want=want)[1]
+
+    def sums(self, X: Array, weight: Array | None, random: Any) -> tuple[Array, csr_matrix]:
+        """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
+        random rows a landmark, of weight one, if these are fewer than the rows that count."""
         m = len(self.landmarks)
-        first, second = np.zeros(m), csr_matrix((m, m))
-        for block in row_tiles(len(X), 1, _BLOCK_ROWS):
-            z = self.weights(X[block]).astype(np.float64)
-            weighted = z if weight is None else diags(weight[block]) @ z
-            first += np.asarray(weighted.sum(axis=0)).ravel()
-            second = second + z.T @ weighted
-        return first, second
+        index, p = _sample(X, weight, _SUMMED_ROWS * m, random)
+        alone = replace(self, n_threads=1)
+
+        def products(block: slice) -> tuple[Array, csr_matrix]:
+            z = alone.weights(X[index[block]]).astype(np.float64)
+            weighted = z if p is None else diags(p[block]) @ z
+            return np.asarray(weighted.sum(axis=0)).ravel(), z.T @ weighted
+
+        blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
+        first, second = zip(*run_all(products, blocks, self.n_threads))
+        return np.sum(first, axis=0), sum(second[1:], second[0])
 
     def mean_square(self, X: Array, weight: Array | None) -> float:
         """The mean squared distance of the rows of X to their r nearest landmarks."""
@@ -92,9 +118,15 @@ class Neighbourhoods:
         validation.check_overflow(mean, X.dtype)
         return mean
 
+    def radii_of_landmarks(self) -> Array:
+        """Squared distances (m,) of the landmarks to the last of their r nearest ones, themselves
+        the first; a little more, since distances are rounded."""
+        squares, _ = self._nearest(self.landmarks)
+        return squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
+
     def _nearest(self, X: Array) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
-        index = np.sort(self._chosen(X), axis=1)
+        index = np.sort(self.chosen(X), axis=1)
 
         def distances(rows: slice) -> Array:
             squares = np.empty((len(X[rows]), self.r), dtype=X.dtype)
@@ -107,12 +139,11 @@ class Neighbourhoods:
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
             return np.concatenate(run_all(distances, tiles, self.n_threads)), index
 
-    def _chosen(self, X: Array) -> Array:
+    def chosen(self, X: Array) -> Array:
         """The indices (n, r) of the nearest landmarks, in any order."""
         if self.r <= MOST_NEIGHBOURS:
-            empty = np.zeros((len(self.landmarks), 0), dtype=X.dtype)
-            rows, origin = self._rows(X, 0.0, empty), np.zeros((1, 0), dtype=X.dtype)
-            return one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"]
+            nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
+            return self._visit(X, nearest, ("neighbours",))["neighbours"]
         tiles = row_tiles(len(X), len(self.landmarks))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
 
@@ -126,58 +157,83 @@ class Neighbourhoods:
         return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)
 
 
-def _gaussian(squares: Array, bandwidth: float) -> Array:
-    """exp(-squares / (2 bandwidth)), scaled so that rows sum to one; float64."""
+def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
+    """exp(-squares / (2 bandwidth)) of those that are counted, and of the least ones, scaled so
+    that rows sum to one; float64."""
     excess = squares.astype(np.float64) - squares.min(axis=1, keepdims=True)
     z = np.exp(-excess / (2 * bandwidth)) if bandwidth > 0 else 1.0 * (excess == 0)
-    z[z < _LEAST_WEIGHT] = 0
+    z[(z < LEAST_WEIGHT) | ~(counted | (excess == 0))] = 0
     return z / z.sum(axis=1, keepdims=True)
 
 
 def make_neighbourhoods(
     X: Array,
     weight: Array | None,
-    m: int,
-    r: int,
+    m: int | None,
+    r: int | None,
     spherical: bool,
     random: Any,
     n_threads: int,
 ) -> Neighbourhoods:
-    """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of
-    20 m rows, scaled to length one if `spherical`; or with all rows that differ where those, or
-    those of the sample, are no more."""
-    some, weight = _sample(X, weight, ROWS_A_LANDMARK * m, random)
-    landmarks = np.unique(some, axis=0)
-    if len(landmarks) > m:
+    """Neighbourhoods with all rows that differ as landmarks, where those, or those of a sample of
+    20 m rows, are no more than m; None: than 5000. Neighbors are then mutual: each row is among the
+    r nearest of the other.
+
+    Otherwise with m landmarks, None: 1000, centroids of a few passes of k-means over the sample,
+    scaled to length one if `spherical`.
+    """
+    most, m = (MOST_ROWS, N_LANDMARKS) if m is None else (m, m)
+    index, p = _sample(X, weight, ROWS_A_LANDMARK * m, random)
+    some = X[index]
+    landmarks = _distinct(some, most + 1, random)
+    if len(landmarks) <= most:
+        found = Neighbourhoods(landmarks, r or n_mutual(len(landmarks)), 0.0, n_threads)
+        found = replace(found, radii=found.radii_of_landmarks())
+    else:
         seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
-        landmarks = _k_means(some, weight, seeds, n_threads)
+        landmarks = _k_means(some, p, seeds, n_threads)
         landmarks = np.unique(unit_rows(landmarks) if spherical else landmarks, axis=0)
-    found = Neighbourhoods(landmarks, r, 0.0, n_threads)
-    return replace(found, bandwidth=found.mean_square(some, weight))
+        found = Neighbourhoods(landmarks, r or N_NEIGHBOURS, 0.0, n_threads)
+    return replace(found, bandwidth=found.mean_square(some, p))
+
+
+def n_mutual(n: int) -> int:
+    """Neighbors of each of n rows, of which those that are mutual count."""
+    return max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(n)))
 
 
 def _sample(X: Array, weight: Array | None, size: int, random: Any) -> tuple[Array, Array | None]:
-    """So many random rows, drawn in proportion to their weights; all that count, with their
-    weights, where those are no more."""
-    if weight is None:
-        if len(X) <= size:
-            return X, None
-        drawn = sample_without_replacement(len(X), size, random_state=random)
-        return X[np.sort(drawn)], None
-    counted = np.flatnonzero(weight)
-    if len(counted) <= size:
-        return X[counted], weight[counted]
-    return X[np.sort(random.choice(len(X), size, p=weight / weight.sum()))], None
+    """The numbers, rising, of so many random rows, drawn in proportion to their weights; of all
+    that count, and their weights, where those are no more."""
+    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    if len(index) <= size:
+        return index, None if weight is None else weight[index]
+    share = None if weight is None else weight[index] / weight.sum()
+    generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
+    drawn = generator.choice(index, size, replace=weight is not None, p=share, shuffle=False)
+    return np.sort(drawn), None
+
+
+def _distinct(X: Array, least: int, random: Any) -> Array:
+    """So many distinct rows or more, or all that there are."""
+    if len(X) > least:
+        drawn = np.unique(X[random.choice(len(X), least, replace=False)], axis=0)
+        if len(drawn) == least:
+            return drawn
+    return np.unique(X, axis=0)
 
 
 def _k_means(X: Array, weight: Array | None, centroids: Array, n_threads: int) -> Array:
-    """Centroids after a few passes over the rows of X."""
-    rows = make_rows([X], [None], weight, n_threads)
-    theta = centroids.astype(np.float64) - rows.shift
+    """Centroids after a few passes over the rows of X; those of empty clusters stay."""
+    p = np.ones(len(X)) if weight is None else weight
+    ends = np.arange(len(X) + 1)
     for _ in range(_PASSES):
-        sums, _ = one_pass(rows, theta, -math.inf)
-        theta = sums.centroids(theta, rows.dtype)
-    return (theta + rows.shift).astype(X.dtype)
+        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
+        members = csr_matrix((p, labels, ends), shape=(len(X), len(centroids)))
+        mass = np.bincount(labels, p, len(centroids))[:, None]
+        means = np.divide(members.T @ X, mass, out=centroids.astype(np.float64), where=mass > 0)
+        centroids = means.astype(X.dtype)
+    return centroids
 
 
 def unit_rows(X: Array) -> Array:

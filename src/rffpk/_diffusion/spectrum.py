@@ -16,6 +16,7 @@ _LEAST_SHARE = 0.2  # of 1/k: eigenvectors and components that cover less are le
 _PER_CLUSTER = 3  # components a cluster, at most
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
 _LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero
+_TIMES = 3  # relaxation times of the k-th pair
 _LARGEST_TIME = 1e6  # what is slower counts as disconnected
 
 # 1 - mu below this part of the largest that is considered is noise: 0.001 to 0.003 find 94 % of the
@@ -50,14 +51,14 @@ class Spectrum:
             return enough
         return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
 
-    def relaxation_time(self, k: int) -> float:
-        """1 / (1 - mu) of the k-th slowest pair that covers enough rows, the constant one counted;
-        infinite times are cut."""
+    def separating_time(self, k: int) -> float:
+        """1 / (1 - mu) of the k-th slowest pair that covers enough rows, the constant one counted,
+        three times; infinite times are cut."""
         gaps = self.gaps[self.slow(k)]
         if not len(gaps):
             return 1.0
         gap = gaps[min(max(k - 2, 0), len(gaps) - 1)]
-        return float(1 / max(gap, 1 / _LARGEST_TIME))
+        return float(min(_TIMES / max(gap, 1 / _LARGEST_TIME), _LARGEST_TIME))
 
     def components(self, k: int, time: float) -> Array:
         """The numbers of the pairs whose power at a time is not small."""

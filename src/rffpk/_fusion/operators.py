@@ -204,7 +204,7 @@ class Nystroem:
 
 
 def fourier_features(
-    x: Array, spec: Specification, name: str, n_frequencies: int, random: Any
+    x: Array, spec: Specification, name: str, n_frequencies: str | int, random: Any
 ) -> Fourier:
     """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
@@ -285,7 +285,7 @@ def operators(
     names: list[str],
     approximation: str | None,
     *,
-    n_frequencies: int,
+    n_frequencies: str | int,
     n_anchors: int,
     center: bool,
     normalize: bool,

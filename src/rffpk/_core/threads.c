@@ -1,0 +1,256 @@
+#include <Python.h> /* the first, as it wants to be; its locks and threads are portable */
+
+#include "threads.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define LOST (-2) /* the status of a loop whose helpers a forked child lacks */
+
+/* A thread that waits until another one releases its lock. */
+typedef struct rffpk_sleeper {
+    PyThread_type_lock wake;
+    struct rffpk_sleeper *next;
+} sleeper;
+
+/* Of all that follows, and of the state of loops. It is held for less than a microsecond; nobody
+ * waits for the GIL meanwhile. */
+static PyThread_type_lock guard;
+static rffpk_loop *loops; /* those that helpers may join */
+static sleeper *idle;     /* helpers without work */
+static size_t n_helpers;  /* in all */
+static size_t n_running;  /* threads inside loops */
+
+static void lock(void) { PyThread_acquire_lock(guard, WAIT_LOCK); }
+static void unlock(void) { PyThread_release_lock(guard); }
+
+static PyThread_type_lock new_wake(void)
+{
+    PyThread_type_lock wake = PyThread_allocate_lock();
+    if (wake)
+        PyThread_acquire_lock(wake, WAIT_LOCK);
+    return wake;
+}
+
+static void wait_in(sleeper **list, sleeper *self)
+{
+    self->next = *list;
+    *list = self;
+    unlock();
+    PyThread_acquire_lock(self->wake, WAIT_LOCK);
+    lock();
+}
+
+static void wake(sleeper **list, size_t most)
+{
+    for (; *list && most; most--) {
+        sleeper *first = *list;
+        *list = first->next;
+        PyThread_release_lock(first->wake);
+    }
+}
+
+/* The item's results wait for those before it. One thread merges at a time, without the guard. */
+static void finish(rffpk_loop *loop, size_t item, size_t buffer)
+{
+    loop->finished[item % loop->n_buffers] = buffer + 1;
+    if (loop->merging)
+        return;
+    loop->merging = 1;
+    for (;;) {
+        size_t *place = &loop->finished[loop->n_merged % loop->n_buffers];
+        size_t first = *place;
+        if (!first)
+            break;
+        *place = 0;
+        unlock();
+        loop->merge(loop->context, first - 1);
+        lock();
+        loop->n_merged++;
+        loop->free[loop->n_free++] = first - 1; /* the next to use: it is in the cache */
+        wake(&loop->waiting, SIZE_MAX);
+    }
+    loop->merging = 0;
+}
+
+/* Handles signals if some time has passed, of the processor for want of a portable better one. */
+static int check_signals(clock_t *last)
+{
+    PyGILState_STATE state;
+    int status;
+    clock_t now = clock();
+    if (now - *last < CLOCKS_PER_SEC / 20)
+        return 0;
+    *last = now;
+    state = PyGILState_Ensure();
+    status = PyErr_CheckSignals();
+    PyGILState_Release(state);
+    return status;
+}
+
+/* Runs items until none is left. The guard is held before and after. */
+static void run_items(rffpk_loop *loop, sleeper *self, size_t thread)
+{
+    int signals = loop->signals && thread == 0;
+    clock_t last = signals ? clock() : 0;
+    while (!loop->status && loop->next_item < loop->n_items) {
+        size_t item, buffer = 0;
+        int status;
+        if (loop->merge) {
+            if (!loop->n_free) { /* until the slowest item is merged */
+                wait_in(&loop->waiting, self);
+                continue;
+            }
+            buffer = loop->free[--loop->n_free];
+        }
+        item = loop->next_item++;
+        unlock();
+        status = loop->run(loop->context, item, thread, buffer);
+        if (signals && !status)
+            status = check_signals(&last);
+        lock();
+        if (status) {
+            loop->status = status;
+            wake(&loop->waiting, SIZE_MAX);
+        } else if (loop->merge) {
+            finish(loop, item, buffer);
+        }
+    }
+}
+
+static rffpk_loop *loop_to_join(void)
+{
+    rffpk_loop *loop;
+    for (loop = loops; loop; loop = loop->next)
+        if (!loop->status && loop->next_item < loop->n_items && loop->n_joined < loop->n_threads &&
+            n_running < loop->n_threads)
+            break;
+    return loop;
+}
+
+static void helper(void *argument)
+{
+    sleeper *self = argument;
+    lock();
+    for (;;) {
+        rffpk_loop *loop = loop_to_join();
+        if (!loop) {
+            wait_in(&idle, self);
+            continue;
+        }
+        n_running++;
+        loop->n_helpers++;
+        run_items(loop, self, loop->n_joined++);
+        n_running--;
+        loop->n_helpers--;
+        wake(&loop->waiting, SIZE_MAX);
+    }
+}
+
+static int start_helper(void)
+{
+    sleeper *self = malloc(sizeof *self);
+    if (!self)
+        return 0;
+    self->wake = new_wake();
+    if (self->wake) {
+        if (PyThread_start_new_thread(helper, self) != PYTHREAD_INVALID_THREAD_ID) {
+            n_helpers++;
+            return 1;
+        }
+        PyThread_free_lock(self->wake);
+    }
+    free(self);
+    return 0;
+}
+
+/* Opens the loop to as many helpers as it may have; with fewer it only takes longer. */
+static void open_loop(rffpk_loop *loop)
+{
+    loop->next = loops;
+    loops = loop;
+    while (n_helpers < loop->n_threads - 1 && start_helper())
+        ;
+    if (n_running < loop->n_threads)
+        wake(&idle, loop->n_threads - n_running);
+}
+
+static void close_loop(rffpk_loop *loop, sleeper *self)
+{
+    rffpk_loop **place = &loops;
+    while (*place && *place != loop)
+        place = &(*place)->next;
+    if (*place) /* not after a fork */
+        *place = loop->next;
+    while (loop->n_helpers)
+        wait_in(&loop->waiting, self);
+}
+
+int rffpk_run_loop(rffpk_loop *loop)
+{
+    sleeper self = {NULL, NULL};
+    PyThreadState *python;
+    int alone = loop->n_threads < 2;
+    loop->next_item = loop->n_merged = loop->n_free = loop->n_helpers = 0;
+    loop->n_joined = 1;
+    loop->merging = loop->status = 0;
+    loop->waiting = NULL;
+    loop->finished = calloc(2 * loop->n_buffers + 1, sizeof *loop->finished);
+    if (!alone)
+        self.wake = new_wake();
+    if (!loop->finished || !(alone || self.wake)) {
+        loop->status = -1;
+        PyErr_NoMemory();
+        goto end;
+    }
+    loop->free = loop->finished + loop->n_buffers;
+    while (loop->n_free < loop->n_buffers) {
+        loop->free[loop->n_free] = loop->n_buffers - 1 - loop->n_free;
+        loop->n_free++;
+    }
+    lock();
+    n_running++;
+    if (!alone)
+        open_loop(loop);
+    unlock();
+    python = PyEval_SaveThread();
+    lock();
+    run_items(loop, &self, 0);
+    if (!alone)
+        close_loop(loop, &self);
+    if (n_running) /* not after a fork */
+        n_running--;
+    if (loops)
+        wake(&idle, 1);
+    unlock();
+    PyEval_RestoreThread(python);
+    if (loop->status == LOST) {
+        loop->status = -1;
+        PyErr_SetString(PyExc_RuntimeError, "a signal handler forked the process inside a loop: "
+                                            "the child lacks the threads that shared it");
+    }
+end:
+    if (self.wake)
+        PyThread_free_lock(self.wake);
+    free(loop->finished);
+    return loop->status;
+}
+
+int rffpk_threads_begin(void)
+{
+    guard = PyThread_allocate_lock();
+    return guard ? 0 : -1;
+}
+
+void rffpk_threads_after_fork(void)
+{
+    rffpk_threads_begin();
+    for (rffpk_loop *loop = loops; loop; loop = loop->next) {
+        loop->status = LOST;
+        loop->n_helpers = 0;
+    }
+    loops = NULL;
+    idle = NULL;
+    n_helpers = n_running = 0;
+}

@@ -1,0 +1,98 @@
+"""Principal components of wide features in the search for centroids."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+
+from rffpk import PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
+from rffpk._annealing import compression
+from rffpk._annealing.compression import compressed
+from rffpk._data.arrays import Fourier
+from rffpk._data.passes import make_rows
+from rffpk._data.store import Storage
+
+STORED = Storage("auto", None)
+
+
+def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
+    random = np.random.default_rng(0)
+    xs = [(random.standard_normal((n, d)) + 5).astype(dtype) for d in widths]
+    return make_rows(xs, [None] * len(xs), weight, 1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_distances_to_centroids_are_kept(monkeypatch, dtype, weighted):
+    monkeypatch.setattr(compression, "_LEFT_OUT", 1e-9)
+    weight = np.random.default_rng(1).uniform(0.5, 2, 80) if weighted else None
+    rows = wide_rows(dtype, weight)
+    small = compressed(rows, 400, STORED)
+    assert all(x.shape[1] < 80 for x in small.rows.xs)
+    theta = small.rows.features()[:5].astype(float)
+    found = _reference.squared_distances(small.rows.features().astype(float), theta)
+    full = _reference.squared_distances(rows.features().astype(float), small.expand(theta))
+    assert_allclose(found, full, rtol=1e-3, atol=1e-3 if dtype == np.float32 else 1e-6)
+
+
+def test_what_is_left_out_is_a_small_part_of_the_variance():
+    wide = wide_rows(np.float64)
+    scales = [1 / (1 + np.arange(x.shape[1])) for x in wide.xs]
+    rows = make_rows([x * c for x, c in zip(wide.xs, scales)], wide.maps, None, 1)
+    small = compressed(rows, 400, STORED)
+    kept = sum(float((x**2).sum()) for x in small.rows.xs)
+    whole = float((rows.features() ** 2).sum())
+    assert 1 - 1e-3 <= kept / whole < 1
+
+
+def test_maps_are_applied_first_if_features_may_be_stored():
+    random = np.random.default_rng(0)
+    x, omega = random.standard_normal((60, 2)), random.standard_normal((2, 2000))
+    rows = make_rows([x], [Fourier(omega)], None, 1)
+    small = compressed(rows, 400, STORED)
+    assert small.bases[0].shape[0] == 4000 and small.rows.maps == [None]
+    assert compressed(rows, 400, Storage("auto", 1000)) is None
+    assert compressed(rows, 400, Storage(False, None)) is None
+
+
+def test_narrow_features_and_short_searches_are_left_alone():
+    assert compressed(wide_rows(np.float64), 1, STORED) is None
+    flat = wide_rows(np.float64, n=2000, widths=(20,))
+    assert compressed(flat, 400, STORED) is None  # more than half of its components count
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: PowerKMeans(12, random_state=0),
+        lambda: RFFKernelPowerKMeans(12, n_frequencies=3000, random_state=0),
+        lambda: RFFMultiKernelPowerKMeans(12, n_frequencies=1500, random_state=0),
+    ],
+)
+def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
+    X, _ = make_blobs(240, 3000, centers=12, cluster_std=30.0, random_state=0)
+    used = []
+    monkeypatch.setattr(
+        "rffpk._annealing.centroid_clusterer.compressed",
+        lambda *given: used.append(compressed(*given)) or used[-1],
+    )
+    model = make().fit(X)
+    assert used[0] is not None
+    assert_array_equal(model.predict(X), model.labels_)
+    again = make().set_params(init=model.cluster_centers_, n_init=1, s0=-1e6).fit(X)
+    assert model.inertia_ <= again.inertia_ * (1 + 1e-6)
+    monkeypatch.setattr("rffpk._annealing.centroid_clusterer.compressed", lambda *given: None)
+    whole = make().fit(X)
+    assert model.cluster_centers_.shape == whole.cluster_centers_.shape
+    assert model.inertia_ == pytest.approx(whole.inertia_, rel=0.01)
+
+
+def test_initial_centroids_of_the_caller_are_those_of_all_features():
+    X, y = make_blobs(200, 2000, centers=8, random_state=0)
+    seen = []
+
+    def init(features, k, random_state):
+        seen.append(features.shape[1])
+        return features[:k]
+
+    PowerKMeans(8, init=init, random_state=0).fit(X)
+    assert seen == [2000]

@@ -1,0 +1,132 @@
+"""Diffusion features as views of the estimator with several views."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_circles
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from rffpk import DiffusionMap, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans
+
+
+@pytest.fixture(scope="module")
+def views():
+    """Two views of circles, which no straight line separates, and one of noise."""
+    first, y = make_circles(600, factor=0.4, noise=0.05, random_state=0)
+    order = np.argsort(y, kind="stable")  # so that rows of a view match those of the other
+    second, z = make_circles(600, factor=0.4, noise=0.05, random_state=1)
+    second = second[np.argsort(z, kind="stable")]
+    noise = np.random.default_rng(0).standard_normal((600, 2))
+    return [first[order], second, noise], y[order]
+
+
+def fitted(xs, **parameters):
+    parameters = {"kernels": "diffusion", "random_state": 0, **parameters}
+    return RFFMultiKernelPowerKMeans(2, **parameters).fit(xs)
+
+
+@pytest.mark.parametrize("possibilistic", [True, False])
+def test_views_of_circles_are_separated(views, dtype, possibilistic):
+    xs, y = [x.astype(dtype) for x in views[0][:2]], views[1]
+    model = fitted(xs, possibilistic=possibilistic)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert model.cluster_centers_.dtype == dtype
+    assert_array_equal(model.predict(xs), model.labels_)
+    assert_allclose(model.predict_proba(xs).sum(axis=1), 1, rtol=1e-5)
+    straight = RFFMultiKernelPowerKMeans(2, random_state=0).fit(xs)
+    assert adjusted_rand_score(y, straight.labels_) < 0.1
+
+
+def test_one_view_is_the_estimator_of_one_view(views):
+    """Features of another scale have the same clusters."""
+    X = views[0][0]
+    model = fitted([X], possibilistic=False)
+    alone = DiffusionPowerKMeans(2, random_state=0).fit(X)
+    assert adjusted_rand_score(alone.labels_, model.labels_) == 1
+    assert_array_equal(fitted(X, possibilistic=False).labels_, model.labels_)
+
+
+def test_features_of_a_view_have_a_total_variance_of_one(views):
+    model = fitted(views[0], sample=None)
+    for x, mapped in zip(views[0], model.feature_maps_):
+        assert isinstance(mapped, DiffusionMap)
+        assert_allclose(mapped.transform(x).var(axis=0).sum(), 1, rtol=1e-6)
+    widths = [mapped.n_components_ for mapped in model.feature_maps_]
+    assert model.cluster_centers_.shape == (2, sum(widths))
+    parts = [mapped.transform(x) for x, mapped in zip(views[0], model.feature_maps_)]
+    scaled = np.hstack(parts) * np.sqrt(np.repeat(model.kernel_weights_, widths))
+    centers = model.cluster_centers_ * np.sqrt(np.repeat(model.kernel_weights_, widths))
+    expected = np.linalg.norm(scaled[:, None] - centers[None], axis=2)
+    assert_allclose(model.transform(views[0]), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_weights_prefer_the_views_with_clusters(views):
+    weights = fitted(views[0], possibilistic=False, weight_entropy=0.3).kernel_weights_
+    assert_allclose(weights.sum(), 1)
+    assert weights[2] < 0.8 * weights[:2].min()
+
+
+def test_views_of_both_kinds(views):
+    xs, y = views
+    model = fitted(xs[:2], kernels=["diffusion", "rbf"], n_frequencies=32)
+    diffusion, fourier = model.feature_maps_
+    assert model.cluster_centers_.shape == (2, diffusion.n_components_ + 64)
+    assert fourier.frequencies_.shape == (2, 32)
+    assert_array_equal(model.predict(xs[:2]), model.labels_)
+    limited = fitted(xs[:2], kernels=["diffusion", "rbf"], n_frequencies=32, cache=False)
+    assert limited.cache_ is False
+    assert adjusted_rand_score(limited.labels_, model.labels_) == 1
+
+
+def test_results_do_not_depend_on_storage_or_threads(views):
+    expected = fitted(views[0], cache=True)
+    for other in (fitted(views[0], cache=False), fitted(views[0], cache=True, n_jobs=2)):
+        assert_array_equal(other.cluster_centers_, expected.cluster_centers_)
+        assert_array_equal(other.labels_, expected.labels_)
+
+
+def test_a_map_gives_the_parameters_of_its_view_and_stays_as_it_is(views):
+    given = DiffusionMap(3, n_neighbors=4, n_landmarks=100, metric="cosine")
+    before = given.__getstate__()
+    model = fitted(views[0][:2], kernels=[given, "diffusion"])
+    assert given.__getstate__() == before
+    used = model.feature_maps_[0]
+    assert used.get_params()["n_neighbors"] == 4 and used.metric == "cosine"
+    assert used.n_components_ == 3 and len(used.landmarks_) == 100
+    assert_allclose(np.linalg.norm(used.landmarks_, axis=1), 1)
+    again = clone(model).fit(views[0][:2])
+    assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+    restored = pickle.loads(pickle.dumps(model))
+    assert_array_equal(restored.predict(views[0][:2]), model.labels_)
+
+
+def test_noise_far_from_all_landmarks_has_finite_results(views):
+    model = fitted(views[0][:2], noise_threshold=0.2)
+    far = [np.full((3, 2), 1e6), np.full((3, 2), -1e6)]
+    assert np.isfinite(model.transform(far)).all()
+    assert np.isfinite(model.typicality(far)).all()
+
+
+def test_a_graph_in_pieces_is_named_with_its_view():
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 100)
+    pieces = 100.0 * y[:, None] + random.standard_normal((300, 2))
+    with pytest.warns(ConvergenceWarning, match="The graph of neighbours of view 1 has 3"):
+        fitted([random.standard_normal((300, 2)), pieces])
+
+
+@pytest.mark.parametrize(
+    "entry, message",
+    [
+        (DiffusionMap(n_landmarks=None), "n_landmarks=None, must have landmarks"),
+        (DiffusionMap(n_neighbors=0), "n_neighbors == 0"),
+        (("diffusion", 1.0), "kernel == 'diffusion'"),
+    ],
+)
+def test_bad_maps(views, entry, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(views[0], kernels=[entry, "rbf", "rbf"])

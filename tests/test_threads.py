@@ -1,0 +1,392 @@
+"""The threads of the core: how many there are, forks, signals, errors."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+import threadpoolctl
+from numpy.testing import assert_array_equal
+from sklearn.cluster import KMeans
+
+import rffpk
+from rffpk import _config, _core, _reference
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+# ---- how many -----------------------------------------------------------------------------------
+
+
+def test_threads_follow_n_jobs_and_limits():
+    everything = _config.n_threads(None)
+    assert everything == _config.n_threads(-1) >= 1
+    assert _config.n_threads(3) == 3
+    assert _config.n_threads(-2) == max(1, everything - 1)
+    with threadpoolctl.threadpool_limits(1, user_api="openmp"):
+        assert _config.n_threads(None) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
+def test_threads_follow_the_affinity_mask(python):
+    code = """
+import os
+import rffpk
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+print(rffpk.show_config()["threads"])
+"""
+    assert python(code).strip() == "1"
+
+
+THREADS = "import rffpk; print(rffpk.show_config()['threads'])"
+
+
+@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"])
+def test_threads_follow_the_environment(python, variable):
+    assert python(THREADS, **{variable: "1"}).strip() == "1"
+
+
+@pytest.fixture
+def fresh_quota():
+    _config._quota.cache_clear()
+    yield
+    _config._quota.cache_clear()
+
+
+def test_threads_follow_the_quota_of_a_container(monkeypatch, fresh_quota):
+    calls = []
+    monkeypatch.setattr(joblib, "cpu_count", lambda: calls.append(None) or 1)
+    assert [_config.n_threads(None) for _ in range(3)] == [1, 1, 1]
+    assert len(calls) == 1  # reading it takes longer than a small fit
+    assert "quota 1" in rffpk.show_config()["thread_limits"]
+
+
+def test_without_openmp_its_variable_counts(monkeypatch):
+    nothing = threadpoolctl.ThreadpoolController().select(user_api="none")
+    monkeypatch.setattr(_config, "_loaded", lambda user_api: nothing)
+    limits = _config.thread_limits()
+    for text, expected in (("1", 1), ("3,2", 3), ("0", None), ("many", None), ("", None)):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        wanted = limits if expected is None else {**limits, "OMP_NUM_THREADS": expected}
+        assert _config.thread_limits() == wanted
+
+
+N_TASKS = """
+import os
+import sys
+import numpy as np
+import rffpk
+X = np.random.default_rng(0).standard_normal(({n}, 40))
+
+def tasks():
+    return len(os.listdir("/proc/self/task"))
+
+def fit(n_jobs):
+    rffpk.PowerKMeans(5, n_init=1, n_jobs=n_jobs, random_state=0).fit(X)
+
+fit(1)
+before = tasks()
+for n_jobs in {jobs}:
+    fit(n_jobs)
+    print(tasks() - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads here")
+@pytest.mark.parametrize(
+    ("n", "jobs", "expected"),
+    [(100_000, [1, 3, 3, 2, 4], [0, 2, 2, 2, 3]), (1500, [4], [0])],
+    ids=["large", "small"],
+)
+def test_threads_are_started_once_and_where_they_pay(python, n, jobs, expected):
+    found = python(N_TASKS.format(n=n, jobs=jobs))
+    assert [int(line) for line in found.split()] == expected
+
+
+class Watch:
+    """Counts the calls that run at once."""
+
+    def __init__(self):
+        self.lock, self.now, self.most = threading.Lock(), 0, 0
+
+    def __enter__(self):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+
+    def __exit__(self, *error):
+        with self.lock:
+            self.now -= 1
+
+
+def test_calls_run_at_once_but_never_more_than_asked():
+    watch, together = Watch(), threading.Barrier(3, timeout=60)
+
+    def wait(item):
+        with watch:
+            together.wait()
+            return -item
+
+    assert _core.call_all(wait, list(range(30)), 3) == [-item for item in range(30)]
+    assert watch.most == 3
+
+
+def test_nested_loops_use_no_more_threads():
+    watch = Watch()
+
+    def inner(item):
+        with watch:
+            time.sleep(1e-4)
+            return item
+
+    def outer(item):
+        return sum(_core.call_all(inner, list(range(10)), 3))
+
+    assert _core.call_all(outer, list(range(20)), 3) == [45] * 20
+    assert watch.most <= 3
+
+
+def test_callers_in_several_threads_share_the_helpers():
+    watch, begin = Watch(), threading.Barrier(4, timeout=60)
+
+    def work(item):
+        with watch:
+            time.sleep(1e-3)
+            return item
+
+    def call(_):
+        begin.wait()
+        return _core.call_all(work, list(range(30)), 2)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(call, range(4))) == [list(range(30))] * 4
+    assert watch.most <= 5  # the callers, and a helper that joined the first of them
+
+
+# ---- the same results ---------------------------------------------------------------------------
+
+
+def problem(n, d=6, F=20, k=5, dtype=np.float64):
+    random = np.random.default_rng(0)
+    X = random.standard_normal((n, d)).astype(dtype)
+    omega = random.standard_normal((d, F)).astype(dtype)
+    theta = random.standard_normal((k, 2 * F)).astype(dtype) / F**0.5
+    return [X], [omega], [np.zeros(2 * F, dtype)], theta, np.ones(1), None
+
+
+def bits(sums):
+    return b"".join(np.asarray(each).tobytes() for each in sums)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 16])
+def test_slots_are_merged_in_their_order(n_threads):
+    given = problem(40 * _core.SLOT_ROWS + 17)
+    expected = bits(_core.fused_pass(*given, _core.POWER, -2.0, 1))
+    for _ in range(20):
+        assert bits(_core.fused_pass(*given, _core.POWER, -2.0, n_threads)) == expected
+
+
+def test_slots_wait_for_buffers_where_sums_are_large():
+    """With 8 MB a thread there is one buffer for each, so that threads wait for each other."""
+    given = problem(9 * _core.SLOT_ROWS, d=1, F=700, k=500, dtype=np.float32)
+    expected = bits(_core.fused_pass(*given, _core.HARD, 0.0, 1))
+    for _ in range(3):
+        assert bits(_core.fused_pass(*given, _core.HARD, 0.0, 4)) == expected
+
+
+def test_passes_in_several_threads_at_once():
+    given = problem(20 * _core.SLOT_ROWS)
+    expected = bits(_core.fused_pass(*given, _core.POWER, -2.0, 1))
+    with ThreadPoolExecutor(4) as pool:
+        runs = [
+            pool.submit(_core.fused_pass, *given, _core.POWER, -2.0, 1 + i % 4) for i in range(80)
+        ]
+        assert all(bits(run.result()) == expected for run in runs)
+
+
+# ---- errors and signals -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_the_first_error_in_the_order_of_the_items_reaches_the_caller(n_threads):
+    def fail(item):
+        if item in (5, 6, 7):
+            time.sleep(0.001 * (8 - item))  # the first ends last
+            raise MemoryError(f"item {item}")
+        return item
+
+    for _ in range(10):
+        with pytest.raises(MemoryError, match="item 5"):
+            _core.call_all(fail, list(range(100)), n_threads)
+    assert _core.call_all(abs, [-1, 2], n_threads) == [1, 2]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_status_of_a_slot_reaches_the_caller(n_threads):
+    given = problem(30 * _core.SLOT_ROWS)
+    with pytest.raises(NotImplementedError, match="rule 3"):
+        _core.fused_pass(*given, 3, -1.0, n_threads)
+    _core.fused_pass(*given, _core.HARD, -1.0, n_threads)
+
+
+@pytest.fixture
+def interrupt():
+    """A function that makes the process receive SIGINT soon."""
+
+    def start(seconds=0.1):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    yield start
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@needs_timers
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_interrupt_ends_a_long_pass(interrupt, n_threads):
+    n = 200 * _core.SLOT_ROWS
+    given = problem(n, d=2, F=1000, k=100, dtype=np.float32)
+    labels = np.full(n, -1, dtype=np.int32)
+    interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        _core.fused_pass(*given, _core.HARD, 0.0, n_threads, labels=labels)
+    assert (labels == -1).any()  # it had not ended
+    small = problem(5 * _core.SLOT_ROWS)
+    expected = _reference.fused_pass(*small, _core.HARD, 0.0, 1)[0]
+    found = _core.fused_pass(*small, _core.HARD, 0.0, n_threads)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@needs_timers
+def test_an_interrupted_fit_leaves_the_estimator_as_it_was(interrupt):
+    X = np.random.default_rng(0).standard_normal((400_000, 30), dtype=np.float32)
+    model = rffpk.RFFKernelPowerKMeans(5, n_frequencies=20, random_state=0).fit(X[:300])
+    before, centers = dict(vars(model)), model.cluster_centers_.copy()
+    model.set_params(n_frequencies=1000, cache=False)
+    interrupt(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    model.set_params(n_frequencies=20, cache=before["cache"])
+    assert vars(model).keys() == before.keys()
+    assert_array_equal(model.cluster_centers_, centers)
+    assert_array_equal(model.fit(X[:300]).cluster_centers_, centers)
+
+
+# ---- forks --------------------------------------------------------------------------------------
+
+
+def fits():
+    """Whether twenty fits by threads are the same, after one that calls scikit-learn's k-means and
+    calls that need two threads at once."""
+    together = threading.Barrier(2, timeout=60)
+    _core.call_all(lambda item: together.wait(), [0, 1], 2)
+    X = np.random.default_rng(0).standard_normal((3000, 3))
+    rffpk.KernelKMeans(3, init="spectral", n_init=1, n_jobs=3, random_state=0).fit(X[:300])
+    model = rffpk.PowerKMeans(4, n_init=1, n_jobs=3, random_state=0)
+    return len({model.fit(X).inertia_ for _ in range(20)}) == 1
+
+
+def child(queue):
+    queue.put(fits())
+
+
+def fits_in_a_child():
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=child, args=(queue,))
+    process.start()
+    try:
+        return queue.get(timeout=120)
+    finally:
+        process.kill()
+        process.join()
+
+
+@needs_fork
+@forks
+def test_a_child_forked_after_fits_does_not_hang():
+    assert fits()
+    KMeans(3, n_init=1).fit(np.random.default_rng(0).standard_normal((3000, 3)))
+    assert all(fits_in_a_child() for _ in range(3))
+
+
+@needs_fork
+@forks
+def test_a_child_forked_while_another_thread_fits_does_not_hang():
+    end = threading.Event()
+
+    def work():
+        given = problem(20 * _core.SLOT_ROWS)
+        while not end.is_set():
+            _core.fused_pass(*given, _core.POWER, -2.0, 3)
+            _core.call_all(abs, list(range(10)), 3)
+
+    with ThreadPoolExecutor(2) as pool:
+        threads = [pool.submit(work) for _ in range(2)]
+        try:
+            assert all(fits_in_a_child() for _ in range(5))
+        finally:
+            end.set()
+        for thread in threads:
+            thread.result()
+
+
+@needs_fork
+@needs_timers
+@forks
+def test_a_child_that_a_signal_handler_forks_inside_a_pass_ends_with_an_error():
+    read, write = os.pipe()
+    children = []
+
+    def fork(*_):
+        children.append(os.fork())
+
+    given = problem(100 * _core.SLOT_ROWS, d=2, F=1000, k=100, dtype=np.float32)
+    before = signal.signal(signal.SIGALRM, fork)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        _core.fused_pass(*given, _core.HARD, 0.0, 2)
+        result = b"done"
+    except RuntimeError as error:
+        result = str(error).encode()
+    finally:
+        if children == [0]:
+            try:
+                assert fits()
+                os.write(write, result)
+            finally:
+                os._exit(0)
+        signal.signal(signal.SIGALRM, before)
+    os.waitpid(children[0], 0)
+    os.close(write)
+    with os.fdopen(read, "rb") as lines:
+        assert b"a signal handler forked" in lines.read()
+    assert result == b"done"
+
+
+def test_spectral_starts_leave_other_threads_alone(python):
+    """scikit-learn's k-means starts no thread in them, and the limit of OpenMP is restored."""
+    code = """
+import os
+import numpy as np
+import rffpk
+from rffpk import _config
+X = np.random.default_rng(0).standard_normal((600, 3))
+model = rffpk.KernelKMeans(3, init="spectral", n_init=1, n_jobs=1, random_state=0)
+limits = _config.thread_limits()
+before = len(os.listdir("/proc/self/task"))
+model.fit(X)
+assert len(os.listdir("/proc/self/task")) == before
+assert _config.thread_limits() == limits
+"""
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("no list of threads here")
+    python(code, OMP_NUM_THREADS="4")
