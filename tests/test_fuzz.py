@@ -7,7 +7,7 @@ import os
 import warnings
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -45,6 +45,9 @@ CHOICES = [
     }),
     (rffpk.NystroemKernelKMeans, {"kernel": KERNEL, "n_anchors": st.integers(1, 20)}),
 ]  # fmt: skip
+
+
+COLUMN = np.array([[-2.0], [2.0], [1.0], [2.0]])
 
 
 @st.composite
@@ -86,6 +89,17 @@ def is_named(error):
     return any(name in str(error) for name in names)
 
 
+# found so far: sums of squares below zero, warnings of NumPy, an overflow without a name
+@example(rffpk.SMKC(1, center=False, normalize=False), np.full((4, 1), 0.12573022), False)
+@example(rffpk.FAMKKM(2, fusion="kernel", max_iter=1, random_state=0), COLUMN, False)
+@example(rffpk.PowerKMeans(1), np.full((3, 1), 1.2573022e-21, np.float32), False)
+@example(rffpk.PowerKMeans(1), np.array([[np.inf, -np.inf]], np.float32), False)
+@example(rffpk.NystroemKernelKMeans(1, kernel="polynomial"), np.full((1, 1), 1.2e149), False)
+@example(
+    rffpk.NystroemKernelKMeans(1, kernel="polynomial"), np.full((1, 1), 1.2e14, np.float32), False
+)
+@example(rffpk.SMKC(3), np.ones((9, 2)), False)
+@example(rffpk.RandomFourierFeatures(kernel="cauchy", gamma=1e300), COLUMN, False)
 @settings(max_examples=EXAMPLES)
 @given(models(), arrays(), st.booleans())
 def test_a_named_refusal_or_a_valid_result(model, X, weighted):

@@ -187,9 +187,12 @@ class NystroemKernelKMeans(
         n_threads = _config.n_threads(self.n_jobs)
 
         def embed(parts: list[Array]) -> Array:
-            return self._features(parts[0]).astype(X.dtype, copy=False)
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._features(parts[0]).astype(X.dtype, copy=False)
 
-        return by_blocks(embed, [X], len(self.anchors_), n_threads)
+        features = by_blocks(embed, [X], len(self.anchors_), n_threads)
+        validation.check_finite_kernel(features)
+        return features
 
     def transform(self, X: Any) -> Array:
         """Compute the features of rows.
