@@ -67,5 +67,7 @@ def _components(rows: Rows, view: int) -> tuple[Array, Array]:
     r = 1 + int((left > _LEFT_OUT * squares.sum()).sum())
     basis = vectors[:, :r]
     if wide:
-        basis = weighted.T @ (basis / np.sqrt(squares[:r]))
+        sizes = np.sqrt(squares[:r])
+        inverse = np.divide(1, sizes, out=np.zeros(r), where=sizes > 0)  # zero if rows are equal
+        basis = weighted.T @ (basis * inverse)
     return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis
