@@ -63,7 +63,7 @@ def starting_at(estimator, X, k=5):
     """The estimator with fixed initial centroids: the features of the first rows."""
     model = estimator(k, random_state=0)
     if estimator is RFFKernelPowerKMeans:
-        model.set_params(gamma=0.05)
+        model.set_params(gamma=0.05, n_frequencies=64)
         init = clone(model).set_params(max_iter=1).fit(X).feature_map_.transform(X[:k])
     else:
         init = X[:k]
@@ -88,7 +88,9 @@ def test_attributes_and_methods_agree(backend, blobs, dtype, estimator):
     assert adjusted_rand_score(y, model.labels_) > 0.9
     assert model.labels_.dtype == np.int32
     assert model.cluster_centers_.dtype == dtype
-    width = 4 if estimator is not RFFKernelPowerKMeans else 2 * 64
+    width = 4
+    if estimator is RFFKernelPowerKMeans:
+        width = 2 * model.feature_map_.n_frequencies_
     assert model.cluster_centers_.shape == (5, width)
     assert_array_equal(model.predict(X), model.labels_)
     assert_array_equal(model.predict(X[17:18]), model.labels_[17:18])

@@ -60,7 +60,9 @@ def check_n_frequencies(value: Any, words: tuple[str, ...] = ("auto", "paper")) 
 
 def n_frequencies(value: str | int, n_clusters: int) -> str | int:
     """`n_frequencies` of a map for that of an estimator."""
-    return default_n_frequencies(n_clusters) if value == "paper" else value
+    if isinstance(value, str):
+        return default_n_frequencies(n_clusters) if value == "paper" else value
+    return int(value)
 
 
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:

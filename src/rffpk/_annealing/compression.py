@@ -67,7 +67,6 @@ def _components(rows: Rows, view: int) -> tuple[Array, Array]:
     r = 1 + int((left > _LEFT_OUT * squares.sum()).sum())
     basis = vectors[:, :r]
     if wide:
-        sizes = np.sqrt(squares[:r])
-        inverse = np.divide(1, sizes, out=np.zeros(r), where=sizes > 0)  # zero if rows are equal
-        basis = weighted.T @ (basis * inverse)
+        lengths = np.sqrt(squares[:r])  # zero if all rows are equal
+        basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
     return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis

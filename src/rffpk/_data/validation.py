@@ -120,9 +120,8 @@ def check_plain(values: Any, name: str) -> None:
     if any(_is_masked(part) for part in [values, *_parts(values)]):
         raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
     with contextlib.suppress(ValueError):  # ragged lists are refused later
-        kinds: Any = getattr(values, "dtypes", None)  # of the columns of a frame
-        kinds = [np.asarray(values).dtype] if kinds is None else kinds
-        for dtype in kinds:
+        frame = hasattr(values, "columns") and hasattr(values, "dtypes")
+        for dtype in list(values.dtypes) if frame else [np.asarray(values).dtype]:
             temporal = getattr(dtype, "is_temporal", None)  # polars
             if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
                 raise TypeError(
@@ -130,8 +129,9 @@ def check_plain(values: Any, name: str) -> None:
                     "as to seconds in float64."
                 )
             if getattr(dtype, "names", None):
+                fields = list(dtype.names or ())
                 raise TypeError(
-                    f"{name} is a structured array with the fields {list(dtype.names)}, must be a "
+                    f"{name} is a structured array with the fields {fields}, must be a "
                     "plain one: numpy.lib.recfunctions.structured_to_unstructured converts it."
                 )
 
