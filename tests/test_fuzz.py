@@ -17,6 +17,7 @@ import rffpk
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))
 
+EXPECTED = "kernel .* is indefinite|sigma_1 / sigma_k|n_frequencies='auto' ends"
 KERNEL = st.sampled_from(["rbf", "laplacian", "linear", "polynomial", "cosine", "sigmoid"])
 WEIGHTED = (rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans, rffpk.MultiKernelPowerKMeans)
 CHOICES = [
@@ -98,6 +99,7 @@ def is_named(error):
 @example(
     rffpk.NystroemKernelKMeans(1, kernel="polynomial"), np.full((1, 1), 1.2e14, np.float32), False
 )
+@example(rffpk.RFFKernelPowerKMeans(1), np.full((1, 1), 0.12573022), False)
 @example(rffpk.SMKC(3), np.ones((9, 2)), False)
 @example(rffpk.RandomFourierFeatures(kernel="cauchy", gamma=1e300), COLUMN, False)
 @settings(max_examples=EXAMPLES)
@@ -110,8 +112,7 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        named = "kernel .* is indefinite|sigma_1 / sigma_k|n_frequencies='auto' ends"
-        warnings.filterwarnings("ignore", named, UserWarning)
+        warnings.filterwarnings("ignore", EXPECTED, UserWarning)
         with np.errstate(invalid="ignore"):
             finite = np.isfinite(X.astype(float)).all()
         try:

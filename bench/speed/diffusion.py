@@ -55,7 +55,7 @@ def product(model: DiffusionPowerKMeans, X: np.ndarray, threads: int) -> Callabl
     """The pass over the landmarks of a fit without all that follows their products."""
     points = model.feature_map_.landmarks_
     empty = np.zeros((len(points), 0), dtype=X.dtype)
-    landmarks = Landmarks(points, model.n_neighbors, 0.0, empty)
+    landmarks = Landmarks(points, model.feature_map_.n_neighbors_, 0.0, empty)
     origin = np.zeros((1, 0), dtype=X.dtype)
     stages = _core.STAGES["load"] | _core.STAGES["project"]
     given = [X], [None], [origin[0]], origin, np.ones(1), None, _core.HARD, -1.0, threads

@@ -201,10 +201,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if isinstance(self.n_frequencies, str):
             self._draw_enough(X, weight, random)
         else:
-            self._draw_frequencies(int(self.n_frequencies), X.shape[1], X.dtype, random)
-        weighted = weight is not None and isinstance(self.gamma, str)
-        origin = " (from distances weighted by sample_weight)" if weighted else ""
-        _check_phases(X, self._fourier.frequencies, f"gamma == {self.gamma_:.3g}{origin}")
+            self._draw_frequencies(int(self.n_frequencies), X, weight, random)
         self.n_frequencies_ = self._fourier.n_frequencies
         self._n_features_out = self._fourier.width
         return self
@@ -218,7 +215,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             given = given.matrix(self.n_features_in_)
         return np.ascontiguousarray(given, dtype=self._dtype)
 
-    def _draw_frequencies(self, D: int, d: int, dtype: Any, random: Any) -> None:
+    def _draw_frequencies(self, D: int, X: Array, weight: Array | None, random: Any) -> None:
+        d, dtype = X.shape[1], X.dtype
         automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
         self._dtype, self.structure_ = dtype, None
         if self.sampling == "structured" or automatic:
@@ -229,6 +227,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
             with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
                 self._fourier = Fourier(np.ascontiguousarray(omega, dtype=dtype))
+        weighted = weight is not None and isinstance(self.gamma, str)
+        origin = " (from distances weighted by sample_weight)" if weighted else ""
+        _check_phases(X, self._fourier.frequencies, f"gamma == {self.gamma_:.3g}{origin}")
 
     def _draw_enough(self, X: Array, weight: Array | None, random: Any) -> None:
         """Frequencies whose kernel error is small, or as many as there may be."""
@@ -237,7 +238,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         variance = float(exact.var()) if exact.size else 0.0
         D, most = _FEWEST, min(_MOST, _MOST_NUMBERS // (2 * min(len(X), _ROWS)))
         while True:
-            self._draw_frequencies(D, X.shape[1], X.dtype, random)
+            self._draw_frequencies(D, X, weight, random)
             self.kernel_error_ = 0.0
             if variance > _ROUNDING:
                 self.kernel_error_ = square_error(self._fourier, rows, exact) / variance
@@ -317,6 +318,7 @@ def fit_map(
     k, n = int(estimator.n_clusters), len(x)
     D = n_frequencies(estimator.n_frequencies, k)
     if not isinstance(D, str):
+        D = int(D)
         # the features of the seeding rows, and sums of the clusters, at least once for each thread
         rows = min(n, _SEEDING_ROWS * k) + 4 * k
         check_memory(16 * D * rows, D)
