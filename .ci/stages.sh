@@ -47,6 +47,19 @@ stage_sanitizers() {
     test_core --capture=sys -k "not scikit_learn_conventions"
 }
 
+stage_races() {
+    need setarch -- util-linux
+    export CC="gcc -g -fsanitize=thread"
+    build optimization=1
+    # As above; with random addresses some kernels leave the runtime no room.
+    export LD_PRELOAD TSAN_OPTIONS=exitcode=66 OPENBLAS_NUM_THREADS=1
+    LD_PRELOAD=$(gcc -print-file-name=libtsan.so)
+    setarch -R "$work/core/bin/python" -m pytest --capture=sys tests/test_threads.py \
+        -k "merged or buffers or at_once or nested or callers or status or first_error"
+    setarch -R "$work/core/bin/python" -m pytest --capture=sys \
+        tests/test_pass.py tests/test_exact.py -k "number_of_threads or skinny"
+}
+
 stage_aarch64() {
     need aarch64-linux-gnu-gcc qemu-aarch64 -- gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     build
