@@ -96,3 +96,10 @@ def test_initial_centroids_of_the_caller_are_those_of_all_features():
 
     PowerKMeans(8, init=init, random_state=0).fit(X)
     assert seen == [2000]
+
+
+def test_features_of_many_rows_are_not_copied(monkeypatch):
+    monkeypatch.setattr(compression, "_NUMBERS", 80 * 800 - 1)
+    assert compressed(wide_rows(np.float64), 400, STORED) is None
+    monkeypatch.setattr(compression, "_NUMBERS", 80 * 800)
+    assert compressed(wide_rows(np.float64), 400, STORED) is not None

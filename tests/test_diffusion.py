@@ -466,3 +466,24 @@ def test_numbers_of_clusters_are_suggested():
         DiffusionMap(random_state=0).fit(X).suggest_n_clusters() == k for X, k in generated_sets()
     ]
     assert np.mean(right) >= 0.9
+
+
+def test_a_time_that_leaves_nothing_is_named(rows, dtype):
+    X = rows.astype(dtype)
+    with pytest.raises(ValueError, match="time == 1e\\+05 is so long that"):
+        DiffusionPowerKMeans(3, time=1e5, random_state=0).fit(X)
+
+
+def test_rows_that_count_in_large_components_must_suffice():
+    random = np.random.RandomState(0)
+    X = np.r_[random.randn(5, 2) * 0.1, random.randn(200, 2) * 0.1 + [100, 0]]
+    weight = np.r_[np.full(5, 1e6), np.ones(200)]
+    model = DiffusionPowerKMeans(10, n_landmarks=None, n_neighbors=3, random_state=0)
+    with pytest.raises(ValueError, match="n_clusters == 10, but only 5 rows"):
+        model.fit(X, sample_weight=weight)
+
+
+def test_parameters_set_after_the_fit_change_no_features(rows):
+    model = DiffusionMap(random_state=0, **EVERY).fit(rows)
+    expected = model.transform(rows)
+    assert_array_equal(model.set_params(metric="cosine").transform(rows), expected)

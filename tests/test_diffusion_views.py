@@ -132,3 +132,21 @@ def test_a_graph_in_pieces_is_named_with_its_view():
 def test_bad_maps(views, entry, message):
     with pytest.raises(ValueError, match=message):
         fitted(views[0], kernels=[entry, "rbf", "rbf"])
+
+
+def test_a_long_time_is_no_matter_of_precision(views):
+    random = np.random.default_rng(1).random((300, 2))
+    maps = [DiffusionMap(time=1e5), "rbf"]
+    sizes = []
+    for dtype in (np.float32, np.float64):
+        R = random.astype(np.float32).astype(dtype)
+        model = fitted([R, R], kernels=maps, n_frequencies=64)
+        assert_allclose(model.feature_maps_[0].transform(R).var(axis=0).sum(), 1, rtol=0.01)
+        sizes.append(np.bincount(model.labels_))
+    assert_array_equal(*sizes)
+
+
+def test_parameters_set_after_the_fit_change_no_predictions(views):
+    X = views[0][0]
+    model = RFFMultiKernelPowerKMeans(2, n_frequencies=64, random_state=0).fit(X)
+    assert_array_equal(model.set_params(kernels="rbf").predict(X), model.labels_)

@@ -304,7 +304,8 @@ DIFFUSION_POWER = (
     | entries("""
 cache : "auto", True or False
     Whether the features of all rows are computed once and stored, in the dtype of X, instead of
-    computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same.
+    computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where
+    rows are landmarks (at most 5000), or `n_neighbors` exceeds 16, they are always stored.
 memory_limit : int or None
     Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
     what the machine, or the container, has available.

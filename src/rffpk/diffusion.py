@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rffpk import _config
 from rffpk._annealing.parameters import Plan
 from rffpk._annealing.primal import FeatureRun
@@ -130,6 +132,8 @@ class DiffusionPowerKMeans(PowerKMeans):
         self.cache = cache
         self.memory_limit = memory_limit
 
+    _rows_name = "the diffusion map of X"
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_diffusion(self)
@@ -142,6 +146,12 @@ class DiffusionPowerKMeans(PowerKMeans):
         if self.n_landmarks is not None:
             return super()._fitted_rows(xs, weight)
         mapped = self._feature_maps[0]
+        counted = np.count_nonzero(mapped.degrees_)
+        if counted < self._k:
+            raise ValueError(
+                f"n_clusters == {self._k}, but only {counted} rows are in connected components "
+                "that are large enough; a larger n_neighbors connects them."
+            )
         return make_rows(
             [mapped.embedding_], [None], mapped.degrees_, _config.n_threads(self.n_jobs)
         )

@@ -22,6 +22,8 @@ from rffpk._docs import DIFFUSION, documented
 
 METRICS = ("euclidean", "cosine")
 
+_LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
+
 
 @documented(DIFFUSION, "n_features_in_", "feature_names_in_")
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -150,9 +152,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         warn_of_components(self, 1)
         return self
 
-    def _draw(self, X: Array, weight: Array | None, n_clusters: int | None = None) -> DiffusionMap:
+    def _draw(
+        self,
+        X: Array,
+        weight: Array | None,
+        n_clusters: int | None = None,
+        unit_variance: bool = False,
+    ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
-        known."""
+        known, with features whose total variance is one if that is asked for."""
+        self._spherical = self.metric == "cosine"
         random, n_threads = check_random_state(self.random_state), _config.n_threads(self.n_jobs)
         rows = self._prepared(X)
         k = n_clusters or MAX_CLUSTERS
@@ -167,16 +176,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:
             m = None if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
-            spherical = self.metric == "cosine"
-            found = over_landmarks(rows, weight, m, *limits, spherical, random, n_threads)
+            found = over_landmarks(rows, weight, m, *limits, self._spherical, random, n_threads)
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         self.landmarks_ = found.neighbourhoods.landmarks
         self.n_neighbors_ = found.neighbourhoods.r
         self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
-        index, scale = self._chosen(n_clusters)
-        self._variance = float(scale @ scale)
+        index, scale = self._chosen(n_clusters, unit_variance)
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
         if node is not None:
@@ -184,7 +191,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self._keep_rows(rows, weight, found, features, node, part)
         return self
 
-    def _chosen(self, n_clusters: int | None) -> tuple[Array, Array]:
+    def _chosen(self, n_clusters: int | None, unit_variance: bool) -> tuple[Array, Array]:
         """Sets `time_`; the numbers of the functions to keep, and what they are multiplied by."""
         spectrum = self._spectrum
         k = n_clusters or self.suggest_n_clusters()
@@ -200,7 +207,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                     f"n_components == {self.n_components}, but the walk has {len(index)} slow "
                     f"functions on its {len(self.landmarks_)} nodes."
                 )
-        return index, spectrum.decay(index, self.time_)
+        if unit_variance:
+            return index, spectrum.unit_decay(index, self.time_)
+        scale = spectrum.decay(index, self.time_)
+        if len(index) and scale @ scale < _LEAST_VARIANCE:
+            raise ValueError(
+                f"time == {self.time_:.4g} is so long that the features have the variance "
+                f"{scale @ scale:.2g}; the slowest function decays in "
+                f"{1 / spectrum.gaps[index].min():.4g} steps."
+            )
+        return index, scale
 
     def _keep_rows(
         self,
@@ -227,7 +243,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return (rows, mapped) if mapped is not None else (self._features(rows), None)
 
     def _prepared(self, X: Array) -> Array:
-        return unit_rows(X) if self.metric == "cosine" else X
+        return unit_rows(X) if self._spherical else X
 
     def _features(self, rows: Array) -> Array:
         return self._neighbourhoods.combinations(rows, self.landmark_features_)
@@ -317,7 +333,12 @@ def check_diffusion(estimator: Any) -> None:
 
 
 def fit_diffusion_map(
-    estimator: Any, parameters: Any, X: Array, weight: Array | None, random: Any
+    estimator: Any,
+    parameters: Any,
+    X: Array,
+    weight: Array | None,
+    random: Any,
+    unit_variance: bool = False,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself; warns of nothing."""
@@ -331,7 +352,7 @@ def fit_diffusion_map(
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_ = X.shape[1]
-    return mapped._draw(X, weight, int(estimator.n_clusters))
+    return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance)
 
 
 def check_view_map(mapped: DiffusionMap) -> None:
@@ -348,10 +369,7 @@ def fit_view_map(
     estimator: Any, parameters: DiffusionMap, X: Array, weight: Array | None, random: Any
 ) -> DiffusionMap:
     """The map of one of several views, whose features have a total variance of one."""
-    mapped = fit_diffusion_map(estimator, parameters, X, weight, random)
-    if mapped._variance > 0:
-        mapped.landmark_features_ = mapped.landmark_features_ / X.dtype.type(mapped._variance**0.5)
-    return mapped
+    return fit_diffusion_map(estimator, parameters, X, weight, random, unit_variance=True)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

@@ -229,10 +229,12 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         xs = validation.check_views(self, X, reset=reset)
+        if not reset:
+            return xs if self._n_views else xs * len(self._feature_maps)
         if not self._n_views:
             return xs * (len(_BANK) if self.kernels is None else len(self._kernels_of_views(1)))
         n_kernels = len(self._kernels_of_views(len(xs)))
-        if reset and n_kernels != len(xs):
+        if n_kernels != len(xs):
             raise ValueError(f"kernels has {n_kernels} entries for {len(xs)} views.")
         return xs
 

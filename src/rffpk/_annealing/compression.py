@@ -18,6 +18,9 @@ _LEFT_OUT = 1e-3
 # Passes that a search makes, and the costs of a decomposition of (m, m), in operations of a pass.
 _PASSES, _DECOMPOSITION, _MARGIN = 300, 10.0, 5.0
 
+# Features that are copied, twice with row weights: at most 64 MB each in float64.
+_NUMBERS = 1 << 23
+
 
 @dataclass(frozen=True)
 class Compressed:
@@ -43,7 +46,7 @@ def compressed(rows: Rows, k: int, storage: Storage) -> Compressed | None:
     sizes = [min(rows.n, F) for F in widths]
     cost = sum(2.0 * rows.n * F * m + _DECOMPOSITION * m**3 for F, m in zip(widths, sizes))
     search = 2.0 * _PASSES * rows.n * sum(widths) * k
-    if _MARGIN * cost > search:
+    if _MARGIN * cost > search or rows.n * sum(widths) > _NUMBERS:
         return None
     rows = storage.sample(rows)
     if has_maps(rows):  # features may not be stored

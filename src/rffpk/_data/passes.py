@@ -240,7 +240,8 @@ class Sums:
 
     def view_costs(self) -> Array:
         """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L): Q - ||N||^2 / G."""
-        squares = np.add.reduceat(self.N**2, np.cumsum([0, *self.widths[:-1]]), axis=1)
+        with np.errstate(over="ignore"):
+            squares = np.add.reduceat(self.N**2, np.cumsum([0, *self.widths[:-1]]), axis=1)
         weight = np.where(self.G > 0, self.G, 1)[:, None]
         return np.where(self.G[:, None] > 0, self.Q - squares / weight, 0)
 

@@ -157,6 +157,7 @@ class Neighbourhoods:
         return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)
 
 
+@np.errstate(invalid="ignore")  # of squares that overflow, which are refused by name
 def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
     """exp(-squares / (2 bandwidth)) of those that are counted, and of the least ones, scaled so
     that rows sum to one; float64."""

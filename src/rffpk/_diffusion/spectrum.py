@@ -70,6 +70,14 @@ class Spectrum:
         """exp(-time (1 - mu) / 2) of some pairs."""
         return np.exp(-time * self.gaps[index] / 2)
 
+    def unit_decay(self, index: Array, time: float) -> Array:
+        """The same, scaled so that the squares have the sum one; none underflows for all."""
+        if not len(index):
+            return np.zeros(0)
+        gaps = self.gaps[index]
+        decay = np.exp(-time * (gaps - gaps.min()) / 2)
+        return np.asarray(decay / np.linalg.norm(decay))
+
 
 def least_share(k: int) -> float:
     """The least share of the rows that a component of k clusters covers."""
