@@ -390,3 +390,50 @@ assert _config.thread_limits() == limits
     if not os.path.isdir("/proc/self/task"):
         pytest.skip("no list of threads here")
     python(code, OMP_NUM_THREADS="4")
+
+
+def test_items_run_in_the_context_of_the_caller():
+    """NumPy's handling of floating-point errors is that of the caller, in all threads."""
+    largest = np.array([1e308])
+    with np.errstate(over="raise"):
+        for n_threads in (1, 4):
+            with pytest.raises(FloatingPointError):
+                _core.call_all(lambda _: time.sleep(0.01) or largest * 10, [*range(8)], n_threads)
+    with np.errstate(over="ignore"):
+        _core.call_all(lambda _: time.sleep(0.01) or largest * 10, [*range(8)], 4)
+
+
+def test_an_interrupt_comes_before_an_error():
+    begun = threading.Barrier(2, timeout=30)
+
+    def run(item):
+        begun.wait()
+        raise (ValueError, KeyboardInterrupt)[item]
+
+    with pytest.raises(KeyboardInterrupt):
+        _core.call_all(run, [0, 1], 2)
+
+
+def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
+    limit = _config._BlasLimit()
+    taken = []
+
+    class Limiter:
+        def __enter__(self):
+            if self.limits is None:
+                raise KeyboardInterrupt
+
+        def __exit__(self, *_):
+            taken.append("restored")
+
+        def __init__(self, limits):
+            self.limits = limits
+
+    class Libraries:
+        def limit(self, limits):
+            return Limiter(limits)
+
+    monkeypatch.setattr(_config, "_loaded", lambda _: Libraries())
+    with pytest.raises(KeyboardInterrupt):
+        limit.enter()
+    assert limit.holders == 0 and taken == ["restored"]

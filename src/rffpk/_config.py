@@ -75,19 +75,28 @@ class _BlasLimit:
 
     def enter(self) -> None:
         with self.lock:
-            if not self.holders:
+            self.holders += 1
+            if self.holders > 1:
+                return
+            try:
                 self._limiter = _loaded("blas").limit(limits=1)
                 # threadpoolctl 3.8 lets one thread at a time set limits; another may restore them
                 with _loaded("blas").limit(limits=None):
                     pass
-            self.holders += 1
+            except BaseException:  # an interrupt
+                self._release()
+                raise
 
     def leave(self) -> None:
         with self.lock:
-            self.holders -= 1
-            if not self.holders:
-                with self._limiter:
-                    pass  # leaving the context restores the limit
+            self._release()
+
+    def _release(self) -> None:
+        self.holders -= 1
+        if not self.holders and self._limiter is not None:
+            with self._limiter:
+                pass  # leaving the context restores the limit
+            self._limiter = None
 
 
 _blas_limit = _BlasLimit()

@@ -12,6 +12,8 @@ from libc.stdlib cimport free, malloc
 
 import os
 import threading
+from contextvars import copy_context
+from sys import is_finalizing
 
 import numpy as np
 
@@ -89,7 +91,7 @@ if hasattr(os, "register_at_fork"):
 
 cdef int run_loop(rffpk_loop *loop) except -1:
     """Run a loop; returns the status of an item that is not 0, else 0."""
-    loop.signals = threading.current_thread() is threading.main_thread()
+    loop.signals = threading.get_ident() == threading.main_thread().ident
     return rffpk_run_loop(loop)
 
 
@@ -115,9 +117,9 @@ cdef int threads_for(int n_threads, size_t n_items, double work) noexcept:
 
 cdef int call_item(void *calls, size_t item, size_t thread, size_t buffer) noexcept nogil:
     with gil:
-        function, items, results, errors = <tuple>calls
+        function, items, contexts, results, errors = <tuple>calls
         try:
-            results[item] = function(items[item])
+            results[item] = contexts[item].run(function, items[item])
         except BaseException as error:
             errors[item] = error
             return 1
@@ -125,10 +127,17 @@ cdef int call_item(void *calls, size_t item, size_t thread, size_t buffer) noexc
 
 
 def call_all(function, list items, int n_threads):
-    """[function(item) for item in items], by threads."""
+    """[function(item) for item in items], by threads, with the context variables of the caller,
+    such as NumPy's handling of floating-point errors.
+
+    An interrupt is raised in preference to an error, and else the error of the first item.
+    """
     cdef rffpk_loop loop
-    results, errors = [None] * len(items), {}
-    calls = function, items, results, errors
+    if is_finalizing():  # then threads of Python do not run any more
+        n_threads = 1
+    contexts = [copy_context() for _ in items]
+    results, errors = [None] * len(items), [None] * len(items)
+    calls = function, items, contexts, results, errors
     loop.run = call_item
     loop.merge = NULL
     loop.context = <void *>calls
@@ -136,7 +145,8 @@ def call_all(function, list items, int n_threads):
     loop.n_threads = max(1, min(n_threads, len(items)))
     loop.n_buffers = 0
     if run_loop(&loop):
-        raise errors[min(errors)]
+        raised = [error for error in errors if error is not None]
+        raise next((error for error in raised if not isinstance(error, Exception)), raised[0])
     return results
 
 

@@ -111,7 +111,8 @@ static void run_items(rffpk_loop *loop, sleeper *self, size_t thread)
             status = check_signals(&last);
         lock();
         if (status) {
-            loop->status = status;
+            if (loop->status != -1) /* then a Python exception is set */
+                loop->status = status;
             wake(&loop->waiting, SIZE_MAX);
         } else if (loop->merge) {
             finish(loop, item, buffer);
