@@ -24,6 +24,20 @@ def test_the_agreement_is_that_with_k_means_from_the_same_clusters(rows, dtype):
     assert k_means_agreement(X, y, 2) == pytest.approx(adjusted_rand_score(y, expected), abs=2e-3)
 
 
+def test_the_agreement_is_that_of_weighted_rows(rows):
+    """A weight of two is a row twice, and rows without weight have no influence."""
+    X, y = rows
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    repeated = np.repeat(np.arange(len(X)), weight.astype(int))
+    spoiled = np.where(weight[:, None] > 0, X, 1e6)
+    found = k_means_agreement(spoiled, y, 1, weight)
+    counts = weight > 0
+    means = np.array([X[repeated][y[repeated] == j].mean(axis=0) for j in range(5)])
+    peer = KMeans(5, init=means, n_init=1, tol=0, algorithm="lloyd").fit(X[repeated])
+    expected = adjusted_rand_score(y[counts], peer.predict(X[counts]))
+    assert found == pytest.approx(expected, abs=3e-3)
+
+
 def test_a_linear_kernel_agrees_and_says_so(rows, capsys):
     model = RFFKernelPowerKMeans(5, gamma=1e-4, n_frequencies=500, random_state=0, verbose=1)
     assert model.fit(rows[0]).k_means_agreement_ > 0.98

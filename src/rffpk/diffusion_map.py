@@ -365,13 +365,6 @@ def check_view_map(mapped: DiffusionMap) -> None:
         )
 
 
-def fit_view_map(
-    estimator: Any, parameters: DiffusionMap, X: Array, weight: Array | None, random: Any
-) -> DiffusionMap:
-    """The map of one of several views, whose features have a total variance of one."""
-    return fit_diffusion_map(estimator, parameters, X, weight, random, unit_variance=True)
-
-
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
     """Name the connected components of the graph where there are more than expected."""
     shares, n_kept = mapped.component_shares_, mapped._n_kept

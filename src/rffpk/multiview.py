@@ -19,7 +19,7 @@ from rffpk._data.passes import Rows, view_variances
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
 from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
-from rffpk.diffusion_map import DiffusionMap, check_view_map, fit_view_map, warn_of_components
+from rffpk.diffusion_map import DiffusionMap, check_view_map, fit_diffusion_map, warn_of_components
 from rffpk.feature_maps import (
     check_kernel,
     check_n_frequencies,
@@ -246,7 +246,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             mean = fit_map(self, xs[0], "rbf", "mean", weight, random).gamma_
             kernels = [("rbf", factor * mean) for factor in _BANK]
         return [
-            fit_view_map(self, kernel, x, weight, random)
+            fit_diffusion_map(self, kernel, x, weight, random, unit_variance=True)
             if isinstance(kernel, DiffusionMap)
             else fit_map(self, x, *kernel, weight, random)
             for x, kernel in zip(xs, kernels)

@@ -53,8 +53,9 @@ class PowerKMeans(CentroidClusterer):
 
     Notes
     -----
-    With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n) for the labels, and
-    the features of the seeding rows (see `init`). Sums are kept in float64.
+    With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n) for the labels, the
+    features of the seeding rows (see `init`), and at most some 200 MB where starts run on the
+    principal components of a wide X. Sums are kept in float64.
 
     References
     ----------
@@ -348,7 +349,9 @@ class RFFKernelPowerKMeans(PowerKMeans):
     def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         self.feature_map_ = self._feature_maps[0]
         super()._publish(rows, run, end, plan)
-        self.k_means_agreement_ = k_means_agreement(rows.xs[0], self.labels_, rows.n_threads)
+        self.k_means_agreement_ = k_means_agreement(
+            rows.xs[0], self.labels_, rows.n_threads, rows.weight
+        )
         if self.verbose and self.k_means_agreement_ > SAME:
             print(
                 "The clusters are those of plain k-means (adjusted Rand index "

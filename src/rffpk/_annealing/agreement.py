@@ -18,17 +18,20 @@ SAME = 0.98
 
 
 @np.errstate(over="ignore", invalid="ignore")  # columns whose squares overflow do not agree
-def k_means_agreement(x: Array, labels: Array, n_threads: int) -> float:
+def k_means_agreement(
+    x: Array, labels: Array, n_threads: int, weight: Array | None = None
+) -> float:
     """Adjusted Rand index of labels with those of plain k-means that starts at their clusters, on
-    at most 2000 rows, evenly spaced."""
-    step = -(-len(x) // _ROWS)
-    x, labels = np.ascontiguousarray(x[::step]), labels[::step]
-    rows = make_rows([x], [None], None, n_threads)
+    at most 2000 rows of those that count, evenly spaced; both with the weights of the rows."""
+    counted = np.arange(len(x)) if weight is None else np.flatnonzero(weight)
+    some = counted[:: -(-len(counted) // _ROWS)]
+    x, labels = x[some], labels[some]
+    p = np.ones(len(x)) if weight is None else weight[some].astype(np.float64)
+    rows = make_rows([x], [None], None if weight is None else p, n_threads)
     found, index = np.unique(labels, return_inverse=True)
-    counts = np.bincount(index)
     theta = np.zeros((len(found), x.shape[1]))
-    np.add.at(theta, index, x - rows.shift)
-    theta /= counts[:, None]
+    np.add.at(theta, index, p[:, None] * (x - rows.shift))
+    theta /= np.bincount(index, p)[:, None]
     for _ in range(_PASSES):
         sums, outputs = one_pass(rows, theta, -math.inf, want=("labels",))
         if np.array_equal(outputs["labels"], index):

@@ -61,9 +61,8 @@ def stored(rows: Rows) -> Rows:
 
 def _features(rows: Rows, i: int) -> Array:
     """Features of view i, without the shift."""
-    return (
-        rows.xs[i] if rows.maps[i] is None else unshifted(rows.xs[i], rows.maps[i], rows.n_threads)
-    )
+    x, each = rows.xs[i], rows.maps[i]
+    return x if each is None else unshifted(x, each, rows.n_threads)
 
 
 def check_cache(cache: Any, memory_limit: Any) -> None:
