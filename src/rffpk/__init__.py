@@ -7,7 +7,14 @@ from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
 from rffpk.famkkm import FAMKKM
 from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.kernels import center_kernel, normalize_kernel
-from rffpk.metrics import clustering_accuracy, purity_score
+from rffpk.metrics import (
+    clustering_accuracy,
+    fuzzy_silhouette,
+    partition_coefficient,
+    partition_entropy,
+    purity_score,
+    xie_beni_index,
+)
 from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
@@ -35,7 +42,11 @@ __all__ = [
     "__version__",
     "center_kernel",
     "clustering_accuracy",
+    "fuzzy_silhouette",
     "normalize_kernel",
+    "partition_coefficient",
+    "partition_entropy",
     "purity_score",
     "show_config",
+    "xie_beni_index",
 ]

@@ -24,7 +24,7 @@ from rffpk._annealing.centroids import coincidence, count_distinct, merger_messa
 from rffpk._annealing.compression import compressed
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import Plan, is_automatic
+from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.search import search
@@ -315,8 +315,8 @@ class CentroidClusterer(
         """
         return self._visit(X, -math.inf, ("labels",))[-1]["labels"]
 
-    def predict_proba(self, X: Any) -> Array:
-        """Memberships of the rows in the clusters at the exponent `s_`.
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
 
         u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids: the
         memberships of fuzzy c-means. If the class has typicality, d_ij are the distances d'_ij of
@@ -326,6 +326,10 @@ class CentroidClusterer(
         ----------
         X : array-like of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1. The fuzzifier m of fuzzy c-means is
+            s = -1/(m-1), so that -1 stands for m = 2.
 
         Returns
         -------
@@ -333,7 +337,8 @@ class CentroidClusterer(
             In [0, 1]; rows sum to one.
         """
         check_is_fitted(self)
-        return self._visit(X, self.s_, ("memberships",), typical=True)[-1]["memberships"]
+        s = self.s_ if s is None else check_exponent(s)
+        return self._visit(X, s, ("memberships",), typical=True)[-1]["memberships"]
 
     def transform(self, X: Any) -> Array:
         """Euclidean distances of the rows to the centroids, in the space of `cluster_centers_`.
