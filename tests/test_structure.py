@@ -19,7 +19,7 @@ LAYERS = [
     {"_reference"},
     {"_config"},
     {"_data.passes"},
-    {"_data.pairs"},
+    {"_data.pairs", "metrics"},
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
@@ -33,11 +33,10 @@ LAYERS = [
     {"_annealing.swaps", "_annealing.dual"},
     {"_annealing.centroid_clusterer", "_annealing.kernel_seeding"},
     {"_annealing.kernel_clusterer"},
-    {"power", "exact"},
+    {"power", "exact", "fuzzy"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral"},
     {"mkkm", "simplemkkm", "smkc", "famkkm", "nystroem"},
-    {"metrics"},
     {"__init__"},
     {"__main__"},
 ]

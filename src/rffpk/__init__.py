@@ -6,6 +6,7 @@ from rffpk.diffusion_map import DiffusionMap
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
 from rffpk.famkkm import FAMKKM
 from rffpk.feature_maps import RandomFourierFeatures
+from rffpk.fuzzy import FuzzyCMeans, cmeans
 from rffpk.kernels import center_kernel, normalize_kernel
 from rffpk.metrics import (
     clustering_accuracy,
@@ -18,7 +19,7 @@ from rffpk.metrics import (
 from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
-from rffpk.power import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
+from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
 from rffpk.simplemkkm import SimpleMKKM
 from rffpk.smkc import SMKC
 
@@ -42,6 +43,7 @@ __all__ = [
     "__version__",
     "center_kernel",
     "clustering_accuracy",
+    "cmeans",
     "fuzzy_silhouette",
     "normalize_kernel",
     "partition_coefficient",

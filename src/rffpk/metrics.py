@@ -98,12 +98,11 @@ _SUM_ERROR = 1e-3  # of the memberships of a row, which may be float32 and round
 _BATCH_NUMBERS = 1 << 22  # distances of rows to centroids at once
 
 
-def _checked_memberships(memberships: Any) -> Array:
-    u = check_array(memberships, dtype=np.float64, input_name="memberships")
+def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
+    """Memberships as a float64 array (n, k), >= 0 with rows that sum to one."""
+    u = check_array(memberships, dtype=np.float64, input_name=name)
     if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > _SUM_ERROR:
-        raise ValueError(
-            "memberships must be >= 0 with rows that sum to one, one row for each sample."
-        )
+        raise ValueError(f"{name} must be >= 0 with rows that sum to one, a row for each sample.")
     return u
 
 
@@ -140,7 +139,7 @@ def partition_coefficient(memberships: Any) -> float:
     >>> partition_coefficient([[1.0, 0.0], [0.5, 0.5]])
     0.75
     """
-    u = _checked_memberships(memberships)
+    u = checked_memberships(memberships)
     return float(np.einsum("ij,ij->", u, u) / len(u))
 
 
@@ -176,7 +175,7 @@ def partition_entropy(memberships: Any) -> float:
     >>> round(partition_entropy([[1.0, 0.0], [0.5, 0.5]]), 4)
     0.3466
     """
-    u = _checked_memberships(memberships)
+    u = checked_memberships(memberships)
     return float(entr(u).sum() / len(u))
 
 
@@ -220,7 +219,7 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     0.0625
     """
     X = check_array(X, dtype=np.float64)
-    u = _checked_memberships(memberships)
+    u = checked_memberships(memberships)
     centers = check_array(centers, dtype=np.float64, ensure_min_samples=2, input_name="centers")
     m = validation.check_real(m, "m", 1, include="left")
     check_consistent_length(X, u)
@@ -278,7 +277,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     >>> round(fuzzy_silhouette(X, u), 4)
     0.8763
     """
-    X, u = check_array(X, dtype=np.float64), _checked_memberships(memberships)
+    X, u = check_array(X, dtype=np.float64), checked_memberships(memberships)
     alpha = validation.check_real(alpha, "alpha", 0, include="left")
     check_consistent_length(X, u)
     labels = u.argmax(axis=1)

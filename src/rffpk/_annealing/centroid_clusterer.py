@@ -147,7 +147,7 @@ class CentroidClusterer(
         variance = total_variance(rows)
         storage = Storage(self.cache, self.memory_limit)
         storage.check(rows)
-        self._check_init(len(rows.shift))
+        init = self._given_init(rows)
         self._objective = self._make_objective(rows)
         rows = self._objective.begin(rows)
         history = History([], self.verbose)
@@ -164,7 +164,7 @@ class CentroidClusterer(
         history.unit = plan.unit
 
         def seed() -> Array:
-            return self._initial_centroids(seeding, features, history, random)
+            return self._initial_centroids(init, seeding, features, history, random)
 
         space = FeatureSpace(searched, variance, self._objective, seed, history, random)
         run, end, cost = search(space, plan.starts)
@@ -218,23 +218,27 @@ class CentroidClusterer(
         return make_rows(xs, maps, weight, _config.n_threads(self.n_jobs), shifts)
 
     def _initial_centroids(
-        self, seeding: Rows, features: Array, history: History, random: Any
+        self, init: Any, seeding: Rows, features: Array, history: History, random: Any
     ) -> Array:
         """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
         k, width = self._k, features.shape[1]
-        if isinstance(self.init, str):
+        if isinstance(init, str):
             history.add_seeding(seeding.n)
-            return seed_centroids(features, seeding.weight, k, self.init, random)
-        centroids = self.init
-        if callable(centroids):
+            return seed_centroids(features, seeding.weight, k, init, random)
+        if callable(init):
             history.add_seeding(seeding.n)
-            centroids = centroids(features + seeding.shift, k, random_state=random)
-        return self._checked_centroids(centroids, width) - seeding.shift
+            drawn = init(features + seeding.shift, k, random_state=random)
+            init = self._checked_centroids(drawn, width)
+        return np.asarray(init - seeding.shift)
 
-    def _check_init(self, width: int) -> None:
-        """Raise an error if `init` is an array that does not hold initial centroids."""
-        if not isinstance(self.init, str) and not callable(self.init):
-            self._checked_centroids(self.init, width)
+    def _draws_init(self) -> bool:
+        return isinstance(self.init, str) or callable(self.init)
+
+    def _given_init(self, rows: Rows) -> Any:
+        """`init`; if it is an array, the initial centroids that it stands for."""
+        if self._draws_init():
+            return self.init
+        return self._checked_centroids(self.init, len(rows.shift))
 
     def _checked_centroids(self, centroids: Any, width: int) -> Array:
         validation.check_plain(centroids, "init")
