@@ -35,7 +35,7 @@ LAYERS = [
     {"_annealing.kernel_clusterer"},
     {"power", "exact", "fuzzy"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
-    {"_fusion.spectral"},
+    {"_fusion.spectral", "selection"},
     {"mkkm", "simplemkkm", "smkc", "famkkm", "nystroem"},
     {"__init__"},
     {"__main__"},

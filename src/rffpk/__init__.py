@@ -20,6 +20,7 @@ from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.selection import select_n_clusters
 from rffpk.simplemkkm import SimpleMKKM
 from rffpk.smkc import SMKC
 
@@ -49,6 +50,7 @@ __all__ = [
     "partition_coefficient",
     "partition_entropy",
     "purity_score",
+    "select_n_clusters",
     "show_config",
     "xie_beni_index",
 ]
