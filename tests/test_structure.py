@@ -37,6 +37,7 @@ LAYERS = [
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},
     {"mkkm", "simplemkkm", "smkc", "famkkm", "nystroem"},
+    {"plot"},
     {"__init__"},
     {"__main__"},
 ]
