@@ -149,6 +149,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         eta: str | float = "median",
         weight_entropy: float = 1.0,
         kernels: Any = None,
+        views: Any = None,
         n_frequencies: str | int = "auto",
         sampling: str = "auto",
         noise_threshold: float | None = None,
@@ -191,6 +192,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.eta = eta
         self.weight_entropy = weight_entropy
         self.kernels = kernels
+        self.views = views
         self.n_frequencies = n_frequencies
         self.sampling = sampling
         self.noise_threshold = noise_threshold

@@ -150,6 +150,7 @@ class SMKC(KernelFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         n_anchors: str | int = "auto",
@@ -165,6 +166,7 @@ class SMKC(KernelFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,
