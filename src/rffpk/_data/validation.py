@@ -198,7 +198,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
 
 def _check_container(X: Any) -> None:
     """Say how to pass views that come in other containers than a list."""
-    if isinstance(X, dict):
+    if isinstance(X, dict) and not sparse.issparse(X):
         raise TypeError(f"X is a dict of {len(X)} views, must be a list: pass [*X.values()].")
     if not isinstance(X, np.ndarray):
         return
