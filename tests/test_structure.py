@@ -15,7 +15,7 @@ PACKAGE = Path(rffpk.__file__).parent
 # A module imports only modules of the lines above its own.
 LAYERS = [
     {"_data.arrays", "_data.messages", "_core", "_docs"},
-    {"_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
+    {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference"},
     {"_config"},
     {"_data.passes"},
