@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from rffpk import _config
 from rffpk._annealing import critical, swaps
 from rffpk._annealing.centroids import coincidence, count_distinct, merger_message
 from rffpk._annealing.compression import compressed
-from rffpk._annealing.history import History
+from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
@@ -63,6 +63,18 @@ class CentroidClusterer(
     sample: str | int | None = None
     cache: str | bool = False
     memory_limit: int | None = None
+    # what a fit sets
+    labels_: NDArray[np.int32]
+    cluster_centers_: Array
+    inertia_: float
+    objective_: float
+    s_: float
+    n_iter_: int
+    sample_size_: int
+    history_: list[Record]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
     _rows_name = "X"  # what warnings call the rows
     _automatic_starts = False  # whether `n_init` may be "auto"
 
@@ -93,7 +105,7 @@ class CentroidClusterer(
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
