@@ -18,7 +18,7 @@ LAYERS = [
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference"},
     {"_config"},
-    {"_data.passes"},
+    {"_data.passes", "_data.estimator"},
     {"_data.pairs", "metrics"},
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -31,6 +30,7 @@ from rffpk._annealing.search import search
 from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
@@ -42,9 +42,7 @@ INITS = ("k-means++", "random", "k-means")
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 200
 
 
-class CentroidClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators that minimise a power mean of squared distances to centroids.
 
     A subclass defines how rows become features, what is minimised, and which starts are run. A
@@ -373,6 +371,21 @@ class CentroidClusterer(
         """
         distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
         return np.sqrt(distances, out=distances)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X that is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+        """
+        return np.asarray(self.transform(X)).argmin(axis=0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids.

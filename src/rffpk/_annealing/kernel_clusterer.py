@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -30,6 +29,7 @@ from rffpk._annealing.search import search
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
@@ -48,9 +48,7 @@ INITS = ("k-means++", "random", "k-means", "spectral")
 _INDEFINITE = 1e-6
 
 
-class KernelClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators whose centroids are weights of the fitted rows.
 
     A subclass defines which kernels are used, what is minimised, and which starts are run.
@@ -308,6 +306,26 @@ class KernelClusterer(
         """
         d, dtype = self._visit(X, "transform")
         return np.sqrt(d).astype(dtype, copy=False)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X that is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`, with kernels that are not precomputed.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+
+        Raises
+        ------
+        ValueError
+            If the kernels are precomputed: k(x, x) of the rows is then not known.
+        """
+        return np.asarray(self._visit(X, "medoids")[0]).argmin(axis=0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids.

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -20,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk.kernels import PRECOMPUTED, check_kernels
 from rffpk.power import PowerKMeans
@@ -34,7 +34,7 @@ def k_means(
     return clusterer.fit(embedding)
 
 
-class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the methods that learn an embedding of the rows from kernels and cluster it by
     k-means.
 
