@@ -44,7 +44,7 @@ def quote_attributes(app, what, name, obj, options, lines):
     """Names such as labels_ are no references of reStructuredText."""
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
-            lines[i] = re.sub(r"(?<![\w`.])([A-Za-z]\w*_)(?![\w`])", r"``\1``", line)
+            lines[i] = re.sub(r"(?<![\w`.])([A-Za-z]\w*_)(?![\w`(\[{])", r"``\1``", line)
 
 
 def setup(app):
