@@ -179,10 +179,7 @@ def total_variance(rows: Rows) -> float:
     columns = [
         x for x, each in zip(rows.counted().xs, rows.maps) if not isinstance(each, Landmarks)
     ]
-    if cost <= 0 and any((x != x[0]).any() for x in columns):
-        raise ValueError(
-            f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
-        )
+    validation.check_underflow(cost, columns)
     return max(cost, 0.0)
 
 
