@@ -23,7 +23,8 @@ LAYERS = [
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
-        *("_annealing.agreement", "_annealing.compression", "_annealing.references"),
+        *("_annealing.agreement", "_annealing.compression", "_annealing.ends"),
+        "_annealing.references",
     },
     {"_annealing.history", "_annealing.critical", "kernels"},
     {"_diffusion.neighbourhoods", "_diffusion.spectrum"},

@@ -297,9 +297,8 @@ class SMKC(KernelFusion):
 
     def _finish(self, B: AnchorKernels, fused: Product) -> None:
         """U = B C with orthonormal columns, as many as G has singular values that are resolved."""
-        k, squares = len(fused.squares), fused.squares
-        resolved = squares > np.finfo(np.float64).eps * len(fused.left) * squares[0]
-        L = fused.left[:, resolved] / np.sqrt(squares[resolved])
+        k, resolved = len(fused.squares), fused.resolved
+        L = fused.left[:, resolved] / np.sqrt(fused.squares[resolved])
         Y = B.times(L)
         Q, triangle = qr(Y, mode="economic")
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))

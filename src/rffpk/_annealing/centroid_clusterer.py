@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing import critical, swaps
-from rffpk._annealing.centroids import coincidence, count_distinct, merger_message
+from rffpk._annealing.centroids import coincidence, count_distinct
 from rffpk._annealing.compression import compressed
+from rffpk._annealing.ends import Cause, Ending, few_rows, warn_of_ending
 from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
@@ -73,7 +74,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
-    _rows_name = "X"  # what warnings call the rows
+    _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether `n_init` may be "auto"
 
     # ---- what subclasses define -------------------------------------------------------------
@@ -134,16 +135,23 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` ended a run before it converged, or centroids coincide at the end.
+            If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
+            so near each other that memberships are nearly equal.
         """
+        return self._fit(X, sample_weight, [])
+
+    def _fit(self, X: Any, sample_weight: Any, causes: list[Cause]) -> Any:
+        """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = self._check_views(X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
             self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            self._causes = causes or [few_rows("X", xs, weight)]
             self._feature_maps = self._fit_maps(xs, weight, random)
             self._fit_rows(self._fitted_rows(xs, weight), random)
+            del self._causes
         return self
 
     def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
@@ -285,11 +293,12 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             )
         cost = final.hard_sums.hard / rows.total_weight
         close = coincidence(cost, run.variance, rows.dtype)
-        distinct = count_distinct(rows.scaled(final.theta), close)
-        if distinct < self._k:
-            hard, counted = plan.starts[-1].schedule.ends_hard, rows.counted().xs
-            message = merger_message(distinct, self._k, counted, hard, self._rows_name)
-            warn(message + plan.merger_advice, ConvergenceWarning)
+        self._n_distinct = count_distinct(rows.scaled(final.theta), close)
+        s, sums = -math.inf if plan.ends_hard else end.s, final.soft_sums
+        ending = Ending(
+            self._k, self._n_distinct, s, sums.soft, sums.hard, plan.critical, plan.lowered_by
+        )
+        warn_of_ending(ending, [*self._causes, few_rows(self._rows_name, rows.xs, rows.weight)])
 
     # ---- prediction ------------------------------------------------------------------------
 

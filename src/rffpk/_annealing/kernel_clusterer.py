@@ -17,13 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
-from rffpk._annealing.centroids import merger_message
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
+from rffpk._annealing.ends import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import check_exponent
+from rffpk._annealing.parameters import Plan, check_exponent
 from rffpk._annealing.schedule import Result, Start
 from rffpk._annealing.search import search
 from rffpk._data import validation
@@ -35,17 +35,9 @@ from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import is_option
-from rffpk.kernels import (
-    PRECOMPUTED,
-    FittedKernel,
-    matched,
-    positive_definite,
-)
+from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
 INITS = ("k-means++", "random", "k-means", "spectral")
-
-# An eigenvalue below minus this fraction of the largest is more than a rounding error.
-_INDEFINITE = 1e-6
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -118,7 +110,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         -----
         ConvergenceWarning
             If `max_iter` ended the best start before it converged, or centroids coincide at the
-            end.
+            end, or are so near each other that memberships are nearly equal.
         UserWarning
             If a kernel has a clearly negative eigenvalue: negative squared distances then count as
             0 while fitting.
@@ -133,9 +125,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             k = validation.check_n_clusters(self.n_clusters, n, weight)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
-            run, end, hard = self._search(products, k, weight, given, random)
+            run, end, plan = self._search(products, k, weight, given, random)
             self._publish(xs, run, end)
-            self._warn(xs, run, end, hard)
+            self._warn(xs, run, end, plan)
             for centered in self._kernels:
                 centered.kernel.drop_matrix()
         return self
@@ -153,15 +145,20 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.cache_ = check_fits(needed, "the kernel matrices", self.cache, self.memory_limit)
         products = Products(kernels, n_threads, self.cache_)
         self._kernels = products.kernels
-        if not all(positive_definite(spec) for spec in specs):
-            _warn_if_indefinite(products)
+        for number, kernel in enumerate(kernels):
+
+            def multiply(v: Array, number: int = number) -> Array:
+                return np.asarray(products.multiply(v[None])[number, 0], dtype=np.float64)
+
+            if not kernel.definite:
+                warn_if_indefinite(f"kernel {number}", ritz_values(multiply, kernel.n))
         return products
 
     def _search(
         self, products: Products, k: int, weight: Array | None, given: Array | None, random: Any
-    ) -> tuple[KernelRun, Result, bool]:
-        """The best run, its end, and whether runs end with the hard rule, for products and
-        parameters that have been checked."""
+    ) -> tuple[KernelRun, Result, Plan]:
+        """The best run, its end, and the plan, for products and parameters that have been
+        checked."""
         unit = 1.0
         if weight is not None:  # scaled to the range of float32
             unit = 2.0 ** math.frexp(float(weight.max()))[1]
@@ -175,10 +172,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         objective = self._make_objective()
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
         critical = space.critical_exponent() if self._soft else 0.0
-        starts = self._starts(critical)
-        run, end, _ = search(space, starts)
+        plan = Plan(self._starts(critical), critical=critical)
+        run, end, _ = search(space, plan.starts)
         self.history_ = history.records
-        return run, end, starts[-1].schedule.ends_hard
+        return run, end, plan
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         """Set the fitted attributes."""
@@ -190,18 +187,16 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.s_, self.n_iter_ = end.s, run.passes
         self._n_features_out = len(run.W)
 
-    def _warn(self, xs: list[Array], run: KernelRun, end: Result, hard: bool) -> None:
+    def _warn(self, xs: list[Array], run: KernelRun, end: Result, plan: Plan) -> None:
         """Warn if the run did not converge or centroids coincide."""
         if not end.converged:
             warn(
                 f"max_iter={self.max_iter} passes ended the run before it converged.",
                 ConvergenceWarning,
             )
-        k, distinct = len(run.W), run.count_distinct(run.hard_cost())
-        if distinct < k:
-            weight = run.space.weight
-            counted = xs if weight is None else [x[weight > 0] for x in xs]
-            warn(merger_message(distinct, k, counted, hard), ConvergenceWarning)
+        distinct, s = run.count_distinct(run.hard_cost()), -math.inf if plan.ends_hard else end.s
+        ending = Ending(len(run.W), distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
+        warn_of_ending(ending, [few_rows("X", xs, run.space.weight)])
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -370,18 +365,3 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     squares = squared_norms(W, space.products.multiply(W))
     costs = space.products.diagonals @ p - squares @ G
     return float(max(run.alpha @ costs, 0.0))
-
-
-def _warn_if_indefinite(products: Products) -> None:
-    for number, kernel in enumerate(products.kernels):
-
-        def multiply(v: Array, number: int = number) -> Array:
-            return np.asarray(products.multiply(v[None])[number, 0], dtype=np.float64)
-
-        values = ritz_values(multiply, kernel.n)
-        if values[0] < -_INDEFINITE * max(values[-1], 0):
-            warn(
-                f"kernel {number} is indefinite: it has an eigenvalue <= {values[0]:.3g} and "
-                f"one >= {values[-1]:.3g}; squared distances may be negative, and count as 0.",
-                UserWarning,
-            )

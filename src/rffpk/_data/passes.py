@@ -179,10 +179,7 @@ def total_variance(rows: Rows) -> float:
     columns = [
         x for x, each in zip(rows.counted().xs, rows.maps) if not isinstance(each, Landmarks)
     ]
-    if cost <= 0 and any((x != x[0]).any() for x in columns):
-        raise ValueError(
-            f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
-        )
+    validation.check_underflow(cost, columns)
     return max(cost, 0.0)
 
 
@@ -202,7 +199,7 @@ _COST_ROWS = 8192
 def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, labels: Array) -> float:
     """sum_i p_i ||phi_i - theta_label||^2: `estimate` if that is precise, else O(n F) more."""
     squares = float((sums.Q @ rows.alpha).sum())
-    if estimate * _IMPRECISE > np.finfo(rows.dtype).eps * squares or squares == 0:
+    if estimate * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
         return max(estimate, 0.0)
     cost = 0.0
     scale = np.repeat(rows.alpha, sums.widths)
