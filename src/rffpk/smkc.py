@@ -20,7 +20,7 @@ from rffpk._data.messages import warn
 from rffpk._data.tiles import by_blocks
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
-from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, Product, iterations
+from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, iterations
 from rffpk.feature_maps import resolve_gamma
 from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, check_no_distances, matched
 
@@ -222,11 +222,11 @@ class SMKC(KernelFusion):
         self.anchors_ = self._choose_anchors(xs, k, random)
         self._kernels = self._fit_kernels(xs, random)
         B = self._anchored(xs)
-        last = self._iterate(B.gram(), k)
+        last = self._iterate(B.coordinates(), k)
         self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
         self.singular_values_ = np.sqrt(last.fused.squares)
         self.objective_, self.n_iter_ = last.objective, len(self.history_)
-        self._finish(B, last.fused)
+        self._finish(B, last)
 
     def _choose_anchors(self, xs: list[Array], k: int, random: Any) -> NDArray[np.intp] | None:
         n = len(xs[0])
@@ -270,9 +270,9 @@ class SMKC(KernelFusion):
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
         return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs))
 
-    def _iterate(self, M: Array, k: int) -> Iteration:
+    def _iterate(self, B: Array, k: int) -> Iteration:
         """Iterate until G converges; return the last iteration."""
-        endless = iterations(M, len(self._kernels), k, _config.n_threads(self.n_jobs))
+        endless = iterations(B, len(self._kernels), k, _config.n_threads(self.n_jobs))
         for iteration in islice(endless, self.max_iter):
             self._record(iteration.objective, iteration.change)
             if iteration.change <= self.tol:
@@ -293,11 +293,11 @@ class SMKC(KernelFusion):
         if self.verbose:
             print(f"[fusion] objective={objective:.8g} change={change:.3g}")
 
-    def _finish(self, B: AnchorKernels, fused: Product) -> None:
+    def _finish(self, B: AnchorKernels, last: Iteration) -> None:
         """U = B C with orthonormal columns, as many as G has singular values that are resolved."""
-        k, squares = len(fused.squares), fused.squares
-        resolved = squares > np.finfo(np.float64).eps * len(fused.left) * squares[0]
-        L = fused.left[:, resolved] / np.sqrt(squares[resolved])
+        k, squares = len(last.fused.squares), last.fused.squares
+        resolved = squares > np.finfo(np.float64).eps * B.width * squares[0]
+        L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
         Q, triangle = qr(Y, mode="economic")
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
