@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh, qr
+from scipy.linalg import qr
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils import gen_batches
 
@@ -90,11 +90,6 @@ class AnchorKernels:
 
 # ---- the iterations, on the coordinates of B ----------------------------------------------------
 
-# Singular vectors of H_v: residuals over the largest squared singular value, which leave errors of
-# subspaces far below those of squares; and the largest basis they are sought in, over k.
-_PRECISION, _BASIS, _BASIS_MORE = 1e-12, 4, 20
-
-
 def factor(M: Array) -> Array:
     """R (r, len(M)) with R'R = M, r the numerical rank of M: the Cholesky decomposition with
     pivots, which ends where the rest is rounding."""
@@ -133,96 +128,53 @@ class Iteration:
 def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
     """The endless iterations of SMKC, from B or its coordinates (r, V s): Liang et al., ICML 2024,
     algorithm 1. O(V r s k + V^2 (r + s) k^2) each."""
-    views = [View(G, k) for G in np.split(B, V, axis=1)]
-    parts = run_all(View.initial_part, views, n_threads)
+    views = run_all(lambda G: View(G, G.T @ G), np.split(B, V, axis=1), n_threads)
+    parts = run_all(lambda view: view.initial_part(k), views, n_threads)
     before, L = None, np.zeros((B.shape[1], k))
     while True:
         G, coefficients = _fused(parts, k)
         L = _combined(parts, coefficients, before, L)
 
-        def part(view: View, G: Product = G) -> tuple[Product, float]:
-            return view.part(G)
+        def part(pair: tuple[View, Product], G: Product = G) -> tuple[Product, float]:
+            return pair[0].part(G, pair[1])
 
-        parts, costs = zip(*run_all(part, views, n_threads))
+        parts, costs = zip(*run_all(part, list(zip(views, parts)), n_threads))
         change = np.inf if before is None else _relative_change(G, before)
         ratio = max(product.ratio for product in (G, *parts))
         yield Iteration(G, L, sum(costs), change, ratio)
         before = G
 
 
+@dataclass(frozen=True)
 class View:
-    """G_v (r, s), and the rank-k parts of matrices near it.
+    """G_v, and the rank-k parts of matrices near it."""
 
-    Their right singular vectors are sought in the span of a basis Q (s, m) that is kept from one
-    iteration to the next, with G_v Q and G_v'G_v Q: it grows by the residuals of the vectors found,
-    as in Davidson's method, and is cut back to the best vectors where it becomes too wide. Nearly
-    all that an iteration needs is in it, as H_v changes little.
-    """
+    G: Array  # (r, s)
+    gram: Array  # G_v'G_v
 
-    def __init__(self, G: Array, k: int) -> None:
-        s = G.shape[1]
-        self._G, self._k = G, k
-        self._norm = float(np.einsum("ij,ij->", G, G))
-        self._basis, self._image = np.empty((s, 0)), np.empty((len(G), 0))  # Q, G_v Q
-        self._cross, self._inner = np.empty((s, 0)), np.empty((0, 0))  # G_v'G_v Q, Q'G_v'G_v Q
-        self._grow(np.random.default_rng(0).standard_normal((s, min(2 * k, s))))
-
-    def initial_part(self) -> Product:
+    def initial_part(self, k: int) -> Product:
         """The rank-k part of G_v."""
-        none = np.empty((self._G.shape[1], 0))
-        squares, y, Q = self._leading(none, none)
-        return Product(self._image @ y, Q, squares)
+        squares, Q = leading_eigenvectors(self.gram, k, len(self.gram))
+        return Product(self.G @ Q, Q, np.maximum(squares, 0))
 
-    def part(self, G: Product) -> tuple[Product, float]:
-        """H_v, the rank-k part of (G_v + G) / 2, and ||H_v - G_v||^2 + ||H_v - G||^2 = 2 ||H_v -
-        (G_v + G) / 2||^2 + ||G_v - G||^2 / 2."""
-        across = self._G.T @ G.left
-        T = across + G.right * (G.squares / 2)  # 4 H'H = G_v'G_v + T R' + R T'
-        squares, y, Q = self._leading(T, G.right)
-        left = self._image @ y + G.left @ (G.right.T @ Q)
-        inner, norm = float(np.einsum("ij,ij->", across, G.right)), float(G.squares.sum())
-        lost = (self._norm + 2 * inner + norm - squares.sum()) / 4
-        cost = 2 * max(lost, 0.0) + max(self._norm - 2 * inner + norm, 0.0) / 2
-        return Product(left / 2, Q, squares / 4), cost
+    def part(self, G: Product, last: Product) -> tuple[Product, float]:
+        """H_v, the rank-k part of (G_v + G) / 2, and ||H_v - G_v||^2 + ||H_v - G||^2; `last` is the
+        H_v before."""
+        R, across = G.right, self.G.T @ G.left
+        T = across + R * (G.squares / 2)
 
-    def _leading(self, T: Array, R: Array) -> tuple[Array, Array, Array]:
-        """The k largest eigenvalues of G_v'G_v + T R' + R T', falling, and their eigenvectors as
-        coordinates in the basis (m, k) and as columns (s, k)."""
-        while True:
-            t, r = self._basis.T @ T, self._basis.T @ R
-            projected = self._inner + t @ r.T + r @ t.T
-            m = len(projected)
-            kept = min(m, 2 * self._k)
-            values, vectors = eigh(projected, subset_by_index=[m - kept, m - 1])
-            values, y = values[: -self._k - 1 : -1], vectors[:, : -self._k - 1 : -1]
-            Q = self._basis @ y
-            residuals = self._cross @ y + T @ (r.T @ y) + R @ (t.T @ y) - Q * values
-            size = max(values[0], self._inner.diagonal().max())  # terms may cancel in values
-            inexact = np.linalg.norm(residuals, axis=0) > _PRECISION * size
-            if m == len(self._basis) or not inexact.any():
-                return np.maximum(values, 0), y, Q
-            if m + inexact.sum() > _BASIS * self._k + _BASIS_MORE:
-                self._turn(vectors)
-            self._grow(residuals[:, inexact])
+        def four_squares(x: Array) -> Array:
+            """(G_v + G)'(G_v + G) x."""
+            return self.gram @ x + T @ (R.T @ x) + R @ (T.T @ x)
 
-    def _turn(self, vectors: Array) -> None:
-        """Keep of the basis the span of some vectors in its coordinates (m, kept)."""
-        self._basis, self._image = self._basis @ vectors, self._image @ vectors
-        self._cross, self._inner = self._cross @ vectors, vectors.T @ self._inner @ vectors
-
-    def _grow(self, directions: Array) -> None:
-        """Add directions (s, b) to the basis, at most as many as it lacks."""
-        s, m = self._basis.shape
-        new = directions[:, : s - m]
-        for _ in range(2):  # the second time removes the rounding of the first
-            new = qr(new - self._basis @ (self._basis.T @ new), mode="economic")[0]
-        image = self._G @ new
-        cross = self._G.T @ image
-        self._basis, self._image = np.hstack([self._basis, new]), np.hstack([self._image, image])
-        self._cross = np.hstack([self._cross, cross])
-        inner = self._basis.T @ cross
-        old = np.vstack([self._inner, inner[:m].T])
-        self._inner = np.hstack([old, inner])
+        k, s = len(G.squares), len(R)
+        values, Q = leading_eigenvectors(four_squares, k, s, last.right.sum(axis=1))
+        squares = np.maximum(values, 0) / 4
+        H = Product((self.G @ Q + G.left @ (R.T @ Q)) / 2, Q, squares)
+        inner, norms = np.einsum("ij,ij->", across, R), self.gram.trace() + G.squares.sum()
+        # ||H_v - G_v||^2 + ||H_v - G||^2 = 2 ||H_v - (G_v + G) / 2||^2 + ||G_v - G||^2 / 2
+        lost, apart = (norms + 2 * inner) / 4 - squares.sum(), norms - 2 * inner
+        return H, float(2 * max(lost, 0.0) + max(apart, 0.0) / 2)  # squares, but for rounding
 
 
 def _fused(parts: Sequence[Product], k: int) -> tuple[Product, Array]:
