@@ -90,6 +90,7 @@ class AnchorKernels:
 
 # ---- the iterations, on the coordinates of B ----------------------------------------------------
 
+
 def factor(M: Array) -> Array:
     """R (r, len(M)) with R'R = M, r the numerical rank of M: the Cholesky decomposition with
     pivots, which ends where the rest is rounding."""
@@ -138,10 +139,11 @@ def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
         def part(pair: tuple[View, Product], G: Product = G) -> tuple[Product, float]:
             return pair[0].part(G, pair[1])
 
-        parts, costs = zip(*run_all(part, list(zip(views, parts)), n_threads))
+        found = run_all(part, list(zip(views, parts)), n_threads)
+        parts, objective = [H for H, _ in found], sum(cost for _, cost in found)
         change = np.inf if before is None else _relative_change(G, before)
         ratio = max(product.ratio for product in (G, *parts))
-        yield Iteration(G, L, sum(costs), change, ratio)
+        yield Iteration(G, L, objective, change, ratio)
         before = G
 
 
