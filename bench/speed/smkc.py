@@ -1,4 +1,4 @@
-"""Seconds of SMKC by cross-products and of SMKC by decompositions of n x s matrices.
+"""Seconds of SMKC on coordinates and of SMKC by decompositions of n x s matrices.
 
     python -m bench.speed.smkc [--shapes NAME ...] [--rows N ...] [--direct full truncated]
 

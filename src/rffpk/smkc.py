@@ -1,4 +1,4 @@
-"""Scalable multiple kernel clustering, by cross-products of anchor kernels."""
+"""Scalable multiple kernel clustering, on coordinates of anchor kernels."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ class SMKC(KernelFusion):
     normalises them: its figures for the data set Mfeat are reached with both, and not without them
     (`docs/papers`). With ``kernels="precomputed"`` X holds the matrices G_v.
 
-    All updates multiply B = [G_1 ... G_V] from the right, so every matrix is B times a matrix of V
-    s rows, and its singular values and right singular vectors follow from M = B'B. G = B L R' with
-    L of shape (V s, k) and R of shape (s, k), and (G_v + G) / 2 = B (E_v + L R') / 2 with E_v a
-    block of the identity. One pass over the rows gives M, the iterations need no rows, and a second
-    pass gives U = B C with C of shape (V s, k). B is not stored: memory O((V s)^2 + n k), time
-    O(n V s (V s + d)) for the passes and O(V^2 s^2 k) for an iteration, against O(V n s^2) for one
-    by decompositions of the n x s matrices. Rows may be memory-mapped.
+    All updates multiply B = [G_1 ... G_V] from the right, so the columns of every matrix are in the
+    span of those of B, and the iterations run on B in an orthonormal basis of it, of r <= min(n,
+    V s) rows. That is B itself if n <= V s. Otherwise one pass over the rows gives M = B'B, and its
+    Cholesky factor has these coordinates. A second pass gives U = B C with C of shape (V s, k).
+    Memory O(min(n, V s) V s + n k), time O(V r s k + V^2 (r + s) k^2) for an iteration, against
+    O(V n s^2) for one by decompositions of the n x s matrices, and for the passes O(n V s (s + d)),
+    or O(n V s (V s + d)) if n > V s. Rows may be memory-mapped.
 
     The result equals that of these decompositions up to eps sigma_1^2 / (sigma_k^2 - sigma_{k+1}^2)
     in the subspace, as squared singular values are resolved to eps sigma_1^2 only. Columns of U are
