@@ -15,15 +15,15 @@ PACKAGE = Path(rffpk.__file__).parent
 # A module imports only modules of the lines above its own.
 LAYERS = [
     {"_data.arrays", "_data.messages", "_core", "_docs"},
-    {"_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
+    {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference"},
     {"_config"},
     {"_data.passes"},
-    {"_data.pairs"},
+    {"_data.pairs", "metrics"},
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
-        *("_annealing.agreement", "_annealing.compression"),
+        *("_annealing.agreement", "_annealing.compression", "_annealing.references"),
     },
     {"_annealing.history", "_annealing.critical", "kernels"},
     {"_diffusion.neighbourhoods", "_diffusion.spectrum"},
@@ -33,11 +33,11 @@ LAYERS = [
     {"_annealing.swaps", "_annealing.dual"},
     {"_annealing.centroid_clusterer", "_annealing.kernel_seeding"},
     {"_annealing.kernel_clusterer"},
-    {"power", "exact"},
+    {"power", "exact", "fuzzy"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
-    {"_fusion.spectral"},
+    {"_fusion.spectral", "selection"},
     {"mkkm", "simplemkkm", "smkc", "famkkm", "nystroem"},
-    {"metrics"},
+    {"plot"},
     {"__init__"},
     {"__main__"},
 ]

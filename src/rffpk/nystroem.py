@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +129,7 @@ class NystroemKernelKMeans(
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
 
-    def fit(self, X: Any, y: Any = None) -> NystroemKernelKMeans:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Compute the features of the rows and cluster them.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
+from rffpk._annealing.parameters import check_exponent
 from rffpk._annealing.schedule import Result, Start
 from rffpk._annealing.search import search
 from rffpk._data import validation
@@ -87,7 +88,7 @@ class KernelClusterer(
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -256,16 +257,19 @@ class KernelClusterer(
         with _config.one_blas_thread():
             return self._labels(xs)
 
-    def predict_proba(self, X: Any) -> Array:
-        """Memberships of the rows in the clusters at the exponent `s_`.
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
 
-        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; if `s_`
-        is -inf, one for the nearest centroid and zero for the others.
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; at minus
+        infinity, one for the nearest centroid and zero for the others.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_in_), or a list of views
             As in `fit`, with kernels that are not precomputed.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1.
 
         Returns
         -------
@@ -277,8 +281,10 @@ class KernelClusterer(
         ValueError
             If the kernels are precomputed: k(x, x) of the rows is then not known.
         """
+        check_is_fitted(self)
+        s = self.s_ if s is None else check_exponent(s)
         d, dtype = self._visit(X, "predict_proba")
-        shares = hard_weights(d) if math.isinf(self.s_) else power_weights(d, self.s_)
+        shares = hard_weights(d) if math.isinf(s) else power_weights(d, s)
         return shares[2].astype(dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
