@@ -20,7 +20,7 @@ from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._annealing.centroids import count_distinct
 from rffpk._annealing.critical import critical_exponent
 from rffpk._annealing.history import History
-from rffpk._annealing.schedule import Schedule, Start, StepResult, course
+from rffpk._annealing.schedule import Schedule, StageEnd, Start, StepResult, course
 from rffpk._annealing.search import search
 from rffpk._data.passes import empty_clusters, make_rows, one_pass, total_variance
 
@@ -425,8 +425,8 @@ class ConvergedSpace:
     def begin(self, numbers):
         return [ConvergedRun(number, self.costs[number]) for number in numbers]
 
-    def advance(self, runs, steps):
-        return [StepResult(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0)] * len(steps)
+    def advance(self, runs, stages):
+        return [StageEnd(StepResult(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0), 1)] * len(stages)
 
 
 @pytest.mark.parametrize("lockstep", [False, True])

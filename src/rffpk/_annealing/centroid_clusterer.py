@@ -60,6 +60,7 @@ class CentroidClusterer(
     random_state: Any
     n_jobs: int | None
     verbose: int
+    s_final: str | float = "hard"
     sample: str | int | None = None
     cache: str | bool = False
     memory_limit: int | None = None
@@ -154,7 +155,8 @@ class CentroidClusterer(
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
         automatic = self._automatic_starts and is_automatic(self)
-        small = compressed(base, self._k, storage) if automatic else None
+        hard = automatic and is_option(self.s_final, "hard")
+        small = compressed(base, self._k, storage, hard) if automatic else None
         searched = base if small is None else small.rows
 
         seeding = seeding_rows(searched, self._k, random)
@@ -270,8 +272,8 @@ class CentroidClusterer(
                 ConvergenceWarning,
             )
         cost = final.hard_sums.hard / rows.total_weight
-        close = coincidence(cost, run.variance, rows.dtype)
-        distinct = count_distinct(rows.scaled(final.theta), close)
+        relative, absolute = coincidence(run.variance, rows.dtype)
+        distinct = count_distinct(rows.scaled(final.theta), max(relative * cost, absolute))
         if distinct < self._k:
             hard, counted = plan.starts[-1].schedule.ends_hard, rows.counted().xs
             message = merger_message(distinct, self._k, counted, hard, self._rows_name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -14,6 +15,16 @@ from rffpk._data.store import Storage, has_maps
 # Components are left out that have this part of the variance together: less than the error of the
 # random features themselves. All features follow in the last passes.
 _LEFT_OUT = 1e-3
+
+# For the hard objective of one view more may be left out. Of k clusters only k - 1 directions
+# matter: without the components after the r-th the cost of a partition changes by a constant and by
+# at most k - 1 times the (r+1)-th variance, and no partition costs less than the sum of the
+# variances from the k-th on (docs/math.md, section 14). The quotient is at most this.
+_CHANGE = 0.05
+
+# The search is in float32 if the mean cost of a row exceeds this part of the largest squared
+# number, and the numbers are far from the limits of the type.
+_RESOLVED, _LARGEST = 1e-8, 1e12
 
 # Passes that a search makes, and the costs of a decomposition of (m, m), in operations of a pass.
 _PASSES, _DECOMPOSITION, _MARGIN = 300, 10.0, 5.0
@@ -36,9 +47,10 @@ class Compressed:
         return np.hstack([part @ basis.T for part, basis in zip(parts, self.bases)])
 
 
-def compressed(rows: Rows, k: int, storage: Storage) -> Compressed | None:
+def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Compressed | None:
     """The rows with the principal components of each view as features, if these are at most half as
-    many and a search for k centroids is longer than the decompositions; else None.
+    many and a search for k centroids is longer than the decompositions; else None. `hard`: starts
+    are compared by the hard objective, for which fewer components of one view suffice.
 
     O(n F min(n, F)) time.
     """
@@ -51,25 +63,45 @@ def compressed(rows: Rows, k: int, storage: Storage) -> Compressed | None:
     rows = storage.sample(rows)
     if has_maps(rows):  # features may not be stored
         return None
-    pairs = [_components(rows, i) for i in range(len(widths))]
+    hard = hard and len(rows.xs) == 1 and rows.eta is None
+    pairs = [_components(rows, i, k if hard else None) for i in range(len(widths))]
     if 2 * sum(basis.shape[1] for _, basis in pairs) > sum(widths):
         return None
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
-    shifts = [np.zeros(x.shape[1], dtype=rows.dtype) for x in xs]
-    return Compressed(replace(rows, xs=xs, shifts=shifts), bases)
+    weight = None if rows.weight is None else rows.weight.astype(xs[0].dtype)
+    shifts = [np.zeros(x.shape[1], dtype=x.dtype) for x in xs]
+    return Compressed(replace(rows, xs=xs, shifts=shifts, weight=weight), bases)
 
 
-def _components(rows: Rows, view: int) -> tuple[Array, Array]:
-    """The principal components of a view, (n, r), and their basis (F, r)."""
+def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
+    """The principal components of a view, (n, r), and their basis (F, r): those that the variance
+    needs, or, for a number of clusters, those that their hard objective needs."""
     x = rows.xs[view].astype(np.float64) - rows.shifts[view]
     weighted = x if rows.weight is None else x * np.sqrt(rows.weight, dtype=np.float64)[:, None]
     wide = x.shape[1] > len(x)
-    squares, vectors = eigh(weighted @ weighted.T if wide else weighted.T @ weighted)
+    squares, vectors = eigh(weighted @ weighted.T if wide else weighted.T @ weighted, driver="evd")
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1]
-    left = squares.sum() - np.cumsum(squares)
-    r = 1 + int((left > _LEFT_OUT * squares.sum()).sum())
+    r, dtype = _enough(squares), rows.dtype
+    if k is not None:
+        cost = squares[k - 1 :].sum()
+        r = min(r, max(1, int(((k - 1) * squares > _CHANGE * cost).sum())))
+        dtype = _resolving(x, cost / squares.sum() if cost else 0.0, dtype)
     basis = vectors[:, :r]
     if wide:
         lengths = np.sqrt(squares[:r])  # zero if all rows are equal
         basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
-    return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis
+    return np.ascontiguousarray(x @ basis, dtype=dtype), basis
+
+
+def _enough(squares: Array) -> int:
+    """How many components have nearly all of the variance."""
+    left = squares.sum() - np.cumsum(squares)
+    return 1 + int((left > _LEFT_OUT * squares.sum()).sum())
+
+
+def _resolving(x: Array, cost: float, dtype: Any) -> Any:
+    """float32 if it resolves clusters with this part of the variance of x, else `dtype`."""
+    largest = float(np.abs(x).max())
+    variance = float(np.einsum("if,if->", x, x)) / len(x)
+    moderate = 1 / _LARGEST < largest < _LARGEST
+    return np.float32 if moderate and cost * variance > _RESOLVED * largest**2 else dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rffpk._annealing.schedule import Result, Start, Step, StepResult
+from rffpk._annealing.schedule import Result, Stage, Start, StepResult
 from rffpk._data.arrays import Array
 
 Record = dict[str, Any]
@@ -24,14 +24,14 @@ class History:
         self.records.append({"stage": "seeding", "rows": rows})
 
     def add_step(
-        self, step: Step, result: StepResult, start: int, rows: int, alpha: Array, seconds: float
+        self, stage: Stage, result: StepResult, start: int, rows: int, alpha: Array, seconds: float
     ) -> None:
         """Record one pass of a start over `rows` rows, and print it if `verbose`."""
         record: Record = {
-            "stage": step.stage,
+            "stage": stage.name,
             "start": start,
             "rows": rows,
-            "s": step.s,
+            "s": stage.s,
             "objective": self.unit * result.objective,
             "shift": result.shift,
             "distinct": result.distinct,
@@ -43,7 +43,7 @@ class History:
         self.records.append(record)
         if self.verbose:
             print(
-                f"[{step.stage}] rows={rows} s={step.s:.4g} objective={record['objective']:.8g} "
+                f"[{stage.name}] rows={rows} s={stage.s:.4g} objective={record['objective']:.8g} "
                 f"shift={result.shift:.2e} distinct={result.distinct} repairs={result.repairs}"
             )
 
