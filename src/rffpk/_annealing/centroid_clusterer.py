@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -226,7 +227,8 @@ class CentroidClusterer(
         k, width = self._k, features.shape[1]
         if isinstance(self.init, str):
             history.add_seeding(seeding.n)
-            return seed_centroids(features, seeding.weight, k, self.init, random)
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                return seed_centroids(features, seeding.weight, k, self.init, random)
         centroids = self.init
         if callable(centroids):
             history.add_seeding(seeding.n)

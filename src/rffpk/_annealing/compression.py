@@ -20,14 +20,16 @@ _LEFT_OUT = 1e-3
 # matter: without the components after the r-th the cost of a partition changes by a constant and by
 # at most k - 1 times the (r+1)-th variance, and no partition costs less than the sum of the
 # variances from the k-th on (docs/math.md, section 14). The quotient is at most this.
-_CHANGE = 0.05
+_CHANGE = 0.02
 
 # The search is in float32 if the mean cost of a row exceeds this part of the largest squared
 # number, and the numbers are far from the limits of the type.
 _RESOLVED, _LARGEST = 1e-8, 1e12
 
-# Passes that a search makes, and the costs of a decomposition of (m, m), in operations of a pass.
-_PASSES, _DECOMPOSITION, _MARGIN = 300, 10.0, 5.0
+# Passes that a search makes; costs, in operations at the rate of a large matrix product, of reading
+# a number in a pass and of a decomposition of (m, m), over m^3. A pass over fewer than _FEWEST
+# features takes no longer than one over fewer still.
+_PASSES, _READ, _DECOMPOSITION, _MARGIN, _FEWEST = 300, 48.0, 30.0, 2.0, 64
 
 # Features that are copied, twice with row weights: at most 64 MB each in float64.
 _NUMBERS = 1 << 23
@@ -57,8 +59,9 @@ def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Comp
     widths = [len(shift) for shift in rows.shifts]
     sizes = [min(rows.n, F) for F in widths]
     cost = sum(2.0 * rows.n * F * m + _DECOMPOSITION * m**3 for F, m in zip(widths, sizes))
-    search = 2.0 * _PASSES * rows.n * sum(widths) * k
-    if _MARGIN * cost > search or rows.n * sum(widths) > _NUMBERS:
+    search = _PASSES * rows.n * sum(widths) * (4.0 * k + _READ)
+    short = k == 1 or sum(widths) < _FEWEST
+    if short or _MARGIN * cost > search or rows.n * sum(widths) > _NUMBERS:
         return None
     rows = storage.sample(rows)
     if has_maps(rows):  # features may not be stored
@@ -84,13 +87,19 @@ def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
     r, dtype = _enough(squares), rows.dtype
     if k is not None:
         cost = squares[k - 1 :].sum()
-        r = min(r, max(1, int(((k - 1) * squares > _CHANGE * cost).sum())))
-        dtype = _resolving(x, cost / squares.sum() if cost else 0.0, dtype)
+        r = min(r, enough_for_clusters(squares, cost, k))
+        dtype = resolving(x, cost / squares.sum() if cost else 0.0, dtype)
     basis = vectors[:, :r]
     if wide:
         lengths = np.sqrt(squares[:r])  # zero if all rows are equal
         basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
     return np.ascontiguousarray(x @ basis, dtype=dtype), basis
+
+
+def enough_for_clusters(squares: Array, cost: float, k: int) -> int:
+    """How many components the hard objective of k clusters needs, of those with these variances, if
+    no partition costs less than `cost`."""
+    return max(1, int(((k - 1) * squares > _CHANGE * cost).sum()))
 
 
 def _enough(squares: Array) -> int:
@@ -99,7 +108,7 @@ def _enough(squares: Array) -> int:
     return 1 + int((left > _LEFT_OUT * squares.sum()).sum())
 
 
-def _resolving(x: Array, cost: float, dtype: Any) -> Any:
+def resolving(x: Array, cost: float, dtype: Any) -> Any:
     """float32 if it resolves clusters with this part of the variance of x, else `dtype`."""
     largest = float(np.abs(x).max())
     variance = float(np.einsum("if,if->", x, x)) / len(x)

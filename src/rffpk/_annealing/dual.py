@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._annealing import critical
-from rffpk._annealing.centroids import coincidence, costliest_rows, count_distinct
+from rffpk._annealing.centroids import coincidence, costliest_rows
 from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
@@ -169,10 +169,15 @@ class KernelRun:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""
         dtype = self.space.dtype
         gram = np.einsum("l,lij->ij", self.alpha, self.Y @ self.W.T, dtype=np.float64)
+        squares = gram.diagonal()
         relative, absolute = coincidence(self.space.variance, dtype)
-        rounding = 64 * float(np.finfo(dtype).eps * gram.diagonal().max())
+        rounding = 64 * float(np.finfo(dtype).eps * squares.max())
         close = max(relative * hard / self.space.total_weight, absolute, rounding)
-        return count_distinct(critical.features_of(gram), close)
+        near = np.tril(squares[:, None] + squares - gram - gram.T <= close, -1)
+        distinct = np.ones(len(gram), dtype=bool)
+        for j in np.flatnonzero(near.any(axis=1)):
+            distinct[j] = not (near[j] & distinct).any()
+        return int(distinct.sum())
 
     def _penalty(self) -> float:
         return self.space.objective.penalty(self.alpha, self.space.total_weight)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -18,18 +19,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
+from rffpk._annealing import critical
 from rffpk._annealing.centroids import merger_message
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
 from rffpk._annealing.history import History
+from rffpk._annealing.kernel_components import kernel_components
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import Result, Start
+from rffpk._annealing.primal import FeatureSpace
+from rffpk._annealing.schedule import Result, Stage, Start
 from rffpk._annealing.search import search
+from rffpk._annealing.seeding import seed_centroids
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
 from rffpk._data.messages import warn
+from rffpk._data.passes import Rows, one_pass, total_variance
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
@@ -172,14 +178,55 @@ class KernelClusterer(
             return initial_weights(space, k, self.init) if given is None else given
 
         history = History([], self.verbose, unit)
+        compress = products.stored is not None and self._searches_components()
+        rows = kernel_components(products, weight, k) if compress else None
+        if rows is not None:
+            return self._search_components(rows, products, k, weight, history, random)
         n_directions = 2 * k if self._soft else 0
         objective = self._make_objective()
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
-        critical = space.critical_exponent() if self._soft else 0.0
-        starts = self._starts(critical)
+        starts = self._starts(space.critical_exponent() if self._soft else 0.0)
         run, end, _ = search(space, starts)
         self.history_ = history.records
         return run, end, starts[-1].schedule.ends_hard
+
+    def _searches_components(self) -> bool:
+        """Whether starts may run on the principal components of the kernel."""
+        return False
+
+    def _search_components(
+        self,
+        rows: Rows,
+        products: Products,
+        k: int,
+        weight: Array | None,
+        history: History,
+        random: Any,
+    ) -> tuple[KernelRun, Result, bool]:
+        """`_search` on the principal components of the kernel; the best run then goes on with the
+        kernel itself."""
+        features = rows.xs[0]
+
+        def seed() -> Array:
+            history.add_seeding(rows.n)
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                return seed_centroids(features, rows.weight, k, "k-means++", random)
+
+        starts = self._starts(critical.of_rows(rows, features))
+        found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, history, random)
+        first, end, _ = search(found, starts)
+        labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
+        W = cluster_means(labels, k, weight)
+        space = KernelSpace(products, weight, PowerMean(), lambda _: W, history, random, 0)
+        run, schedule = space.begin([first.number])[0], starts[-1].schedule
+        last = None
+        while last is None:
+            stage = Stage("hard", -math.inf, 0.0, schedule.tol, schedule.max_iter)
+            last = space.advance([run], [stage])[0]
+        end.converged = last.last.shift <= schedule.tol
+        run.passes += first.passes
+        self.history_ = history.records
+        return run, end, True
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         """Set the fitted attributes."""
@@ -340,12 +387,18 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     """sum p ||phi - mean of its cluster||^2 for these labels."""
     space, k = run.space, len(run.W)
     p = np.ones(run.n_rows) if space.weight is None else space.weight
-    members = (np.arange(k)[:, None] == labels) * p
-    G = members.sum(axis=1)
-    W = members / np.where(G > 0, G, 1)[:, None]
+    W = cluster_means(labels, k, space.weight)
+    G = np.bincount(labels, p, minlength=k)
     squares = squared_norms(W, space.products.multiply(W))
     costs = space.products.diagonals @ p - squares @ G
     return float(max(run.alpha @ costs, 0.0))
+
+
+def cluster_means(labels: Array, k: int, weight: Array | None) -> Array:
+    """The means of the clusters as weights of the rows, (k, n); zero if a cluster is empty."""
+    members = (np.arange(k)[:, None] == labels) * (1.0 if weight is None else weight)
+    G = members.sum(axis=1)
+    return np.asarray(members / np.where(G > 0, G, 1)[:, None])
 
 
 def _warn_if_indefinite(products: Products) -> None:

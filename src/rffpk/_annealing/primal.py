@@ -105,9 +105,7 @@ class FeatureRun:
         close = max(relative * result.hard, absolute)
         distinct = count_distinct(self.rows.scaled(theta), close)
         shift = self._shift(theta, moved.previous)
-        return result._replace(
-            shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs
-        )
+        return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
 
     def _penalty(self) -> float:
         return self.objective.penalty(self.rows.alpha, self.rows.total_weight)

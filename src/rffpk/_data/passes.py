@@ -90,7 +90,9 @@ class Rows:
     @cached_property
     def maps_by_kind(self) -> tuple[list[Array | None], dict[str, Any]]:
         """The frequencies of the views, and the maps of other kinds, as a pass takes them."""
-        frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in self.maps]
+        frequencies = [
+            each.frequencies if isinstance(each, Fourier) else None for each in self.maps
+        ]
         omegas = [None if isinstance(each, Structure) else each for each in frequencies]
         structures = [each if isinstance(each, Structure) else None for each in frequencies]
         landmarks = [each if isinstance(each, Landmarks) else None for each in self.maps]
@@ -329,7 +331,7 @@ def _sums(rows: Rows, sums: tuple[Array, Array, Array, Array, float, float]) -> 
     N, G, Q, E, soft, hard = sums
     unit = rows.weight_unit
     if unit != 1:
-        N, G, Q, E, soft, hard = (unit * each for each in sums)
+        N, G, Q, E, soft, hard = N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
     return Sums(N, G, Q, E, soft, hard, rows.widths)
 
 
@@ -367,8 +369,8 @@ def take_steps(
     distance is above close[0] times the hard objective and above close[1].
     """
     arguments, options = _arguments(rows, theta, s)
-    *moved, sums = _config.backend(backend).take_steps(
+    records, new, old, n_empty, sums = _config.backend(backend).take_steps(
         *arguments, **options, unit=rows.weight_unit, variance=variance, tol=tol, most=most,
         least_share=_EMPTY[rows.dtype], close=close,
     )  # fmt: skip
-    return Moved(*moved, _sums(rows, sums))
+    return Moved(records, new, old, n_empty, _sums(rows, sums))
