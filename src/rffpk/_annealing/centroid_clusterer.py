@@ -159,6 +159,7 @@ class CentroidClusterer(
         hard = automatic and is_option(self.s_final, "hard")
         small = compressed(base, self._k, storage, hard) if automatic else None
         searched = base if small is None else small.rows
+        history.left_out = 0.0 if small is None else small.left_out
 
         seeding = seeding_rows(searched, self._k, random)
         features = seeding.features()
@@ -176,7 +177,7 @@ class CentroidClusterer(
             swaps.improve(run, cost, plan.swaps)
             end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
         if small is not None:
-            run.theta = small.expand(run.theta)
+            run.theta, history.left_out = small.expand(run.theta), 0.0
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
             _finish(run, [*samples[1:], whole], end, schedule)

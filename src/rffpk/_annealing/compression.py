@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -22,10 +21,6 @@ _LEFT_OUT = 1e-3
 # variances from the k-th on (docs/math.md, section 14). The quotient is at most this.
 _CHANGE = 0.02
 
-# The search is in float32 if the mean cost of a row exceeds this part of the largest squared
-# number, and the numbers are far from the limits of the type.
-_RESOLVED, _LARGEST = 1e-8, 1e12
-
 # Passes that a search makes; costs, in operations at the rate of a large matrix product, of reading
 # a number in a pass and of a decomposition of (m, m), over m^3. A pass over fewer than _FEWEST
 # features takes no longer than one over fewer still.
@@ -41,6 +36,7 @@ class Compressed:
 
     rows: Rows
     bases: list[Array]  # (F_l, r_l), orthonormal columns
+    left_out: float  # sum_i p_i times the squared lengths of what is left out
 
     def expand(self, theta: Array) -> Array:
         """Centroids in the space of all features, shifted."""
@@ -71,9 +67,18 @@ def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Comp
     if 2 * sum(basis.shape[1] for _, basis in pairs) > sum(widths):
         return None
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
-    weight = None if rows.weight is None else rows.weight.astype(xs[0].dtype)
-    shifts = [np.zeros(x.shape[1], dtype=x.dtype) for x in xs]
-    return Compressed(replace(rows, xs=xs, shifts=shifts, weight=weight), bases)
+    shifts = [np.zeros(x.shape[1], dtype=rows.dtype) for x in xs]
+    small = replace(rows, xs=xs, shifts=shifts)
+    return Compressed(small, bases, total_squares(rows) - total_squares(small))
+
+
+def total_squares(rows: Rows) -> float:
+    """sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
+    total = 0.0
+    for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
+        squares = ((x - shift.astype(np.float64)) ** 2).sum(axis=1)
+        total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
+    return rows.weight_unit * total
 
 
 def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
@@ -84,33 +89,18 @@ def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
     wide = x.shape[1] > len(x)
     squares, vectors = eigh(weighted @ weighted.T if wide else weighted.T @ weighted, driver="evd")
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1]
-    r, dtype = _enough(squares), rows.dtype
+    left = squares.sum() - np.cumsum(squares)
+    r = 1 + int((left > _LEFT_OUT * squares.sum()).sum())
     if k is not None:
-        cost = squares[k - 1 :].sum()
-        r = min(r, enough_for_clusters(squares, cost, k))
-        dtype = resolving(x, cost / squares.sum() if cost else 0.0, dtype)
+        r = min(r, enough_for_clusters(squares, squares[k - 1 :].sum(), k))
     basis = vectors[:, :r]
     if wide:
         lengths = np.sqrt(squares[:r])  # zero if all rows are equal
         basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
-    return np.ascontiguousarray(x @ basis, dtype=dtype), basis
+    return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis
 
 
 def enough_for_clusters(squares: Array, cost: float, k: int) -> int:
     """How many components the hard objective of k clusters needs, of those with these variances, if
     no partition costs less than `cost`."""
     return max(1, int(((k - 1) * squares > _CHANGE * cost).sum()))
-
-
-def _enough(squares: Array) -> int:
-    """How many components have nearly all of the variance."""
-    left = squares.sum() - np.cumsum(squares)
-    return 1 + int((left > _LEFT_OUT * squares.sum()).sum())
-
-
-def resolving(x: Array, cost: float, dtype: Any) -> Any:
-    """float32 if it resolves clusters with this part of the variance of x, else `dtype`."""
-    largest = float(np.abs(x).max())
-    variance = float(np.einsum("if,if->", x, x)) / len(x)
-    moderate = 1 / _LARGEST < largest < _LARGEST
-    return np.float32 if moderate and cost * variance > _RESOLVED * largest**2 else dtype

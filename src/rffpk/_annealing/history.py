@@ -17,7 +17,8 @@ class History:
 
     records: list[Record]
     verbose: int = 0
-    unit: float = 1.0  # objectives are multiplied by it when they are reported
+    unit: float = 1.0  # objectives are multiplied by it when they are reported, ...
+    left_out: float = 0.0  # ... after this part is added, of features that the search leaves out
 
     def add_seeding(self, rows: int) -> None:
         """Record that initial centroids were chosen from `rows` rows."""
@@ -32,7 +33,7 @@ class History:
             "start": start,
             "rows": rows,
             "s": stage.s,
-            "objective": self.unit * result.objective,
+            "objective": self.unit * (result.objective + self.left_out),
             "shift": result.shift,
             "distinct": result.distinct,
             "repairs": result.repairs,
@@ -60,7 +61,7 @@ class History:
                 "kind": start.kind,
                 "rows": rows,
                 "passes": passes,
-                "objective": self.unit * cost,
+                "objective": self.unit * (cost + self.left_out),
                 "outcome": outcome,
             }
         )

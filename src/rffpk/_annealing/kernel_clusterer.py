@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._annealing import critical
 from rffpk._annealing.centroids import merger_message
+from rffpk._annealing.compression import total_squares
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
 from rffpk._annealing.history import History
-from rffpk._annealing.kernel_components import kernel_components
+from rffpk._annealing.kernel_components import kernel_components, kernel_variance
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
@@ -213,8 +214,11 @@ class KernelClusterer(
                 return seed_centroids(features, rows.weight, k, "k-means++", random)
 
         starts = self._starts(critical.of_rows(rows, features))
+        p = np.ones(rows.n) if weight is None else weight
+        history.left_out = max(kernel_variance(products, p) - total_squares(rows), 0.0)
         found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, history, random)
         first, end, _ = search(found, starts)
+        history.left_out = 0.0
         labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
         W = cluster_means(labels, k, weight)
         space = KernelSpace(products, weight, PowerMean(), lambda _: W, history, random, 0)
