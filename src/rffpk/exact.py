@@ -303,6 +303,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         weight_entropy: float = 1.0,
         s0: str | float = "auto",
         anneal_factor: str | float = "auto",
@@ -321,6 +322,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels
+        self.views = views
         self.weight_entropy = weight_entropy
         self.s0 = s0
         self.anneal_factor = anneal_factor

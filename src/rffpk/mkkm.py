@@ -70,6 +70,7 @@ class AverageMKKM(SpectralFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         kernel_weights: Any = None,
         center: bool = True,
         normalize: bool = True,
@@ -83,6 +84,7 @@ class AverageMKKM(SpectralFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,
@@ -160,6 +162,7 @@ class MKKM(SpectralFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
@@ -174,6 +177,7 @@ class MKKM(SpectralFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,

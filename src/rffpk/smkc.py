@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +150,7 @@ class SMKC(KernelFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         n_anchors: str | int = "auto",
@@ -165,6 +166,7 @@ class SMKC(KernelFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,
@@ -189,7 +191,7 @@ class SMKC(KernelFusion):
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
         Parameters

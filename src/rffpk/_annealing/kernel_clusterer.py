@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -21,22 +19,24 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._annealing import critical
 from rffpk._annealing.centroids import merger_message
-from rffpk._annealing.compression import total_squares
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
 from rffpk._annealing.history import History
-from rffpk._annealing.kernel_components import kernel_components, kernel_variance
+from rffpk._annealing.kernel_components import (
+    cluster_means,
+    kernel_components,
+    search_components,
+)
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.primal import FeatureSpace
-from rffpk._annealing.schedule import Result, Stage, Start
+from rffpk._annealing.parameters import check_exponent
+from rffpk._annealing.schedule import Result, Start
 from rffpk._annealing.search import search
-from rffpk._annealing.seeding import seed_centroids
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
-from rffpk._data.passes import Rows, one_pass, total_variance
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
@@ -54,9 +54,7 @@ INITS = ("k-means++", "random", "k-means", "spectral")
 _INDEFINITE = 1e-6
 
 
-class KernelClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators whose centroids are weights of the fitted rows.
 
     A subclass defines which kernels are used, what is minimised, and which starts are run.
@@ -94,7 +92,7 @@ class KernelClusterer(
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -182,7 +180,10 @@ class KernelClusterer(
         compress = products.stored is not None and self._searches_components()
         rows = kernel_components(products, weight, k) if compress else None
         if rows is not None:
-            return self._search_components(rows, products, k, weight, history, random)
+            starts = self._starts(critical.of_rows(rows, rows.xs[0]))
+            run, end = search_components(rows, products, k, weight, starts, history, random)
+            self.history_ = history.records
+            return run, end, True
         n_directions = 2 * k if self._soft else 0
         objective = self._make_objective()
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
@@ -194,43 +195,6 @@ class KernelClusterer(
     def _searches_components(self) -> bool:
         """Whether starts may run on the principal components of the kernel."""
         return False
-
-    def _search_components(
-        self,
-        rows: Rows,
-        products: Products,
-        k: int,
-        weight: Array | None,
-        history: History,
-        random: Any,
-    ) -> tuple[KernelRun, Result, bool]:
-        """`_search` on the principal components of the kernel; the best run then goes on with the
-        kernel itself."""
-        features = rows.xs[0]
-
-        def seed() -> Array:
-            history.add_seeding(rows.n)
-            with config_context(assume_finite=True, skip_parameter_validation=True):
-                return seed_centroids(features, rows.weight, k, "k-means++", random)
-
-        starts = self._starts(critical.of_rows(rows, features))
-        p = np.ones(rows.n) if weight is None else weight
-        history.left_out = max(kernel_variance(products, p) - total_squares(rows), 0.0)
-        found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, history, random)
-        first, end, _ = search(found, starts)
-        history.left_out = 0.0
-        labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
-        W = cluster_means(labels, k, weight)
-        space = KernelSpace(products, weight, PowerMean(), lambda _: W, history, random, 0)
-        run, schedule = space.begin([first.number])[0], starts[-1].schedule
-        last = None
-        while last is None:
-            stage = Stage("hard", -math.inf, 0.0, schedule.tol, schedule.max_iter)
-            last = space.advance([run], [stage])[0]
-        end.converged = last.last.shift <= schedule.tol
-        run.passes += first.passes
-        self.history_ = history.records
-        return run, end, True
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         """Set the fitted attributes."""
@@ -307,16 +271,19 @@ class KernelClusterer(
         with _config.one_blas_thread():
             return self._labels(xs)
 
-    def predict_proba(self, X: Any) -> Array:
-        """Memberships of the rows in the clusters at the exponent `s_`.
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
 
-        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; if `s_`
-        is -inf, one for the nearest centroid and zero for the others.
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; at minus
+        infinity, one for the nearest centroid and zero for the others.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_in_), or a list of views
             As in `fit`, with kernels that are not precomputed.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1.
 
         Returns
         -------
@@ -328,8 +295,10 @@ class KernelClusterer(
         ValueError
             If the kernels are precomputed: k(x, x) of the rows is then not known.
         """
+        check_is_fitted(self)
+        s = self.s_ if s is None else check_exponent(s)
         d, dtype = self._visit(X, "predict_proba")
-        shares = hard_weights(d) if math.isinf(self.s_) else power_weights(d, self.s_)
+        shares = hard_weights(d) if math.isinf(s) else power_weights(d, s)
         return shares[2].astype(dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
@@ -353,6 +322,26 @@ class KernelClusterer(
         """
         d, dtype = self._visit(X, "transform")
         return np.sqrt(d).astype(dtype, copy=False)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X that is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`, with kernels that are not precomputed.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+
+        Raises
+        ------
+        ValueError
+            If the kernels are precomputed: k(x, x) of the rows is then not known.
+        """
+        return np.asarray(self._visit(X, "medoids")[0]).argmin(axis=0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids.
@@ -396,13 +385,6 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     squares = squared_norms(W, space.products.multiply(W))
     costs = space.products.diagonals @ p - squares @ G
     return float(max(run.alpha @ costs, 0.0))
-
-
-def cluster_means(labels: Array, k: int, weight: Array | None) -> Array:
-    """The means of the clusters as weights of the rows, (k, n); zero if a cluster is empty."""
-    members = (np.arange(k)[:, None] == labels) * (1.0 if weight is None else weight)
-    G = members.sum(axis=1)
-    return np.asarray(members / np.where(G > 0, G, 1)[:, None])
 
 
 def _warn_if_indefinite(products: Products) -> None:

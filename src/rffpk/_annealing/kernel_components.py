@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, qr
+from sklearn import config_context
 
-from rffpk._annealing.compression import enough_for_clusters
+from rffpk._annealing.compression import enough_for_clusters, total_squares
+from rffpk._annealing.dual import KernelRun, KernelSpace
+from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
+from rffpk._annealing.objective import PowerMean
+from rffpk._annealing.primal import FeatureSpace
+from rffpk._annealing.schedule import Result, Stage, Start
+from rffpk._annealing.search import search
+from rffpk._annealing.seeding import seed_centroids
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import DENSE
-from rffpk._data.passes import Rows, make_rows
+from rffpk._data.passes import Rows, make_rows, one_pass, total_variance
 
 # Subspace iterations. Components that they do not resolve change the cost of a partition little.
 _ITERATIONS = 2
@@ -74,3 +84,45 @@ def _leading(multiply: Callable[[Array], Array], V: Array) -> tuple[Array, Array
     resolved = values > np.finfo(V.dtype).eps * len(V) * values[0]
     scale = np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=resolved)
     return values, V @ turn, product @ turn * scale
+
+
+def search_components(
+    rows: Rows,
+    products: Products,
+    k: int,
+    weight: Array | None,
+    starts: list[Start],
+    history: History,
+    random: Any,
+) -> tuple[KernelRun, Result]:
+    """The best of all starts over the components `rows` of a kernel, and its end; the run goes on
+    with the hard rule and the kernel itself."""
+    p = np.ones(rows.n) if weight is None else weight
+    history.left_out = max(kernel_variance(products, p) - total_squares(rows), 0.0)
+
+    def seed() -> Array:
+        history.add_seeding(rows.n)
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", random)
+
+    found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, history, random)
+    first, end, _ = search(found, starts)
+    history.left_out = 0.0
+    labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
+    means = cluster_means(labels, k, weight)
+    space = KernelSpace(products, weight, PowerMean(), lambda _: means, history, random, 0)
+    run, schedule = space.begin([first.number])[0], starts[-1].schedule
+    last = None
+    while last is None:
+        stage = Stage("hard", -math.inf, 0.0, schedule.tol, schedule.max_iter)
+        last = space.advance([run], [stage])[0]
+    end.converged = last.last.shift <= schedule.tol
+    run.passes += first.passes
+    return run, end
+
+
+def cluster_means(labels: Array, k: int, weight: Array | None) -> Array:
+    """The means of the clusters as weights of the rows, (k, n); zero if a cluster is empty."""
+    members = (np.arange(k)[:, None] == labels) * (1.0 if weight is None else weight)
+    G = members.sum(axis=1)
+    return np.asarray(members / np.where(G > 0, G, 1)[:, None])

@@ -25,6 +25,7 @@ class SpectralFusion(KernelFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
@@ -37,6 +38,7 @@ class SpectralFusion(KernelFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,
