@@ -32,7 +32,7 @@ LAYERS = [
     {"diffusion_map"},
     {"_annealing.primal", "_annealing.search", "_annealing.kernel_products", "_fusion.operators"},
     {"_annealing.swaps", "_annealing.dual"},
-    {"_annealing.centroid_clusterer", "_annealing.kernel_seeding"},
+    {"_annealing.centroid_clusterer", "_annealing.kernel_seeding", "_annealing.kernel_components"},
     {"_annealing.kernel_clusterer"},
     {"power", "exact", "fuzzy"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},

@@ -8,13 +8,25 @@ from typing import Any
 from rffpk._annealing.dual import KernelRun
 from rffpk._annealing.kernel_clusterer import KernelClusterer
 from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.parameters import annealed_starts, check_annealing, given_starts
+from rffpk._annealing.parameters import (
+    annealed_starts,
+    check_annealing,
+    given_starts,
+    is_automatic,
+)
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.validation import is_option
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
-from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
+from rffpk.kernels import (
+    PRECOMPUTED,
+    check_kernels,
+    check_one_kernel,
+    one_kernel,
+    positive_definite,
+    specification,
+)
 
 
 @documented(
@@ -224,6 +236,12 @@ class KernelPowerKMeans(KernelKMeans):
 
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
+
+    def _searches_components(self) -> bool:
+        if is_option(self.kernel, PRECOMPUTED):
+            return False
+        known = positive_definite(specification(one_kernel(self), "kernel"))
+        return known and is_automatic(self) and is_option(self.s_final, "hard")
 
 
 @documented(

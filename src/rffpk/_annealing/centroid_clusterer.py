@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -59,6 +60,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     random_state: Any
     n_jobs: int | None
     verbose: int
+    s_final: str | float = "hard"
     sample: str | int | None = None
     cache: str | bool = False
     memory_limit: int | None = None
@@ -172,8 +174,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
         automatic = self._automatic_starts and is_automatic(self)
-        small = compressed(base, self._k, storage) if automatic else None
+        hard = automatic and is_option(self.s_final, "hard")
+        small = compressed(base, self._k, storage, hard) if automatic else None
         searched = base if small is None else small.rows
+        history.left_out = 0.0 if small is None else small.left_out
 
         seeding = seeding_rows(searched, self._k, random)
         features = seeding.features()
@@ -191,7 +195,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             swaps.improve(run, cost, plan.swaps)
             end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
         if small is not None:
-            run.theta = small.expand(run.theta)
+            run.theta, history.left_out = small.expand(run.theta), 0.0
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
             _finish(run, [*samples[1:], whole], end, schedule)
@@ -242,7 +246,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         k, width = self._k, features.shape[1]
         if isinstance(init, str):
             history.add_seeding(seeding.n)
-            return seed_centroids(features, seeding.weight, k, init, random)
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                return seed_centroids(features, seeding.weight, k, init, random)
         if callable(init):
             history.add_seeding(seeding.n)
             drawn = init(features + seeding.shift, k, random_state=random)
@@ -292,7 +297,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
                 ConvergenceWarning,
             )
         cost = final.hard_sums.hard / rows.total_weight
-        close = coincidence(cost, run.variance, rows.dtype)
+        relative, absolute = coincidence(run.variance, rows.dtype)
+        close = max(relative * cost, absolute)
         self._n_distinct = count_distinct(rows.scaled(final.theta), close)
         s, sums = -math.inf if plan.ends_hard else end.s, final.soft_sums
         ending = Ending(

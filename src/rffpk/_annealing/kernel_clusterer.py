@@ -17,9 +17,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
+from rffpk._annealing import critical
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
 from rffpk._annealing.ends import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._annealing.history import History
+from rffpk._annealing.kernel_components import (
+    cluster_means,
+    kernel_components,
+    search_components,
+)
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
@@ -168,14 +174,26 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             return initial_weights(space, k, self.init) if given is None else given
 
         history = History([], self.verbose, unit)
+        compress = products.stored is not None and self._searches_components()
+        rows = kernel_components(products, weight, k) if compress else None
+        if rows is not None:
+            exponent = critical.of_rows(rows, rows.xs[0])
+            plan = Plan(self._starts(exponent), critical=exponent)
+            run, end = search_components(rows, products, k, weight, plan.starts, history, random)
+            self.history_ = history.records
+            return run, end, plan
         n_directions = 2 * k if self._soft else 0
         objective = self._make_objective()
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
-        critical = space.critical_exponent() if self._soft else 0.0
-        plan = Plan(self._starts(critical), critical=critical)
+        exponent = space.critical_exponent() if self._soft else 0.0
+        plan = Plan(self._starts(exponent), critical=exponent)
         run, end, _ = search(space, plan.starts)
         self.history_ = history.records
         return run, end, plan
+
+    def _searches_components(self) -> bool:
+        """Whether starts may run on the principal components of the kernel."""
+        return False
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         """Set the fitted attributes."""
@@ -359,9 +377,8 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     """sum p ||phi - mean of its cluster||^2 for these labels."""
     space, k = run.space, len(run.W)
     p = np.ones(run.n_rows) if space.weight is None else space.weight
-    members = (np.arange(k)[:, None] == labels) * p
-    G = members.sum(axis=1)
-    W = members / np.where(G > 0, G, 1)[:, None]
+    W = cluster_means(labels, k, space.weight)
+    G = np.bincount(labels, p, minlength=k)
     squares = squared_norms(W, space.products.multiply(W))
     costs = space.products.diagonals @ p - squares @ G
     return float(max(run.alpha @ costs, 0.0))
