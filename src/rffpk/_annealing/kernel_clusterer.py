@@ -29,7 +29,7 @@ from rffpk._annealing.kernel_components import (
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import check_exponent
+from rffpk._annealing.parameters import check_exponent, is_automatic
 from rffpk._annealing.schedule import Result, Start
 from rffpk._annealing.search import search
 from rffpk._data import validation
@@ -160,7 +160,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         products = Products(kernels, n_threads, self.cache_)
         self._kernels = products.kernels
         if not all(positive_definite(spec) for spec in specs):
-            _warn_if_indefinite(products)
+            products.definite = not _warn_if_indefinite(products)
         return products
 
     def _search(
@@ -177,15 +177,17 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             return initial_weights(space, k, self.init) if given is None else given
 
         history = History([], self.verbose, unit)
-        compress = products.stored is not None and self._searches_components()
-        rows = kernel_components(products, weight, k) if compress else None
+        objective = self._make_objective()
+        single = self._soft and len(products.kernels) == 1 and products.definite
+        small = single and self._searches_components()
+        rows = kernel_components(products, weight, k) if small else None
         if rows is not None:
             starts = self._starts(critical.of_rows(rows, rows.xs[0]))
-            run, end = search_components(rows, products, k, weight, starts, history, random)
+            space = KernelSpace(products, weight, objective, seed, history, random, 0)
+            run, end = search_components(rows, space, k, starts)
             self.history_ = history.records
             return run, end, True
         n_directions = 2 * k if self._soft else 0
-        objective = self._make_objective()
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
         starts = self._starts(space.critical_exponent() if self._soft else 0.0)
         run, end, _ = search(space, starts)
@@ -193,8 +195,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return run, end, starts[-1].schedule.ends_hard
 
     def _searches_components(self) -> bool:
-        """Whether starts may run on the principal components of the kernel."""
-        return False
+        """Whether starts on the principal components of a kernel differ from those with the kernel
+        itself by little: those of kinds of their own, which end with the hard rule."""
+        return is_automatic(self) and is_option(self.s_final, "hard")
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         """Set the fitted attributes."""
@@ -387,7 +390,9 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     return float(max(run.alpha @ costs, 0.0))
 
 
-def _warn_if_indefinite(products: Products) -> None:
+def _warn_if_indefinite(products: Products) -> bool:
+    """Warn of kernels that are clearly indefinite; returns whether there are any."""
+    found = False
     for number, kernel in enumerate(products.kernels):
 
         def multiply(v: Array, number: int = number) -> Array:
@@ -395,8 +400,10 @@ def _warn_if_indefinite(products: Products) -> None:
 
         values = ritz_values(multiply, kernel.n)
         if values[0] < -_INDEFINITE * max(values[-1], 0):
+            found = True
             warn(
                 f"kernel {number} is indefinite: it has an eigenvalue <= {values[0]:.3g} and "
                 f"one >= {values[-1]:.3g}; squared distances may be negative, and count as 0.",
                 UserWarning,
             )
+    return found
