@@ -198,8 +198,8 @@ cdef size_t padded(size_t n_bytes) noexcept:
 
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, labels=None,
-               memberships=None, distances=None, nearest=None, features=None, neighbours=None,
-               neighbour_weights=None, unsigned stages=RFFPK_ALL_STAGES):
+               memberships=None, distances=None, nearest=None, second=None, features=None,
+               neighbours=None, neighbour_weights=None, unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows. Parameters and results are those of the NumPy twin,
     `rffpk._reference.fused_pass`, and one more parameter.
 
@@ -220,7 +220,8 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     cdef const rffpk_kernels *kernels = kernels_for(theta.dtype)
     dtype = theta.dtype
     check_centroids(k, dtype)
-    wanted = (labels, memberships, distances, nearest, features, neighbours, neighbour_weights)
+    wanted = (labels, memberships, distances, nearest, second, features, neighbours,
+              neighbour_weights)
     if stages != RFFPK_ALL_STAGES and any(array is not None for array in wanted):
         raise ValueError("stages must be all of them where results of rows are wanted")
     none = [None] * n_views
@@ -247,6 +248,7 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         out.memberships = filled(memberships, "memberships", dtype, (n, k))
         out.distances = filled(distances, "distances", dtype, (n, k))
         out.nearest = filled(nearest, "nearest", dtype, (n,))
+        out.second = filled(second, "second", dtype, (n,))
         out.features = filled(features, "features", dtype, (n, F))
         out.neighbours = <int32_t *>filled(neighbours, "neighbours", np.int32, (n, n_near))
         out.neighbour_weights = filled(

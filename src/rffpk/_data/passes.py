@@ -247,7 +247,8 @@ class Sums:
 
 
 _OUTPUTS = (
-    "labels", "memberships", "distances", "nearest", "features", "neighbours", "neighbour_weights",
+    "labels", "memberships", "distances", "nearest", "second", "features", "neighbours",
+    "neighbour_weights",
 )  # fmt: skip
 
 
@@ -263,10 +264,10 @@ def one_pass(
         Cast to the dtype of the rows.
     s : float
         Exponent; -inf, or anything beyond what the dtype resolves, is the hard rule.
-    want : tuple of {"labels", "memberships", "distances", "nearest", "features", \
+    want : tuple of {"labels", "memberships", "distances", "nearest", "second", "features", \
             "neighbours", "neighbour_weights"}
-        Per-row results to return: O(n), O(n k), O(n k), O(n) and O(n F) memory, and O(n) times the
-        number of neighbours for the last two.
+        Per-row results to return: O(n), O(n k), O(n k), O(n), O(n) and O(n F) memory, and O(n)
+        times the number of neighbours for the last two.
     backend : {"core", "numpy"}, optional
         Implementation; the default is RFFPK_BACKEND, else the compiled one.
 
@@ -288,7 +289,7 @@ def one_pass(
     landmarks = [each if isinstance(each, Landmarks) else None for each in rows.maps]
     n, near = rows.n, sum(each.n_neighbours for each in landmarks if each is not None)
     shapes: dict[str, tuple[int, ...]] = dict(
-        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n, F), (n, near), (n, near)))
+        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n,), (n, F), (n, near), (n, near)))
     )
     whole = ("labels", "neighbours")
     outputs = {
