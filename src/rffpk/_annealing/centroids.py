@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from rffpk._data.arrays import Array
+from rffpk._data.passes import make_rows, one_pass
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
 
 # Error of squared distances that come from a matrix product, relative to the squared norms.
 _PRODUCT_ERROR = 1e-12
+
+# From so many centroids on a pass finds those that may coincide with another one.
+_MANY = 64
 
 
 def coincidence(cost: float, variance: float, dtype: Any) -> float:
@@ -26,6 +31,16 @@ def count_distinct(theta: Array, close: float) -> int:
     """The number of centroids whose squared distance to all distinct ones before them exceeds
     `close`. O(k^2 F): one product, and differences for the pairs that it does not decide."""
     theta = np.asarray(theta, dtype=np.float64)
+    if len(theta) < _MANY:
+        return _count_distinct(theta, close)
+    shift = np.zeros(theta.shape[1])
+    rows = make_rows([theta], [None], None, 1, [shift])
+    gaps = one_pass(rows, theta, -math.inf, want=("second",))[1]["second"]
+    alone = gaps > close + 4 * _PRODUCT_ERROR * np.einsum("jf,jf->j", theta, theta).max()
+    return int(alone.sum()) + _count_distinct(theta[~alone], close)
+
+
+def _count_distinct(theta: Array, close: float) -> int:
     norms = np.einsum("jf,jf->j", theta, theta)
     sums = norms[:, None] + norms
     doubtful = sums - 2 * (theta @ theta.T) <= close + _PRODUCT_ERROR * sums

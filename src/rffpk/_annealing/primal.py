@@ -17,9 +17,12 @@ import numpy as np
 from rffpk._annealing.centroids import coincidence, costliest_rows, count_distinct
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import Step, StepResult, drive, settling
+from rffpk._annealing.schedule import HARDNESS, Step, StepResult, drive, settling
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, Sums, empty_clusters, one_pass, power_constant
+from rffpk._data.passes import Rows, Sums, empty_clusters, is_hard, one_pass, power_constant
+
+# Without annealing the last exponent is found on so many rows, among powers of _FACTOR.
+_EXPONENT_ROWS, _HIGHEST, _FACTOR = 2000, -1.0, 1.2
 
 
 @dataclass
@@ -75,6 +78,18 @@ class FeatureRun:
     def settle(self, stage: str, s: float, tol: float, passes: int) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
         return drive(self.step, settling(stage, s, tol, passes))
+
+    def nearly_hard_exponent(self) -> float:
+        """The exponent at which annealing would end at these centroids, from some of the rows."""
+        rows = self.rows
+        rows = rows.take(np.arange(0, rows.n, max(1, rows.n // _EXPONENT_ROWS)))
+        s = _HIGHEST
+        while not is_hard(_FACTOR * s, rows.dtype):
+            sums, _ = one_pass(rows, self.theta, s)
+            if sums.soft >= (1 - HARDNESS) * sums.hard:
+                break
+            s *= _FACTOR
+        return s
 
     def _penalty(self) -> float:
         return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
