@@ -25,7 +25,7 @@ LAYERS = [
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
         *("_annealing.agreement", "_annealing.compression"),
     },
-    {"_annealing.history", "_annealing.critical", "kernels"},
+    {"_annealing.history", "_annealing.critical", "_annealing.bounds", "kernels"},
     {"_diffusion.neighbourhoods", "_diffusion.spectrum"},
     {"_diffusion.graph"},
     {"diffusion_map"},

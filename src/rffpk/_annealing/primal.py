@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rffpk._annealing import bounds
 from rffpk._annealing.centroids import coincidence, costliest_rows, count_distinct
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
@@ -37,6 +38,7 @@ class FeatureRun:
     random: Any
     number: int = 0
     passes: int = 0
+    bounded: bounds.HardPasses | None = None  # while passes of the hard rule settle
 
     @property
     def n_rows(self) -> int:
@@ -52,7 +54,7 @@ class FeatureRun:
         started = time.perf_counter()
         if step.noise:
             self._disturb(step.noise)
-        sums, _ = one_pass(self.rows, self.theta, step.s)
+        sums = self._sums(step.s)
         theta = sums.centroids(self.theta, self.rows.dtype)
         empty = empty_clusters(sums.G, self.rows.dtype)
         repairs = self._relocate(theta, empty) if empty.any() else 0
@@ -77,7 +79,17 @@ class FeatureRun:
 
     def settle(self, stage: str, s: float, tol: float, passes: int) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
-        return drive(self.step, settling(stage, s, tol, passes))
+        if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
+            k = len(self.theta)
+            self.bounded = bounds.HardPasses(self.rows) if bounds.pays(self.rows, k) else None
+        converged = drive(self.step, settling(stage, s, tol, passes))
+        self.bounded = None
+        return converged
+
+    def _sums(self, s: float) -> Sums:
+        if self.bounded is not None:
+            return self.bounded.sums(self.theta)
+        return one_pass(self.rows, self.theta, s)[0]
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids, from some of the rows."""
