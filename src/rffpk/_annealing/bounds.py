@@ -69,6 +69,7 @@ class HardPasses:
         self._upper *= 1 + 2 * eps
         self._lower -= others.astype(dtype)[self._labels]
         self._lower *= 1 - 2 * eps
+        np.maximum(self._lower, 0, out=self._lower)
         gap = (self._lower - self._upper) * (self._lower + self._upper)
         return np.flatnonzero(~(gap > 2 * self._errors(self._upper, theta)))
 
