@@ -30,10 +30,12 @@ _TRIALS = 10  # most swaps are `patience` and this many for each centroid
 _GAIN = 1e-5  # the least relative gain that counts
 
 # The batch is a half of the centroids at first. It is halved after a failure until it is a
-# sixteenth, and one failure of such a batch counts as ten of single swaps. A batch
-# fails if it lowers the objective by less than _BATCH_GAIN of itself. At most so many passes
-# follow after centroids are added, and after as many are removed.
-_LARGEST, _SMALLEST, _FAILURES, _BATCH_GAIN = 2, 16, 10, 1e-4
+# sixteenth. A batch fails if it lowers the objective by less than a part of itself, and a failure
+# of the smallest batch counts as several failures of single swaps: (least gain, failures) for up to
+# _SMALL rows times centroids, where passes are cheap, and for more. At most so many passes follow
+# after centroids are added, and after as many are removed.
+_LARGEST, _SMALLEST, _SMALL = 2, 16, 1 << 22
+_THOROUGH, _QUICK = (1e-5, 2), (1e-4, 10)
 _PASSES_ADDED, _PASSES_REMOVED = 3, 5
 
 
@@ -41,7 +43,7 @@ def improve(run: FeatureRun, cost: float, patience: int) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids."""
     if len(run.theta) >= MANY:
-        improve_in_batches(run, max(1, patience // _FAILURES))
+        _improve_in_batches(run, patience)
         return
     failed = 0
     for _ in range(patience + _TRIALS * len(run.theta)):
@@ -66,16 +68,17 @@ def _descend(run: FeatureRun, cost: float) -> float:
     return run.cost(-math.inf)
 
 
-def improve_in_batches(run: FeatureRun, patience: int) -> None:
-    """Swap batches of centroids until `patience` of the smallest batches have failed in a row."""
+def _improve_in_batches(run: FeatureRun, patience: int) -> None:
+    """Swap batches of centroids until some of the smallest batches have failed in a row."""
     k = len(run.theta)
+    least_gain, each = _THOROUGH if run.rows.n * k <= _SMALL else _QUICK
     count, smallest, failed = k // _LARGEST, k // _SMALLEST, 0
     cost, nearest = _costs(run)
-    while failed < patience and cost > 0:
+    while failed * each < patience and cost > 0:
         before = run.theta, run.rows
         _exchange(run, nearest, count)
         new, new_nearest = _costs(run)
-        lower = new < (1 - _BATCH_GAIN) * cost
+        lower = new < (1 - least_gain) * cost
         if new < cost:
             cost, nearest = new, new_nearest
         else:
