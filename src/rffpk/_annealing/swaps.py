@@ -32,9 +32,9 @@ _GAIN = 1e-5  # the least relative gain that counts
 # The batch is a half of the centroids at first. It is halved after a failure until it is a
 # sixteenth. A batch fails if it lowers the objective by less than a part of itself, and a failure
 # of the smallest batch counts as several failures of single swaps: (least gain, failures) for up to
-# _SMALL rows times centroids, where passes are cheap, and for more. At most so many passes follow
+# _SMALL multiply-adds of a pass, and for more. At most so many passes follow
 # after centroids are added, and after as many are removed.
-_LARGEST, _SMALLEST, _SMALL = 2, 16, 1 << 22
+_LARGEST, _SMALLEST, _SMALL = 2, 16, 1 << 26
 _THOROUGH, _QUICK = (1e-5, 2), (1e-4, 10)
 _PASSES_ADDED, _PASSES_REMOVED = 3, 5
 
@@ -71,7 +71,7 @@ def _descend(run: FeatureRun, cost: float) -> float:
 def _improve_in_batches(run: FeatureRun, patience: int) -> None:
     """Swap batches of centroids until some of the smallest batches have failed in a row."""
     k = len(run.theta)
-    least_gain, each = _THOROUGH if run.rows.n * k <= _SMALL else _QUICK
+    least_gain, each = _THOROUGH if run.rows.n * run.theta.size <= _SMALL else _QUICK
     count, smallest, failed = k // _LARGEST, k // _SMALLEST, 0
     cost, nearest = _costs(run)
     while failed * each < patience and cost > 0:
