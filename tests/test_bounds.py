@@ -110,7 +110,8 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
 
 def test_bounds_are_not_used_with_typicality():
     rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
-    assert bounds.pays(rows, 10)
-    assert not bounds.pays(replace(rows, eta=np.ones(1), m=2.0), 10)
+    assert bounds.pays(rows, 100)
+    assert not bounds.pays(replace(rows, eta=np.ones(1), m=2.0), 100)
+    assert not bounds.pays(rows, 10)
     assert not bounds.pays(rows, 1)
-    assert not bounds.pays(rows.take(np.arange(1000)), 10)
+    assert not bounds.pays(rows.take(np.arange(1000)), 100)

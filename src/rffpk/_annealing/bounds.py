@@ -19,8 +19,9 @@ from rffpk._data.passes import Rows, Sums, one_pass
 from rffpk._data.store import pass_costs
 
 # Bounds pay from so many rows, and from a modelled cost of a row in a pass that is some times that
-# of the operations on its bounds.
-_ROWS, _COST = 20_000, 4000.0
+# of the operations on its bounds: with 50 columns and 10 clusters they do not
+# (`python -m bench.speed.bounds`).
+_ROWS, _COST = 20_000, 20_000.0
 
 # All rows are visited if more than this part of them is active; active rows are copied in blocks of
 # so many bytes.

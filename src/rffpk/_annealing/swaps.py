@@ -16,7 +16,7 @@ from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Step
 from rffpk._annealing.seeding import MANY
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, one_pass
+from rffpk._data.passes import Rows, make_rows, one_pass
 
 # After a swap at most _PASSES passes follow. They end when the centroids move by at most _TOL, or
 # when the cost exceeds that before the swap by more than _HOPE times the gain of the last pass.
@@ -124,7 +124,7 @@ def _without_cheapest(run: FeatureRun, count: int) -> Array:
     raised = outputs["second"].astype(np.float64) - outputs["nearest"]
     raised = raised if rows.weight is None else raised * rows.weight
     order = np.argsort(np.bincount(outputs["labels"], raised, len(theta)), kind="stable")
-    neighbour = _nearest_others(rows.scaled(theta))
+    neighbour = _nearest_others(rows, theta)
     removed, kept = np.zeros((2, len(theta)), dtype=bool)
     for j in order:
         if not kept[j] and removed.sum() < count:
@@ -133,12 +133,13 @@ def _without_cheapest(run: FeatureRun, count: int) -> Array:
     return np.asarray(theta[~removed])
 
 
-def _nearest_others(theta: Array) -> Array:
+def _nearest_others(rows: Rows, theta: Array) -> Array:
     """The index of the centroid that is nearest to each one, apart from itself. O(k^2 F)."""
-    squares = np.einsum("jf,jf->j", theta, theta)
-    gaps = squares - 2 * theta @ theta.T
-    np.fill_diagonal(gaps, np.inf)
-    return np.asarray(gaps.argmin(axis=1))
+    scaled = np.ascontiguousarray(rows.scaled(theta), dtype=rows.dtype)
+    among = make_rows([scaled], [None], None, rows.n_threads, [np.zeros_like(scaled[0])])
+    _, outputs = one_pass(among, scaled, -math.inf, want=("distances",))
+    np.fill_diagonal(outputs["distances"], np.inf)
+    return np.asarray(outputs["distances"].argmin(axis=1))
 
 
 def _swap(run: FeatureRun) -> bool:
