@@ -126,10 +126,12 @@ def _without_cheapest(run: FeatureRun, count: int) -> Array:
     order = np.argsort(np.bincount(outputs["labels"], raised, len(theta)), kind="stable")
     neighbour = _nearest_others(rows, theta)
     removed, kept = np.zeros((2, len(theta)), dtype=bool)
+    left = count
     for j in order:
-        if not kept[j] and removed.sum() < count:
+        if left and not kept[j]:
             removed[j] = kept[neighbour[j]] = True
-    removed[order[~removed[order]][: count - removed.sum()]] = True
+            left -= 1
+    removed[order[~removed[order]][:left]] = True
     return np.asarray(theta[~removed])
 
 
