@@ -1,6 +1,7 @@
 """Configuration of the documentation: `sphinx-build -W docs build/docs`."""
 
 import os
+import re
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -37,3 +38,14 @@ sphinx_gallery_conf = {
 
 html_theme = "furo"
 html_title = f"rffpk {version}"
+
+
+def quote_attributes(app, what, name, obj, options, lines):
+    """Names such as labels_ are no references of reStructuredText."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[i] = re.sub(r"(?<![\w`.])([A-Za-z]\w*_)(?![\w`(\[{])", r"``\1``", line)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", quote_attributes, priority=100)

@@ -422,3 +422,12 @@ def test_memberships_at_any_exponent(cls, blobs):
             model.predict_proba(X, s=s)
     with pytest.raises(TypeError, match="^s == 'soft'"):
         model.predict_proba(X, s="soft")
+
+
+@pytest.mark.parametrize("cls", [PowerKMeans, RFFKernelPowerKMeans, KernelPowerKMeans])
+def test_medoids_are_the_rows_nearest_to_the_centroids(cls, blobs):
+    X, _ = blobs
+    model = cls(5, random_state=0).fit(X)
+    medoids = model.medoids(X)
+    assert_array_equal(medoids, [np.argmin(column) for column in model.transform(X).T])
+    assert_array_equal(model.labels_[medoids], range(5))

@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Structure
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
 from rffpk._data.passes import make_rows, total_variance, unshifted
@@ -89,7 +90,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
 
 
 @documented(FEATURES, "n_features_in_", "feature_names_in_")
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
 
     The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel [1]_,

@@ -118,7 +118,8 @@ class PowerKMeans(CentroidClusterer):
                 )
 
     def _plan(self, critical: float) -> Plan:
-        return Plan(annealed_starts(self, critical, _AUTO_STARTS), self._n_swaps())
+        starts = annealed_starts(self, critical, _AUTO_STARTS)
+        return Plan(starts, self._n_swaps(), critical=critical)
 
     def _n_swaps(self) -> int:
         if self._k == 1:

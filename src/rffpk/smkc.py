@@ -297,8 +297,7 @@ class SMKC(KernelFusion):
 
     def _finish(self, B: AnchorKernels, last: Iteration) -> None:
         """U = B C with orthonormal columns, as many as G has singular values that are resolved."""
-        k, squares = len(last.fused.squares), last.fused.squares
-        resolved = squares > np.finfo(np.float64).eps * B.width * squares[0]
+        k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
         Q, triangle = qr(Y, mode="economic")

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -20,8 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing import critical, swaps
-from rffpk._annealing.centroids import coincidence, count_distinct, merger_message
+from rffpk._annealing.centroids import coincidence, count_distinct
 from rffpk._annealing.compression import compressed
+from rffpk._annealing.ends import Cause, Ending, few_rows, warn_of_ending
 from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
@@ -31,6 +32,7 @@ from rffpk._annealing.search import search
 from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
@@ -42,9 +44,7 @@ INITS = ("k-means++", "random", "k-means")
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 200
 
 
-class CentroidClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators that minimise a power mean of squared distances to centroids.
 
     A subclass defines how rows become features, what is minimised, and which starts are run. A
@@ -60,6 +60,7 @@ class CentroidClusterer(
     random_state: Any
     n_jobs: int | None
     verbose: int
+    s_final: str | float = "hard"
     sample: str | int | None = None
     cache: str | bool = False
     memory_limit: int | None = None
@@ -75,7 +76,7 @@ class CentroidClusterer(
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
-    _rows_name = "X"  # what warnings call the rows
+    _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether `n_init` may be "auto"
 
     # ---- what subclasses define -------------------------------------------------------------
@@ -136,16 +137,23 @@ class CentroidClusterer(
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` ended a run before it converged, or centroids coincide at the end.
+            If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
+            so near each other that memberships are nearly equal.
         """
+        return self._fit(X, sample_weight, [])
+
+    def _fit(self, X: Any, sample_weight: Any, causes: list[Cause]) -> Any:
+        """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = self._check_views(X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
             self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            self._causes = causes or [few_rows("X", xs, weight)]
             self._feature_maps = self._fit_maps(xs, weight, random)
             self._fit_rows(self._fitted_rows(xs, weight), random)
+            del self._causes
         return self
 
     def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
@@ -166,8 +174,10 @@ class CentroidClusterer(
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
         automatic = self._automatic_starts and is_automatic(self)
-        small = compressed(base, self._k, storage) if automatic else None
+        hard = automatic and is_option(self.s_final, "hard")
+        small = compressed(base, self._k, storage, hard) if automatic else None
         searched = base if small is None else small.rows
+        history.left_out = 0.0 if small is None else small.left_out
 
         seeding = seeding_rows(searched, self._k, random)
         features = seeding.features()
@@ -185,7 +195,7 @@ class CentroidClusterer(
             swaps.improve(run, cost, plan.swaps)
             end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
         if small is not None:
-            run.theta = small.expand(run.theta)
+            run.theta, history.left_out = small.expand(run.theta), 0.0
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
             _finish(run, [*samples[1:], whole], end, schedule)
@@ -236,7 +246,8 @@ class CentroidClusterer(
         k, width = self._k, features.shape[1]
         if isinstance(init, str):
             history.add_seeding(seeding.n)
-            return seed_centroids(features, seeding.weight, k, init, random)
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                return seed_centroids(features, seeding.weight, k, init, random)
         if callable(init):
             history.add_seeding(seeding.n)
             drawn = init(features + seeding.shift, k, random_state=random)
@@ -286,12 +297,14 @@ class CentroidClusterer(
                 ConvergenceWarning,
             )
         cost = final.hard_sums.hard / rows.total_weight
-        close = coincidence(cost, run.variance, rows.dtype)
-        distinct = count_distinct(rows.scaled(final.theta), close)
-        if distinct < self._k:
-            hard, counted = plan.starts[-1].schedule.ends_hard, rows.counted().xs
-            message = merger_message(distinct, self._k, counted, hard, self._rows_name)
-            warn(message + plan.merger_advice, ConvergenceWarning)
+        relative, absolute = coincidence(run.variance, rows.dtype)
+        close = max(relative * cost, absolute)
+        self._n_distinct = count_distinct(rows.scaled(final.theta), close)
+        s, sums = -math.inf if plan.ends_hard else end.s, final.soft_sums
+        ending = Ending(
+            self._k, self._n_distinct, s, sums.soft, sums.hard, plan.critical, plan.lowered_by
+        )
+        warn_of_ending(ending, [*self._causes, few_rows(self._rows_name, rows.xs, rows.weight)])
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -373,6 +386,21 @@ class CentroidClusterer(
         """
         distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
         return np.sqrt(distances, out=distances)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X that is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+        """
+        return np.asarray(self.transform(X)).argmin(axis=0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids.

@@ -110,9 +110,15 @@ class Product:
 
     @property
     def ratio(self) -> float:
-        """sigma_1 / sigma_k."""
-        least = max(self.squares[-1], np.finfo(np.float64).tiny)
-        return float(np.sqrt(self.squares[0]) / np.sqrt(least)) if self.squares[0] > 0 else 1.0
+        """sigma_1 / sigma_k, or the last singular value that is resolved."""
+        largest, least = self.squares[0], self.squares[self.resolved].min(initial=np.inf)
+        return float(np.sqrt(largest / least)) if largest > 0 else 1.0
+
+    @property
+    def resolved(self) -> Array:
+        """A mask (k,) of the singular values whose squares are more than rounding errors."""
+        most = np.finfo(np.float64).eps * len(self.left) * self.squares[0]
+        return np.asarray(self.squares > most)
 
 
 @dataclass(frozen=True)
