@@ -190,9 +190,9 @@ swaps : "auto" or int
     Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
     search. A trial moves one centroid, the one whose removal raises the objective least, to a row
     far from its centroid, and makes a few passes of k-means; it is kept if it lowers the objective.
-    There are at most 10 trials for each cluster and `swaps` more. "auto": 20 if the starts differ
-    (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs ``s_final="hard"`` and
-    ``stop="annealed"``.
+    There are at most 10 trials for each cluster and `swaps` more. "auto": 20, or 4 for each
+    cluster if that is less, if the starts differ (see `n_init`) and `s_final` is "hard", otherwise
+    0. A number > 0 needs ``s_final="hard"`` and ``stop="annealed"``.
 max_iter : int
     Largest number of passes of a start, and of the passes on each larger sample and on all rows
     that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
