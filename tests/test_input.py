@@ -77,7 +77,7 @@ BAD_KERNEL = [
     ({"gamma": 0.0}, "gamma == 0.0, must be > 0"),
     ({"gamma": -1}, "gamma == -1, must be > 0"),
     ({"gamma": "wide"}, "gamma == 'wide', must be one of"),
-    ({"kernel": "linear"}, "kernel == 'linear', must be one of"),
+    ({"kernel": "linear"}, "kernel == 'linear' has no random features"),
     ({"n_frequencies": 0}, "n_frequencies == 0, must be >= 1"),
     ({"n_frequencies": "many"}, "n_frequencies == 'many', must be one of"),
     ({"sampling": "sobol"}, "sampling == 'sobol', must be one of"),

@@ -152,7 +152,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-# Where Linux reports the memory limit, use and statistics of a container: cgroup v2, then v1.
+# Where Linux reports the memory limit and use of a container, and parts of these: cgroup v2, v1.
 _CGROUPS = (
     (
         "/sys/fs/cgroup/memory.max",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Map
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.validation import is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
@@ -26,7 +27,7 @@ _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared dist
 
 
 @documented(DIFFUSION, "n_features_in_", "feature_names_in_")
-class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map rows to features whose distances are diffusion distances.
 
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
@@ -126,7 +127,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DiffusionMap:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.
 
         Parameters

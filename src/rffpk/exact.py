@@ -8,13 +8,22 @@ from typing import Any
 from rffpk._annealing.dual import KernelRun
 from rffpk._annealing.kernel_clusterer import KernelClusterer
 from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.parameters import annealed_starts, check_annealing, given_starts
+from rffpk._annealing.parameters import (
+    annealed_starts,
+    check_annealing,
+    given_starts,
+)
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.validation import is_option
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
-from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
+from rffpk.kernels import (
+    PRECOMPUTED,
+    check_kernels,
+    check_one_kernel,
+    one_kernel,
+)
 
 
 @documented(
@@ -285,6 +294,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         weight_entropy: float = 1.0,
         s0: str | float = "auto",
         anneal_factor: str | float = "auto",
@@ -303,6 +313,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels
+        self.views = views
         self.weight_entropy = weight_entropy
         self.s0 = s0
         self.anneal_factor = anneal_factor

@@ -76,6 +76,7 @@ class AverageMKKM(SpectralFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         kernel_weights: Any = None,
         center: bool = True,
         normalize: bool = True,
@@ -89,6 +90,7 @@ class AverageMKKM(SpectralFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,
@@ -166,6 +168,7 @@ class MKKM(SpectralFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
@@ -180,6 +183,7 @@ class MKKM(SpectralFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,

@@ -103,6 +103,7 @@ class SimpleMKKM(SpectralFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
@@ -117,6 +118,7 @@ class SimpleMKKM(SpectralFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,

@@ -6,35 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from rffpk import _config
 from rffpk._data.arrays import Array
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
 
-# Error of squared distances that come from a matrix product, relative to the squared norms.
-_PRODUCT_ERROR = 1e-12
 
-
-def coincidence(cost: float, variance: float, dtype: Any) -> float:
-    """The squared distance up to which centroids coincide: a small fraction of the mean cost of a
-    row, or the rounding error."""
-    rounding = (8 * np.finfo(dtype).eps) ** 2 * variance
-    return float(max(_COINCIDENT * cost, rounding))
+def coincidence(variance: float, dtype: Any) -> tuple[float, float]:
+    """The squared distance up to which centroids coincide, as a fraction of the mean cost of a row,
+    and that of the rounding error: the larger of the two counts."""
+    return _COINCIDENT, float((8 * np.finfo(dtype).eps) ** 2 * variance)
 
 
 def count_distinct(theta: Array, close: float) -> int:
     """The number of centroids whose squared distance to all distinct ones before them exceeds
-    `close`. O(k^2 F): one product, and differences for the pairs that it does not decide."""
-    theta = np.asarray(theta, dtype=np.float64)
-    norms = np.einsum("jf,jf->j", theta, theta)
-    sums = norms[:, None] + norms
-    doubtful = sums - 2 * (theta @ theta.T) <= close + _PRODUCT_ERROR * sums
-    distinct = np.ones(len(theta), dtype=bool)
-    for j in np.flatnonzero(np.tril(doubtful, -1).any(axis=1)):
-        earlier = np.flatnonzero(doubtful[j, :j] & distinct[:j])
-        gaps = ((theta[earlier] - theta[j]) ** 2).sum(axis=1)
-        distinct[j] = not (gaps <= close).any()
-    return int(distinct.sum())
+    `close`. O(k^2 F), but few features decide most pairs."""
+    return _config.backend().count_distinct(theta, close)
 
 
 def costliest_rows(

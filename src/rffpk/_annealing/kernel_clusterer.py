@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -18,18 +17,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
+from rffpk._annealing import critical
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
 from rffpk._annealing.ends import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._annealing.history import History
+from rffpk._annealing.kernel_components import (
+    cluster_means,
+    kernel_components,
+    search_components,
+)
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import Plan
+from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.schedule import Result, Start
 from rffpk._annealing.search import search
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
@@ -40,9 +46,7 @@ from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 INITS = ("k-means++", "random", "k-means", "spectral")
 
 
-class KernelClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators whose centroids are weights of the fitted rows.
 
     A subclass defines which kernels are used, what is minimised, and which starts are run.
@@ -80,7 +84,7 @@ class KernelClusterer(
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -153,7 +157,8 @@ class KernelClusterer(
                 return np.asarray(products.multiply(v[None])[number, 0], dtype=np.float64)
 
             if not kernel.definite:
-                warn_if_indefinite(f"kernel {number}", ritz_values(multiply, kernel.n))
+                values = ritz_values(multiply, kernel.n)
+                products.definite &= not warn_if_indefinite(f"kernel {number}", values)
         return products
 
     def _search(
@@ -170,14 +175,29 @@ class KernelClusterer(
             return initial_weights(space, k, self.init) if given is None else given
 
         history = History([], self.verbose, unit)
-        n_directions = 2 * k if self._soft else 0
         objective = self._make_objective()
+        single = self._soft and len(products.kernels) == 1 and products.definite
+        small = single and self._searches_components()
+        rows = kernel_components(products, weight, k) if small else None
+        if rows is not None:
+            exponent = critical.of_rows(rows, rows.xs[0])
+            plan = Plan(self._starts(exponent), critical=exponent)
+            space = KernelSpace(products, weight, objective, seed, history, random, 0)
+            run, end = search_components(rows, space, k, plan.starts)
+            self.history_ = history.records
+            return run, end, plan
+        n_directions = 2 * k if self._soft else 0
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
-        critical = space.critical_exponent() if self._soft else 0.0
-        plan = Plan(self._starts(critical), critical=critical)
+        exponent = space.critical_exponent() if self._soft else 0.0
+        plan = Plan(self._starts(exponent), critical=exponent)
         run, end, _ = search(space, plan.starts)
         self.history_ = history.records
         return run, end, plan
+
+    def _searches_components(self) -> bool:
+        """Whether starts on the principal components of a kernel differ from those with the kernel
+        itself by little: those of kinds of their own, which end with the hard rule."""
+        return is_automatic(self) and is_option(self.s_final, "hard")
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         """Set the fitted attributes."""
@@ -252,16 +272,19 @@ class KernelClusterer(
         with _config.one_blas_thread():
             return self._labels(xs)
 
-    def predict_proba(self, X: Any) -> Array:
-        """Memberships of the rows in the clusters at the exponent `s_`.
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
 
-        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; if `s_`
-        is -inf, one for the nearest centroid and zero for the others.
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; at minus
+        infinity, one for the nearest centroid and zero for the others.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_in_), or a list of views
             As in `fit`, with kernels that are not precomputed.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1.
 
         Returns
         -------
@@ -273,8 +296,10 @@ class KernelClusterer(
         ValueError
             If the kernels are precomputed: k(x, x) of the rows is then not known.
         """
+        check_is_fitted(self)
+        s = self.s_ if s is None else check_exponent(s)
         d, dtype = self._visit(X, "predict_proba")
-        shares = hard_weights(d) if math.isinf(self.s_) else power_weights(d, self.s_)
+        shares = hard_weights(d) if math.isinf(s) else power_weights(d, s)
         return shares[2].astype(dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
@@ -298,6 +323,26 @@ class KernelClusterer(
         """
         d, dtype = self._visit(X, "transform")
         return np.sqrt(d).astype(dtype, copy=False)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X that is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`, with kernels that are not precomputed.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+
+        Raises
+        ------
+        ValueError
+            If the kernels are precomputed: k(x, x) of the rows is then not known.
+        """
+        return np.asarray(self._visit(X, "medoids")[0]).argmin(axis=0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids.
@@ -336,9 +381,8 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     """sum p ||phi - mean of its cluster||^2 for these labels."""
     space, k = run.space, len(run.W)
     p = np.ones(run.n_rows) if space.weight is None else space.weight
-    members = (np.arange(k)[:, None] == labels) * p
-    G = members.sum(axis=1)
-    W = members / np.where(G > 0, G, 1)[:, None]
+    W = cluster_means(labels, k, space.weight)
+    G = np.bincount(labels, p, minlength=k)
     squares = squared_norms(W, space.products.multiply(W))
     costs = space.products.diagonals @ p - squares @ G
     return float(max(run.alpha @ costs, 0.0))

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Step
+from rffpk._annealing.schedule import Stage
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, one_pass
 
@@ -46,7 +46,7 @@ def _descend(run: FeatureRun, cost: float) -> float:
     """A few hard passes, fewer if they will not reach `cost`; returns the objective after them."""
     last = math.inf
     for _ in range(_PASSES):
-        result = run.step(Step("swap", -math.inf))
+        result = run.step(Stage("swap", -math.inf))
         gain, last = last - result.objective, result.objective
         if result.shift <= _TOL or last - cost > _HOPE * gain:
             break

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -21,6 +20,7 @@ from rffpk import _config
 from rffpk._annealing.ends import Cause, few_rows, low_rank
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk.kernels import PRECOMPUTED, check_kernels
 from rffpk.power import PowerKMeans
@@ -41,20 +41,27 @@ def k_means(
     return clusterer._fit(embedding, None, causes)
 
 
-class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the methods that learn an embedding of the rows from kernels and cluster it by
     k-means.
 
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
+    # what a fit sets
+    labels_: NDArray[np.int32]
     embedding_: Array
+    cluster_centers_: Array
+    inertia_: float
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
 
     def __init__(
         self,
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
@@ -65,6 +72,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels
+        self.views = views
         self.center = center
         self.normalize = normalize
         self.normalize_rows = normalize_rows
@@ -91,7 +99,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
         Parameters
