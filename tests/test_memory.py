@@ -6,6 +6,7 @@ RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn; by default 
 import gc
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,22 @@ import rffpk
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ
 CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]
+
+
+HERE = Path(__file__).parent
+
+
+def test_each_promise_names_a_test_that_exists():
+    page = HERE.parent / "docs" / "promises.md"
+    if not page.exists():
+        pytest.skip("the pages are missing")
+    text = page.read_text()
+    lines = [line for line in text.splitlines() if line.startswith("| ") and "**" not in line]
+    for line in lines[1:]:  # after the titles
+        named = re.findall(r"`tests/(\w+\.py)::(\w+)`", line)
+        assert named, line
+        for file, test in named:
+            assert f"def {test}(" in (HERE / file).read_text(), test
 
 
 # ---- failures -----------------------------------------------------------------------------------
@@ -72,7 +89,7 @@ def preloaded(tmp_path_factory):
     if not compiler or platform.libc_ver()[0] != "glibc" or "LD_PRELOAD" in os.environ:
         pytest.skip("needs cc, glibc and no other preloaded library")
     library = tmp_path_factory.mktemp("shim") / "failing.so"
-    source = Path(__file__).with_name("failing_allocations.c")
+    source = HERE / "failing_allocations.c"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", source, "-o", library], check=True)
     return library
 
