@@ -21,6 +21,12 @@ stage_hooks() {
     PRE_COMMIT_HOME="$work/hooks/cache" "$work/hooks/bin/pre-commit" run --all-files
 }
 
+stage_docs() {
+    environment docs
+    "$work/docs/bin/pip" install --quiet '.[docs]'
+    "$work/docs/bin/sphinx-build" --quiet --fail-on-warning docs "$work/site"
+}
+
 stage_plain() {
     build isa=plain
     test_core

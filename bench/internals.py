@@ -7,7 +7,7 @@ from rffpk._annealing.dual import KernelSpace
 from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import Step
+from rffpk._annealing.schedule import Stage
 from rffpk._data.arrays import Fourier, Landmarks
 from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.rules import power_weights, typicality
@@ -21,7 +21,7 @@ __all__ = [
     "PowerMean",
     "Products",
     "Rows",
-    "Step",
+    "Stage",
     "_core",
     "bounds",
     "critical_exponent",

@@ -20,7 +20,7 @@ from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._annealing.centroids import count_distinct
 from rffpk._annealing.critical import critical_exponent
 from rffpk._annealing.history import History
-from rffpk._annealing.schedule import Schedule, Start, StepResult, course
+from rffpk._annealing.schedule import Schedule, StageEnd, Start, StepResult, course
 from rffpk._annealing.search import search
 from rffpk._data.passes import empty_clusters, make_rows, one_pass, total_variance
 
@@ -259,14 +259,19 @@ def test_hopeless_starts_are_dropped(pairs, seed):
 
 
 def steps_of(schedule, results, best=np.inf):
-    """The steps of a course whose results are prescribed, and its result if it ends."""
+    """The stages of a course whose steps have prescribed results, each stage as often as it has
+    steps, and the result of the course if it ends."""
     generator = course(Start("prescribed", schedule), lambda: best, np.float64)
-    taken = [next(generator)]
+    stage, steps = next(generator), 0
+    taken = [stage]
     for result in results:
-        try:
-            taken.append(generator.send(result))
-        except StopIteration as stop:
-            return taken, stop.value
+        steps += 1
+        if stage.is_over(steps, result.shift):
+            try:
+                stage, steps = generator.send(StageEnd(result, steps)), 0
+            except StopIteration as stop:
+                return taken, stop.value
+        taken.append(stage)
     return taken, None
 
 
@@ -285,7 +290,7 @@ def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best(
     if soft > 0.99 and cost + penalty > 1.02 and np.isinf(s_final):
         assert end.dropped and not end.converged and len(taken) == 1
     else:
-        assert end is None and {step.stage for step in taken} == {"anneal"}
+        assert end is None and {stage.name for stage in taken} == {"anneal"}
     assert steps_of(schedule, [converged] * 3)[1] is None  # no other start has ended
 
 
@@ -374,7 +379,7 @@ def stages_of(lengths):
     taken, _ = steps_of(
         ADAPTIVE, [StepResult(0.9, 1.0, 1.0, 0.0, shift, 2, False, 0) for shift in shifts]
     )
-    grouped = [(s, len([*steps])) for s, steps in itertools.groupby(step.s for step in taken)]
+    grouped = [(s, len([*steps])) for s, steps in itertools.groupby(stage.s for stage in taken)]
     exponents, counts = zip(*grouped)
     return np.array(exponents), list(counts[:-1])
 
@@ -425,8 +430,8 @@ class ConvergedSpace:
     def begin(self, numbers):
         return [ConvergedRun(number, self.costs[number]) for number in numbers]
 
-    def advance(self, runs, steps):
-        return [StepResult(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0)] * len(steps)
+    def advance(self, runs, stages):
+        return [StageEnd(StepResult(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0), 1)] * len(stages)
 
 
 @pytest.mark.parametrize("lockstep", [False, True])

@@ -40,7 +40,7 @@ FITS = {
     ],
     "DiffusionMap": [({}, FRAME), ({"n_landmarks": None}, ROWS)],
     "DiffusionPowerKMeans": [({}, FRAME), ({"n_landmarks": None, "sample": 20}, ROWS)],
-    "FuzzyCMeans": [({}, FRAME), ({"init": "k-means"}, ROWS)],
+    "FuzzyCMeans": [({}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)],
     "RFFKernelPowerKMeans": [({}, FRAME), ({"cache": False, "sample": 20}, ROWS)],
     "RFFMultiKernelPowerKMeans": [
         ({}, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),

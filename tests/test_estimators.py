@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import (
     FuzzyCMeans,
+    KernelPowerKMeans,
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
@@ -403,3 +404,30 @@ def test_verbose_prints_a_line_for_each_pass(blobs, capsys):
     model = PowerKMeans(3, random_state=0, verbose=1).fit(blobs[0])
     passes = sum("s" in record for record in model.history_)
     assert len(capsys.readouterr().out.splitlines()) == passes
+
+
+@pytest.mark.parametrize("cls", [PowerKMeans, RFFKernelPowerKMeans, KernelPowerKMeans])
+def test_memberships_at_any_exponent(cls, blobs):
+    X, _ = blobs
+    model = cls(5, random_state=0).fit(X)
+    squares = model.transform(X).astype(np.float64) ** 2
+    for s in (-0.2, -1.0, -7.0):
+        powers = (squares / squares.min(axis=1, keepdims=True)) ** s
+        expected = powers / powers.sum(axis=1, keepdims=True)
+        assert_allclose(model.predict_proba(X, s=s), expected, rtol=1e-6, atol=1e-12)
+    assert_array_equal(model.predict_proba(X, s=-np.inf), np.eye(5)[model.predict(X)])
+    assert_array_equal(model.predict_proba(X, s=model.s_), model.predict_proba(X))
+    for s in (-0.1, 1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="^s == "):
+            model.predict_proba(X, s=s)
+    with pytest.raises(TypeError, match="^s == 'soft'"):
+        model.predict_proba(X, s="soft")
+
+
+@pytest.mark.parametrize("cls", [PowerKMeans, RFFKernelPowerKMeans, KernelPowerKMeans])
+def test_medoids_are_the_rows_nearest_to_the_centroids(cls, blobs):
+    X, _ = blobs
+    model = cls(5, random_state=0).fit(X)
+    medoids = model.medoids(X)
+    assert_array_equal(medoids, [np.argmin(column) for column in model.transform(X).T])
+    assert_array_equal(model.labels_[medoids], range(5))

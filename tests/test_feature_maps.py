@@ -235,7 +235,7 @@ def test_orthogonal_features_approximate_better_than_independent_ones():
         ({"gamma": 0}, "gamma == 0, must be > 0"),
         ({"gamma": np.nan}, "gamma == nan, must be finite"),
         ({"gamma": "auto"}, "gamma == 'auto', must be one of"),
-        ({"kernel": "poly"}, "kernel == 'poly', must be one of"),
+        ({"kernel": "poly"}, "kernel == 'poly' has no random features, must be one of"),
         ({"sampling": "orthogonal", "kernel": "cauchy"}, "sampling == 'orthogonal' needs"),
     ],
 )

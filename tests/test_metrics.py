@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rffpk import clustering_accuracy, purity_score
+from rffpk import (
+    FuzzyCMeans,
+    clustering_accuracy,
+    fuzzy_silhouette,
+    partition_coefficient,
+    partition_entropy,
+    purity_score,
+    xie_beni_index,
+)
 
 labelings = st.integers(1, 60).flatmap(
     lambda n: st.tuples(
@@ -46,3 +54,91 @@ def test_bad_labels_are_refused(score):
         score(np.zeros((2, 2)), [0, 1])
     with pytest.raises(ValueError, match="empty"):
         score([], [])
+
+
+# ---- memberships ---------------------------------------------------------------------------------
+
+
+def random_memberships(seed, n, k):
+    random = np.random.RandomState(seed)
+    return random.randn(n, 3), random.dirichlet(np.ones(k), n), random.randn(k, 3)
+
+
+@given(st.integers(0, 99), st.integers(4, 30), st.integers(2, 5), st.floats(1, 4))
+def test_indices_of_memberships_by_their_definitions(seed, n, k, m):
+    X, u, centers = random_memberships(seed, n, k)
+    each = [(i, j) for i in range(n) for j in range(k)]
+    assert partition_coefficient(u) == pytest.approx(sum(u[i, j] ** 2 for i, j in each) / n)
+    entropy = -sum(u[i, j] * np.log(u[i, j]) for i, j in each if u[i, j] > 0) / n
+    assert partition_entropy(u) == pytest.approx(entropy)
+    cost = sum(u[i, j] ** m * ((X[i] - centers[j]) ** 2).sum() for i, j in each)
+    gaps = [((centers[a] - centers[b]) ** 2).sum() for a in range(k) for b in range(a)]
+    assert xie_beni_index(X, u, centers, m=m) == pytest.approx(cost / (n * min(gaps)))
+
+
+def silhouette_by_hand(X, labels, i):
+    """(b - a) / max(a, b), zero for the only row of a cluster."""
+    distances = np.linalg.norm(X - X[i], axis=1)
+    own = (labels == labels[i]) & (np.arange(len(X)) != i)
+    if not own.any():
+        return 0.0
+    others = set(labels) - {labels[i]}
+    a, b = distances[own].mean(), min(distances[labels == j].mean() for j in others)
+    return (b - a) / max(a, b)
+
+
+@given(st.integers(0, 99), st.integers(6, 20), st.floats(0, 3))
+def test_fuzzy_silhouette_by_its_definition(seed, n, alpha):
+    X, u, _ = random_memberships(seed, n, 3)
+    u[:2] = [[1, 0, 0], [0, 1, 0]]  # two clusters at least
+    labels, ordered = u.argmax(axis=1), np.sort(u, axis=1)
+    weights = (ordered[:, 2] - ordered[:, 1]) ** alpha
+    expected = sum(w * silhouette_by_hand(X, labels, i) for i, w in enumerate(weights))
+    expected /= weights.sum()
+    assert fuzzy_silhouette(X, u, alpha=alpha) == pytest.approx(expected)
+
+
+def test_hard_memberships_have_the_extreme_values():
+    hard = np.eye(3)[[0, 1, 2, 0]]
+    assert partition_coefficient(hard) == 1 and partition_entropy(hard) == 0
+    equal = np.full((4, 3), 1 / 3)
+    assert partition_coefficient(equal) == pytest.approx(1 / 3)
+    assert partition_entropy(equal) == pytest.approx(np.log(3))
+    assert xie_beni_index(np.ones((4, 1)), hard, np.ones((3, 1))) == np.inf
+
+
+@pytest.mark.parametrize("n, k", [(60, 2), (200, 4)])
+def test_memberships_of_a_fitted_model_are_accepted(n, k):
+    X = np.random.RandomState(0).randn(n, 2).astype(np.float32)
+    model = FuzzyCMeans(k, random_state=0).fit(X)
+    u = model.predict_proba(X)
+    assert 1 / k < partition_coefficient(u) < 1
+    assert 0 < partition_entropy(u) < np.log(k)
+    # sum_ij u_ij^2 d_ij is the objective of fuzzy c-means with m = 2
+    index = xie_beni_index(X, u, model.cluster_centers_)
+    gap = min(
+        float(((a - b) ** 2).sum())
+        for i, a in enumerate(model.cluster_centers_)
+        for b in model.cluster_centers_[:i]
+    )
+    assert index == pytest.approx(model.objective_ / (n * gap), rel=1e-4)
+    assert -1 <= fuzzy_silhouette(X, u) <= 1
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: partition_coefficient([[0.5, 0.2]]), "memberships must be >= 0"),
+        (lambda: partition_entropy([[1.5, -0.5]]), "memberships must be >= 0"),
+        (lambda: partition_entropy([[np.nan, 1.0]]), "memberships contains NaN"),
+        (lambda: xie_beni_index(np.ones((2, 1)), np.eye(2), [[1.0]]), "minimum of 2"),
+        (lambda: xie_beni_index(np.ones((2, 1)), np.eye(2), np.ones((2, 2))), "centers has shape"),
+        (lambda: xie_beni_index(np.ones((3, 1)), np.eye(2), np.eye(2)), "inconsistent numbers"),
+        (lambda: xie_beni_index(np.eye(2), np.eye(2), np.eye(2), m=0.5), "m == 0.5"),
+        (lambda: fuzzy_silhouette(np.eye(2), [[1, 0], [1, 0]]), "at least two"),
+        (lambda: fuzzy_silhouette(np.eye(2), np.eye(2), alpha=-1), "alpha == -1"),
+    ],
+)
+def test_bad_memberships_are_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from rffpk import RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
+from rffpk import PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
 from rffpk._annealing.critical import typical_critical_exponent
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import WeightedViews
@@ -339,10 +339,14 @@ def test_views_that_are_not_those_of_the_fit(views):
         ({"kernels": 3}, "kernels == 3, must be a name, or a list"),
         ({"kernels": []}, r"kernels == \[\], must be a name, or a list"),
         ({"kernels": [3, 4]}, "kernels contains 3, must have for each view a name"),
-        ({"kernels": "linear"}, "kernel == 'linear'"),
+        (
+            {"kernels": "poly"},
+            "kernel == 'poly' has no random features.*KernelPowerKMeans takes it",
+        ),
         ({"eta": 1e39}, "eta == 1e\\+39, must be <= 1e\\+30"),
         ({"weight_entropy": 1e-320}, "weight_entropy == 1e-320, must be >= 1e-30"),
-        ({"kernels": ["linear"]}, "kernel == 'linear'"),
+        ({"kernels": ["line", "rbf"]}, "kernel == 'line', must be one of"),
+        ({"kernels": "precomputed"}, "kernel == 'precomputed' has no random features"),
         ({"kernels": [("rbf", -1)]}, "gamma == -1, must be > 0"),
         ({"kernels": ["rbf"] * 3}, "kernels has 3 entries for 2 views"),
         ({"noise_threshold": 0.0}, "noise_threshold == 0.0, must be > 0"),
@@ -490,3 +494,59 @@ def test_the_disturbance_does_not_depend_on_the_number_of_views(views, copies):
     run._disturb(0.02)
     moved = (rows.scaled(run.theta) ** 2).sum(axis=1).mean()
     assert_allclose(np.sqrt(moved / 2.0), 0.02, rtol=0.4)
+
+
+# ---- views of columns, and reference distances within clusters -----------------------------------
+
+
+def test_a_linear_kernel_takes_the_columns_as_they_are(views, dtype):
+    X = views[0][0].astype(dtype)
+    plain = PowerKMeans(4, random_state=3).fit(X)
+    linear = RFFMultiKernelPowerKMeans(4, possibilistic=False, kernels="linear", random_state=3)
+    linear.fit(X)
+    assert_array_equal(linear.cluster_centers_, plain.cluster_centers_)
+    assert_array_equal(linear.predict(X), plain.labels_)
+    assert linear.objective_ == plain.objective_ and linear.feature_maps_ == [None]
+
+
+def test_a_view_of_columns_beside_one_of_a_kernel(views):
+    (first, second, _), y = views
+    model = RFFMultiKernelPowerKMeans(
+        4, possibilistic=False, kernels=["linear", ("rbf", 0.01)], **PLAIN
+    ).fit([first, second])
+    assert model.cluster_centers_.shape == (4, 5 + 128)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    distance = ((first[:, None] - model.cluster_centers_[:, :5]) ** 2).sum(axis=2)
+    phi = model.feature_maps_[1].transform(second)
+    other = ((phi[:, None] - model.cluster_centers_[:, 5:]) ** 2).sum(axis=2)
+    expected = np.sqrt(model.kernel_weights_ @ np.stack([distance, other]).reshape(2, -1))
+    assert_allclose(model.transform([first, second]).ravel(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("d, spread", [(2, 0.5), (10, 1.5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_uniform_noise_around_clusters_is_labelled(d, spread, seed):
+    X, y = make_blobs(1000, d, centers=4, cluster_std=spread, random_state=seed)
+    random = np.random.RandomState(seed)
+    noise = random.uniform(X.min(axis=0) - 2, X.max(axis=0) + 2, (300, d))
+    centers = np.array([X[y == j].mean(axis=0) for j in range(4)])
+    away = ((noise[:, None] - centers) ** 2).sum(axis=2).min(axis=1) > 9 * spread**2 * max(1, d / 2)
+    model = RFFMultiKernelPowerKMeans(
+        4, kernels="linear", eta="within", noise_threshold=0.2, random_state=0
+    ).fit(np.vstack([X, noise]))
+    labels = model.labels_[1000:]
+    assert (labels[away] == -1).mean() >= 0.9
+    assert (model.labels_[:1000] == -1).mean() < 0.05
+    # of a normal cluster the reference is the mean squared distance in two dimensions
+    assert model.eta_[0] == pytest.approx(d * spread**2 * (1 if d == 2 else 1.35), rel=0.15)
+
+
+def test_references_within_clusters_are_those_of_repeated_rows_and_of_each_view(views):
+    xs, _ = views
+    model = RFFMultiKernelPowerKMeans(4, eta="within", **PLAIN)
+    equal = model.fit(xs).eta_
+    assert equal.shape == (3,) and (equal > 0).all()
+    weighted = clone(model).fit(xs, sample_weight=np.full(600, 3.0)).eta_
+    assert_allclose(weighted, equal, rtol=1e-5)
+    constant = clone(model).fit([np.ones((30, 2)), np.ones((30, 1))])
+    assert np.isfinite(constant.eta_).all() and (constant.eta_ > 0).all()

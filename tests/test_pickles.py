@@ -5,16 +5,22 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
+import rffpk
 from rffpk import (
     FAMKKM,
     MKKM,
     SMKC,
     AverageMKKM,
+    DiffusionMap,
     KernelKMeans,
     KernelPowerKMeans,
     MultiKernelPowerKMeans,
+    NystroemKernelKMeans,
+    PowerKMeans,
+    RandomFourierFeatures,
     SimpleMKKM,
 )
 
@@ -61,3 +67,22 @@ def test_precomputed_kernels_are_not_kept(kernels, model):
     assert_array_equal(again.predict(new), model.predict(new))
     if "kernels" in model.get_params() and not isinstance(model, MultiKernelPowerKMeans):
         assert_array_equal(again.transform(new), model.transform(new))
+
+
+@pytest.mark.parametrize(
+    "model", [PowerKMeans(2), KernelPowerKMeans(2), MKKM(2), NystroemKernelKMeans(2),
+              RandomFourierFeatures(4), DiffusionMap()]
+)  # fmt: skip
+def test_pickles_of_other_versions_are_refused(model):
+    X = np.random.RandomState(0).randn(30, 3)
+    fitted = model.fit(X)
+    state = fitted.__getstate__()
+    assert state["_rffpk_version"] == rffpk.__version__
+    assert not hasattr(pickle.loads(pickle.dumps(fitted)), "_rffpk_version")
+    for written in ("7.3.1", "0.999.0"):
+        with pytest.raises(ValueError, match=f"pickled by rffpk {written}, .* fit it"):
+            clone(model).__setstate__({**state, "_rffpk_version": written})
+    major, minor, _ = rffpk.__version__.split(".")
+    same = clone(model)
+    same.__setstate__({**state, "_rffpk_version": f"{major}.{minor}.99"})
+    assert vars(same).keys() == vars(fitted).keys()

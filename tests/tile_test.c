@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __unix__
+#include <sys/mman.h>
+#endif
 
 #if RFFPK_BITS == 32
 typedef float real;
@@ -366,6 +369,65 @@ static void check_runs(void)
     compare("distance of the label", out.nearest, nearest, ROWS, most_off);
 }
 
+#if SIZE_MAX > UINT32_MAX && defined __unix__
+/* Memory of n lines of which only those from AWAY on are written; the system provides no others. */
+enum { BEFORE = 100 };
+static const size_t AWAY = ((size_t)1 << 31) - BEFORE; /* so that rows lie on both sides of 2^31 */
+
+static char *far_away(const void *rows, size_t line_bytes)
+{
+    char *memory = mmap(NULL, (AWAY + ROWS) * line_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        exit(2);
+    if (rows)
+        memcpy(memory + AWAY * line_bytes, rows, ROWS * line_bytes);
+    return memory;
+}
+
+/* Rows with indices around 2^31 have the results of the same rows at the begin of their arrays. */
+static void check_far_rows(void)
+{
+    const size_t shape[6] = {3, 11, 0};
+    draw_problem(shape);
+    pr.k = MOST_k;
+    pr.rule = RFFPK_POWER;
+    pr.s = -3;
+    pr.weight = weight;
+    expect();
+    const size_t number = sizeof(real), width = pr.F * number, wide = pr.k * number;
+    views[0].x = far_away(x[0], 3 * number);
+    pr.weight = far_away(weight, number);
+    char *labels = far_away(NULL, sizeof(int32_t)), *least = far_away(NULL, number);
+    char *shares = far_away(NULL, wide), *apart = far_away(NULL, wide),
+         *phi = far_away(NULL, width);
+    const rffpk_rows rows = {(int32_t *)labels, shares, apart, least, phi, NULL, NULL};
+    double *sums = run(AWAY, AWAY + ROWS, &rows);
+    const double tolerance = tolerance_of_weights();
+    compare("far features", (real *)(phi + AWAY * width), features, ROWS * pr.F, most_off);
+    compare("far distances", (real *)(apart + AWAY * wide), distances, ROWS * pr.k, most_off);
+    compare("far nearest", (real *)(least + AWAY * number), nearest, ROWS, tolerance);
+    compare("far memberships", (real *)(shares + AWAY * wide), memberships, ROWS * pr.k, tolerance);
+    for (size_t row = 0; row < ROWS; row++) {
+        const int32_t label = ((int32_t *)labels)[AWAY + row];
+        const real found = (real)distances[row * pr.k + (size_t)label];
+        compare("far label", &found, nearest + row, 1, most_off);
+    }
+    const real soft = (real)sums[pr.k * (pr.F + 3)];
+    compare("far objective", &soft, totals, 1, tolerance);
+    free(sums);
+    munmap(labels, (AWAY + ROWS) * sizeof(int32_t));
+    munmap(least, (AWAY + ROWS) * number);
+    munmap(shares, (AWAY + ROWS) * wide);
+    munmap(apart, (AWAY + ROWS) * wide);
+    munmap(phi, (AWAY + ROWS) * width);
+    munmap((void *)views[0].x, (AWAY + ROWS) * 3 * number);
+    munmap((void *)pr.weight, (AWAY + ROWS) * number);
+}
+#else
+static void check_far_rows(void) {}
+#endif
+
 /* Weights from inner products: those of the pass over the same features and centroids. */
 static void check_weights(void)
 {
@@ -486,6 +548,7 @@ int main(void)
         const size_t alone[6] = {s[3], 0, 0}, beside[6] = {s[3], 0, 0, 3, 11, 0};
         check_problem(i % 2 ? beside : alone, s, i % 2 ? 0.7 : 0);
     }
+    check_far_rows();
     check_skinny();
     check_sincos();
     printf("%s: %d checks, %d failed\n", failures ? "failed" : "ok", checks, failures);

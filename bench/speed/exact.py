@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import History, KernelSpace, PowerMean, Products, Step
+from bench.internals import History, KernelSpace, PowerMean, Products, Stage
 from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
@@ -48,7 +48,7 @@ def pass_seconds(n: int, k: int, n_starts: int, dtype: str, threads: int, repeat
     runs = space.begin(list(range(n_starts)))
 
     def step() -> None:
-        space.advance(runs, [Step("anneal", -3.0)] * n_starts)
+        space.advance(runs, [Stage("anneal", -3.0)] * n_starts)
 
     step()
     return timing.median(partial(seconds, step), repeats)

@@ -6,12 +6,21 @@ from rffpk.diffusion_map import DiffusionMap
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
 from rffpk.famkkm import FAMKKM
 from rffpk.feature_maps import RandomFourierFeatures
+from rffpk.fuzzy import FuzzyCMeans, cmeans
 from rffpk.kernels import center_kernel, normalize_kernel
-from rffpk.metrics import clustering_accuracy, purity_score
+from rffpk.metrics import (
+    clustering_accuracy,
+    fuzzy_silhouette,
+    partition_coefficient,
+    partition_entropy,
+    purity_score,
+    xie_beni_index,
+)
 from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
-from rffpk.power import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
+from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.selection import select_n_clusters
 from rffpk.simplemkkm import SimpleMKKM
 from rffpk.smkc import SMKC
 
@@ -35,7 +44,13 @@ __all__ = [
     "__version__",
     "center_kernel",
     "clustering_accuracy",
+    "cmeans",
+    "fuzzy_silhouette",
     "normalize_kernel",
+    "partition_coefficient",
+    "partition_entropy",
     "purity_score",
+    "select_n_clusters",
     "show_config",
+    "xie_beni_index",
 ]

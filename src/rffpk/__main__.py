@@ -1,22 +1,123 @@
-"""The command line: `rffpk demo` clusters scikit-learn's digits, `rffpk info` reports."""
+"""The command line: cluster a table, label another one, compare labels, draw, `demo`, `info`."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import math
+import os
+import sys
 import time
+import warnings
 from typing import Any
 
+import joblib
+import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rffpk import (
     DiffusionPowerKMeans,
+    FuzzyCMeans,
+    PowerKMeans,
     RFFKernelPowerKMeans,
+    __version__,
     clustering_accuracy,
+    purity_score,
     show_config,
 )
+from rffpk._data.files import STANDARD, TableError, read_table, write_table, write_whole
+
+METHODS = {
+    "plain": PowerKMeans,
+    "fuzzy": FuzzyCMeans,
+    "rff": RFFKernelPowerKMeans,
+    "diffusion": DiffusionPowerKMeans,
+}
+_FAILED = 2  # the exit code after an error
+
+
+# ---- commands -----------------------------------------------------------------------------------
+
+
+def cluster(options: argparse.Namespace) -> dict[str, Any]:
+    """Cluster the rows of a table: labels go to --out, the fitted model to --model."""
+    X = read_table(options.file, options.key)
+    model = METHODS[options.method](
+        options.k, random_state=options.seed, n_jobs=options.jobs, verbose=options.verbose
+    )
+    fitted = make_pipeline(StandardScaler(), model) if options.standardize else model
+    with contextlib.redirect_stdout(sys.stderr):  # of `verbose`
+        seconds = _timed_fit(fitted, X)
+    outputs = fitted.predict_proba(X) if options.memberships else model.labels_
+    if options.model:
+        write_whole(options.model, lambda file: joblib.dump(fitted, file))
+    write_table(options.out, outputs)
+    return {
+        "rows": len(X),
+        "columns": X.shape[1],
+        "method": options.method,
+        "sizes": np.bincount(model.labels_, minlength=options.k).tolist(),
+        "objective": float(model.inertia_),
+        "passes": int(model.n_iter_),
+        "seconds": round(seconds, 4),
+    }
+
+
+def predict(options: argparse.Namespace) -> dict[str, Any]:
+    """Label the rows of a table by a model that `cluster` has written."""
+    model, X = _read_model(options.model), read_table(options.file, options.key)
+    outputs = model.predict_proba(X) if options.memberships else model.predict(X)
+    write_table(options.out, outputs)
+    return {"rows": len(X), "columns": X.shape[1]}
+
+
+def evaluate(options: argparse.Namespace) -> dict[str, Any]:
+    """Compare labels with known classes, one number in each row."""
+    labels, known = (_labels(path) for path in (options.labels, options.known))
+    if len(labels) != len(known):
+        raise TableError(f"{options.labels} has {len(labels)} labels, {options.known} {len(known)}")
+    return {
+        "NMI": normalized_mutual_info_score(known, labels),
+        "ARI": adjusted_rand_score(known, labels),
+        "ACC": clustering_accuracy(known, labels),
+        "purity": purity_score(known, labels),
+    }
+
+
+def plot(options: argparse.Namespace) -> dict[str, Any]:
+    """Draw the rows of a table with their clusters, by a model that `cluster` has written."""
+    os.environ.setdefault("MPLBACKEND", "agg")  # a picture in a file needs no display
+    from rffpk import plot as pictures
+
+    model, X = _read_model(options.model), np.asarray(read_table(options.file, options.key))
+    ax = pictures.clusters(model, X)
+    kind = os.path.splitext(options.out)[1][1:] or "png"
+    write_whole(options.out, lambda file: ax.figure.savefig(file, format=kind, dpi=150))
+    return {"rows": len(X), "picture": options.out}
+
+
+def _labels(path: str) -> Any:
+    table = read_table(path)
+    if table.shape[1] != 1:
+        raise TableError(f"{path}: has {table.shape[1]} columns, must have one label in each row")
+    return table[:, 0]
+
+
+def _read_model(path: str) -> Any:
+    try:
+        model = joblib.load(path)
+    except OSError:
+        raise
+    except Exception as error:
+        raise TableError(f"{path}: is not a model that `rffpk cluster` has written") from error
+    if not hasattr(model, "predict"):
+        raise TableError(f"{path}: is not a model that `rffpk cluster` has written")
+    return model
 
 
 def _row(name: str, model: Any, y: Any, seconds: float, exponent: float, threads: int) -> str:
@@ -34,7 +135,7 @@ def _timed_fit(model: Any, X: Any) -> float:
     return time.perf_counter() - started
 
 
-def demo() -> None:
+def demo(options: argparse.Namespace) -> None:
     """Cluster scikit-learn's digits: by random features, also with scikit-learn's KMeans on the
     same ones, and by diffusion features, whose objective is another one."""
     X, y = load_digits(return_X_y=True)
@@ -58,18 +159,101 @@ def demo() -> None:
     print(_row("DiffusionPowerKMeans", diffusion, y, diffusion_seconds, diffusion.s_, threads))
 
 
-def info() -> None:
+def info(options: argparse.Namespace) -> None:
     """Print the versions, backend, threads and BLAS in use."""
     for key, value in show_config().items():
         print(f"{key:<14}{', '.join(value) if isinstance(value, list) else value}")
 
 
-def main(argv: list[str] | None = None) -> None:
+# ---- the parser ---------------------------------------------------------------------------------
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="rffpk", description="Annealed kernel clustering.")
+    parser.add_argument("--version", action="version", version=f"rffpk {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, run in (("demo", demo), ("info", info)):
-        commands.add_parser(name, help=run.__doc__).set_defaults(run=run)
-    parser.parse_args(argv).run()
+
+    def add(run: Any) -> argparse.ArgumentParser:
+        each = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
+        each.set_defaults(run=run, json=False)
+        return each
+
+    def add_table(each: argparse.ArgumentParser, out: str) -> None:
+        each.add_argument("file", help="table: .csv, .npy, .npz or .parquet; - reads CSV")
+        each.add_argument("--key", help="name of the array in an .npz file")
+        each.add_argument("--out", default=out, help=f"where results go, by default {out}")
+
+    def add_json(each: argparse.ArgumentParser) -> None:
+        each.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+    def add_memberships(each: argparse.ArgumentParser) -> None:
+        each.add_argument("--memberships", action="store_true", help="write these, not labels")
+
+    fits = add(cluster)
+    add_table(fits, STANDARD)
+    fits.add_argument("-k", type=int, required=True, help="number of clusters")
+    fits.add_argument("--method", choices=METHODS, default="rff", help="by default rff")
+    fits.add_argument("--standardize", action="store_true", help="scale columns to variance one")
+    fits.add_argument("--model", help="file for the fitted model (a pickle)")
+    fits.add_argument("--seed", type=int, help="number that fixes what is drawn at random")
+    fits.add_argument("--jobs", type=int, help="number of threads, by default all")
+    fits.add_argument("--verbose", action="store_true", help="print each pass on standard error")
+    add_memberships(fits)
+    add_json(fits)
+
+    labels = add(predict)
+    labels.add_argument("model", help="file that `rffpk cluster --model` has written: load only "
+                        "files that you trust, as pickles run code")  # fmt: skip
+    add_table(labels, STANDARD)
+    add_memberships(labels)
+    add_json(labels)
+
+    compares = add(evaluate)
+    compares.add_argument("labels", help="labels, one in each row")
+    compares.add_argument("known", help="classes, one in each row")
+    add_json(compares)
+
+    draws = add(plot)
+    draws.add_argument("model", help="file that `rffpk cluster --model` has written")
+    add_table(draws, "clusters.png")
+    add_json(draws)
+
+    add(demo)
+    add(info)
+    return parser
+
+
+def _print_summary(summary: dict[str, Any], as_json: bool, to_stdout: bool) -> None:
+    """As JSON or in lines; on standard error where standard output has the results."""
+    file = sys.stdout if to_stdout else sys.stderr
+    if as_json:
+        print(json.dumps(summary), file=file)
+        return
+    for key, value in summary.items():
+        print(f"{key:<12}{f'{value:.4f}' if isinstance(value, float) else value}", file=file)
+
+
+def _one_line_warning(message: Any, category: Any, *where: Any) -> None:
+    print(f"rffpk: warning: {message}", file=sys.stderr)
+
+
+def main(argv: list[str] | None = None) -> None:
+    options = _parser().parse_args(argv)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _one_line_warning  # type: ignore[assignment]
+            summary = options.run(options)
+        if summary is not None:
+            _print_summary(summary, options.json, getattr(options, "out", None) != STANDARD)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        print(f"rffpk: {first}", file=sys.stderr)
+        raise SystemExit(_FAILED) from None
 
 
 if __name__ == "__main__":

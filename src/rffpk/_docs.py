@@ -94,6 +94,10 @@ feature_names_in_ : ndarray of str, shape (n_features_in_,)
 
 # Several views or kernels.
 VIEWS = entries("""
+views : list or None
+    The columns of each view, if X is one array: lists or arrays of their indices or names, boolean
+    masks, or slices. Such an X can be split by rows, as cross-validation does. None: X is a list of
+    views, or one view.
 weight_entropy : float
     Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The smaller
     it is, the more weight goes to the views with small sums of squared distances.

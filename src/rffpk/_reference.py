@@ -10,7 +10,9 @@ error that follows from it.
 
 from __future__ import annotations
 
+import time
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -187,6 +189,86 @@ def fused_pass(
 
 
 _reference_features = features  # the argument of the same name hides it inside the pass
+
+
+def take_steps(
+    xs: list[Array],
+    omegas: list[Array | None],
+    shifts: list[Array],
+    theta: Array,
+    alpha: Array,
+    weight: Array | None,
+    rule: int,
+    s: float,
+    n_threads: int = 1,
+    *,
+    unit: float,
+    variance: float,
+    tol: float,
+    most: int,
+    least_share: float,
+    close: tuple[float, float],
+    **options: Any,
+) -> tuple[list[tuple[float, float, float, int, float]], Array, Array, int, tuple[Any, ...]]:
+    """Steps at one exponent: passes that move the centroids to theta = N / G, until their shift is
+    at most `tol`, a cluster is empty, or `most` passes are made, at least one.
+
+    Parameters
+    ----------
+    xs, omegas, shifts, theta, alpha, weight, rule, s, n_threads, **options
+        Those of `fused_pass`; `theta` has any type, and is not changed.
+    unit : float
+        Row weights are `weight` times this.
+    variance : float
+        Total variance of the features.
+    least_share : float
+        A cluster is empty, and its centroid stays, if its share of the weight is at most this.
+    close : pair of float
+        Centroids are distinct if their squared distance is above close[0] times the hard objective
+        and above close[1].
+
+    Returns
+    -------
+    records : list of tuples
+        Of each step: soft and hard, as `fused_pass` returns them, times `unit`; the root mean
+        square shift of the centroids over the root of `variance`; the number of distinct
+        centroids; seconds.
+    theta, previous : float64 arrays (k, F)
+        The centroids, and those before the last step.
+    n_empty : int
+        The number of clusters that were empty in the last step.
+    sums : tuple
+        What `fused_pass` returned last.
+    """
+    scales = np.repeat(alpha, [len(shift) for shift in shifts])
+    new = np.array(theta, dtype=np.float64)
+    records: list[tuple[float, float, float, int, float]] = []
+    for _ in range(most):
+        started, old = time.perf_counter(), new
+        cast = old.astype(shifts[0].dtype)
+        sums = fused_pass(xs, omegas, shifts, cast, alpha, weight, rule, s, **options)
+        N, G, *_, soft, hard = sums
+        empty = ~(G > least_share * G.sum())
+        new = np.where(empty[:, None], old, N / np.where(empty, 1, G)[:, None])
+        squares = float((scales * (new - old) ** 2).sum()) / len(new)
+        shift = float(np.sqrt(squares / variance)) if variance > 0 else 0.0
+        near = max(close[0] * unit * hard, close[1])
+        distinct = count_distinct(new * np.sqrt(scales), near)
+        seconds = time.perf_counter() - started
+        records.append((unit * soft, unit * hard, shift, distinct, seconds))
+        if empty.any() or shift <= tol:
+            break
+    return records, new, old, int(empty.sum()), sums
+
+
+def count_distinct(theta: Array, close: float) -> int:
+    """The number of centroids whose squared distance to all distinct ones before them exceeds
+    `close`."""
+    distinct: list[Array] = []
+    for center in np.asarray(theta, dtype=np.float64):
+        if all(((center - other) ** 2).sum() > close for other in distinct):
+            distinct.append(center)
+    return len(distinct)
 
 
 def weigh_products(

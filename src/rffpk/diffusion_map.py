@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Map
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.validation import is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
@@ -26,7 +27,7 @@ _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared dist
 
 
 @documented(DIFFUSION, "n_features_in_", "feature_names_in_")
-class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map rows to features whose distances are diffusion distances.
 
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
@@ -126,7 +127,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DiffusionMap:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.
 
         Parameters
@@ -183,6 +184,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.n_neighbors_ = found.neighbourhoods.r
         self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
+        variance = float(((self.landmarks_ - self.landmarks_.mean(axis=0)) ** 2).sum())
+        validation.check_underflow(variance, [self.landmarks_])
         index, scale = self._chosen(n_clusters, unit_variance)
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
@@ -351,7 +354,7 @@ def fit_diffusion_map(
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    mapped.n_features_in_ = X.shape[1]
+    mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
     return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance)
 
 

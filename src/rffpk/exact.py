@@ -8,13 +8,25 @@ from typing import Any
 from rffpk._annealing.dual import KernelRun
 from rffpk._annealing.kernel_clusterer import KernelClusterer
 from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.parameters import annealed_starts, check_annealing, given_starts
+from rffpk._annealing.parameters import (
+    annealed_starts,
+    check_annealing,
+    given_starts,
+    is_automatic,
+)
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.validation import is_option
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
-from rffpk.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
+from rffpk.kernels import (
+    PRECOMPUTED,
+    check_kernels,
+    check_one_kernel,
+    one_kernel,
+    positive_definite,
+    specification,
+)
 
 
 @documented(
@@ -225,6 +237,12 @@ class KernelPowerKMeans(KernelKMeans):
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
 
+    def _searches_components(self) -> bool:
+        if is_option(self.kernel, PRECOMPUTED):
+            return False
+        known = positive_definite(specification(one_kernel(self), "kernel"))
+        return known and is_automatic(self) and is_option(self.s_final, "hard")
+
 
 @documented(
     EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "lambda_",
@@ -285,6 +303,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         weight_entropy: float = 1.0,
         s0: str | float = "auto",
         anneal_factor: str | float = "auto",
@@ -303,6 +322,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels
+        self.views = views
         self.weight_entropy = weight_entropy
         self.s0 = s0
         self.anneal_factor = anneal_factor

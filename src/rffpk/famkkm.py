@@ -133,6 +133,7 @@ class FAMKKM(KernelFusion):
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
@@ -152,6 +153,7 @@ class FAMKKM(KernelFusion):
         super().__init__(
             n_clusters,
             kernels=kernels,
+            views=views,
             center=center,
             normalize=normalize,
             normalize_rows=normalize_rows,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Structure
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
 from rffpk._data.passes import make_rows, total_variance, unshifted
@@ -41,6 +42,9 @@ _PAIR_ROWS = 1000
 # Phases are checked for so many rows and frequencies; their error may be so many radians.
 _PHASE_ROWS, _PHASE_ERROR = 100, 0.25
 
+# Names of kernels that only the classes with exact kernels take.
+_EXACT_ONLY = ("precomputed", "poly", "polynomial", "sigmoid", "cosine", "linear")
+
 _DRAWING = 3  # arrays of the size of the frequencies, while they are drawn
 _SEEDING_ROWS = 20  # that starts take for each cluster, at least
 
@@ -67,6 +71,11 @@ def n_frequencies(value: str | int, n_clusters: int) -> str | int:
 
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     """Check the parameters of a kernel with random Fourier features."""
+    if isinstance(kernel, str) and kernel in _EXACT_ONLY:
+        raise ValueError(
+            f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "
+            "KernelPowerKMeans takes it, or MultiKernelPowerKMeans for several kernels."
+        )
     validation.check_choice(kernel, "kernel", KERNELS)
     if isinstance(gamma, str):
         validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
@@ -81,7 +90,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
 
 
 @documented(FEATURES, "n_features_in_", "feature_names_in_")
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
 
     The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel [1]_,
@@ -160,7 +169,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomFourierFeatures:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose gamma and draw the frequencies.
 
         Parameters

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.parameters import Plan
 from rffpk._annealing.primal import FeatureRun
+from rffpk._annealing.references import ETA_RANGE, ETAS, reference_distances
 from rffpk._annealing.schedule import Result
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, view_variances
+from rffpk._data.messages import warn
+from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
 from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
@@ -33,7 +36,10 @@ _BANK = (4.0, 1.0, 0.25)
 
 MAX_TYPICALITY_M = 6.0
 
-_RANGE = (1e-30, 1e30)  # of eta and weight_entropy, so that float32 holds them too
+# A kernel and its gamma, the map that has the parameters of another, or None: the columns.
+_Kernel = tuple[Any, Any] | DiffusionMap | None
+
+_RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
 
 
 @documented(
@@ -62,28 +68,33 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     m : float
         Fuzzifier of the typicalities, 1 < m <= 6. The closer it is to one, the closer they are to 0
         and 1.
-    eta : {"mean", "median"} or float
+    eta : {"mean", "median", "within"} or float
         Reference distances, fixed before annealing. "mean": the mean squared distance of a view's
         rows from their mean feature, the paper's choice if all centroids are at that mean.
         "median": the median of the squared distances from the median feature, on a sample, which
-        outliers do not inflate. A number from 1e-30 to 1e30: the same for all views.
+        outliers do not inflate. "within": 1.44 times the median squared distance of a cluster's
+        rows from its centroid, from two fits to a sample: for `noise_threshold`, of which 0.2, with
+        ``m=2``, then leaves about 98 % of a normal cluster of two dimensions in it, and more if it
+        has more. A number from 1e-30 to 1e30: the same for all views.
     kernels : str, list or None
         For each view the name of a kernel of `RandomFourierFeatures` ("rbf", "laplacian" or
         "cauchy"), or a pair of a name and its gamma, a number or one of "mean", "median" and
         "scale"; "mean", the gamma of names alone, is 1 / (2 mean distance) over pairs of rows.
         "diffusion", or a `DiffusionMap` with other parameters, which need not be fitted, gives a
-        view diffusion features. A str is the same for all views. A single array becomes as many
-        views as there are kernels. None: "rbf" with "mean" gamma for each view; a single array
-        becomes three views, with 4, 1 and 1/4 times that gamma.
+        view diffusion features; "linear" takes its columns as they are, so scale them like those of
+        the other views. A str is the same for all views. A single array becomes as many views as
+        there are kernels. None: "rbf" with "mean" gamma for each view; a single array becomes three
+        views, with 4, 1 and 1/4 times that gamma.
     noise_threshold : float or None
         Rows whose typicality for their cluster is below this number in (0, 1] get the label -1.
         None: no row does. A number needs ``possibilistic=True``.
 
     Attributes
     ----------
-    feature_maps_ : list of RandomFourierFeatures and DiffusionMap
+    feature_maps_ : list of RandomFourierFeatures, DiffusionMap and None
         Fitted feature maps, one for each view; those with random frequencies have D each. Diffusion
-        features are divided by the root of their total variance, since they have no unit.
+        features are divided by the root of their total variance, since they have no unit. None:
+        the columns are the features.
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if ``possibilistic=False``.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
@@ -140,6 +151,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         eta: str | float = "median",
         weight_entropy: float = 1.0,
         kernels: Any = None,
+        views: Any = None,
         n_frequencies: str | int = "auto",
         sampling: str = "auto",
         noise_threshold: float | None = None,
@@ -182,6 +194,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.eta = eta
         self.weight_entropy = weight_entropy
         self.kernels = kernels
+        self.views = views
         self.n_frequencies = n_frequencies
         self.sampling = sampling
         self.noise_threshold = noise_threshold
@@ -202,22 +215,22 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
         if isinstance(self.eta, str):
-            validation.check_choice(self.eta, "eta", ("mean", "median"), also="a number > 0")
+            validation.check_choice(self.eta, "eta", ETAS, also="a number > 0")
         else:
-            validation.check_real(self.eta, "eta", *_RANGE)
+            validation.check_real(self.eta, "eta", *ETA_RANGE)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         for kernel in self._kernels_of_views(1):
             if isinstance(kernel, DiffusionMap):
                 check_view_map(kernel)
-            else:
+            elif kernel is not None:
                 check_kernel(*kernel, self.sampling)
         if self.noise_threshold is not None:
             validation.check_real(self.noise_threshold, "noise_threshold", 0, 1, include="right")
             if not self.possibilistic:
                 raise ValueError("noise_threshold needs possibilistic=True.")
 
-    def _kernels_of_views(self, n_views: int) -> list[tuple[Any, Any] | DiffusionMap]:
-        """A pair of a kernel and its gamma for each view, or the map that has its parameters."""
+    def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
+        """What defines the features of each view."""
         kernels = "rbf" if self.kernels is None else self.kernels
         if isinstance(kernels, str):
             kernels = [kernels] * n_views
@@ -245,19 +258,27 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         if self.kernels is None and not self._n_views:
             mean = fit_map(self, xs[0], "rbf", "mean", weight, random).gamma_
             kernels = [("rbf", factor * mean) for factor in _BANK]
-        return [
-            fit_diffusion_map(self, kernel, x, weight, random, unit_variance=True)
-            if isinstance(kernel, DiffusionMap)
-            else fit_map(self, x, *kernel, weight, random)
-            for x, kernel in zip(xs, kernels)
-        ]
+        return [self._fit_map(x, kernel, weight, random) for x, kernel in zip(xs, kernels)]
+
+    def _fit_map(self, x: Array, kernel: _Kernel, weight: Array | None, random: Any) -> Any:
+        if kernel is None:
+            return None
+        if isinstance(kernel, DiffusionMap):
+            return fit_diffusion_map(self, kernel, x, weight, random, unit_variance=True)
+        return fit_map(self, x, *kernel, weight, random)
 
     def _make_objective(self, rows: Rows) -> WeightedViews:
         entropy = float(self.weight_entropy)
         if not self.possibilistic:
             return WeightedViews(entropy)
-        eta = reference_distances(rows, self.eta)
+        eta = reference_distances(rows, self.eta, self._k, self._of_columns)
         return WeightedViews(entropy, eta, float(self.m))
+
+    def _of_columns(self, **parameters: Any) -> RFFMultiKernelPowerKMeans:
+        """A model of one view of columns for the same clusters."""
+        return RFFMultiKernelPowerKMeans(
+            self._k, kernels="linear", m=self.m, random_state=0, n_jobs=self.n_jobs, **parameters
+        )
 
     def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         super()._publish(rows, run, end, plan)
@@ -268,6 +289,12 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
                 warn_of_components(mapped, self._k, f" of view {i}")
+        if (self.labels_ < 0).all():
+            warn(
+                "all rows are noise: their typicality is below noise_threshold="
+                f"{self.noise_threshold}; take a lower noise_threshold, or a larger eta.",
+                ConvergenceWarning,
+            )
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -329,51 +356,14 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 _ENTRIES = "a name, a pair of a name and its gamma, or a DiffusionMap"
 
 
-def _kernel_of_view(kernel: Any) -> tuple[Any, Any] | DiffusionMap:
+def _kernel_of_view(kernel: Any) -> _Kernel:
     """An entry of `kernels`, with what a name alone stands for."""
     if isinstance(kernel, DiffusionMap):
         return kernel
     if isinstance(kernel, str):
+        if kernel == "linear":
+            return None
         return DiffusionMap() if kernel == "diffusion" else (kernel, "mean")
     if isinstance(kernel, (list, tuple)) and len(kernel) == 2:
         return kernel[0], kernel[1]
     raise ValueError(f"kernels contains {kernel!r}, must have for each view {_ENTRIES}.")
-
-
-# The median of distances is taken from at most this many rows: its error is then about 1 %.
-_MEDIAN_ROWS = 5000
-
-
-def reference_distances(rows: Rows, eta: str | float) -> NDArray[np.float64]:
-    """eta_l of each view; see `RFFMultiKernelPowerKMeans`."""
-    if not isinstance(eta, str):
-        return np.full(len(rows.xs), float(eta))
-    distances = view_variances(rows)
-    if eta == "median":
-        medians = _median_distances(rows.counted())  # zero if most rows of a view are equal
-        distances = np.where(medians > 0, medians, distances)
-    return np.where(distances > 0, distances, 1.0)  # of equal rows: any number > 0
-
-
-def _median_distances(rows: Rows) -> NDArray[np.float64]:
-    """Weighted medians, view by view, of the squared distances from the median features."""
-    step = -(-rows.n // _MEDIAN_ROWS)
-    some = rows.take(np.arange(0, rows.n, step))
-    medians = []
-    for view in range(len(rows.xs)):
-        features = some.view(view).features().astype(np.float64)
-        features -= _median(features, some.weight)
-        distances = np.einsum("if,if->i", features, features)
-        medians.append(_median(distances[:, None], some.weight)[0])
-    return np.array(medians)
-
-
-def _median(values: Array, weight: Array | None) -> Array:
-    """The weighted median of each column: the least value with half the weight at or below it."""
-    if weight is None:
-        middle = (len(values) - 1) // 2
-        return np.partition(values, middle, axis=0)[middle]
-    order = np.argsort(values, axis=0)
-    below = np.cumsum(weight[order], axis=0, dtype=np.float64)
-    places = (below < below[-1] / 2).sum(axis=0)
-    return np.take_along_axis(values, np.take_along_axis(order, places[None], 0), 0)[0]

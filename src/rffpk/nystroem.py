@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -18,8 +17,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
+from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.estimator import Estimator
 from rffpk._data.tiles import by_blocks
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.operators import FeatureOperator, Nystroem, nystroem_features
@@ -32,7 +33,7 @@ from rffpk.kernels import Specification, check_one_kernel, one_kernel
     "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class NystroemKernelKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator
 ):
     """Kernel k-means on Nystroem features.
 
@@ -129,7 +130,7 @@ class NystroemKernelKMeans(
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
 
-    def fit(self, X: Any, y: Any = None) -> NystroemKernelKMeans:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Compute the features of the rows and cluster them.
 
         Parameters
@@ -167,7 +168,9 @@ class NystroemKernelKMeans(
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
             self._features = self._restricted(raw, X, n_threads)
             self.embedding_ = self._embedded(X)
-            self._clusterer = k_means(self.embedding_, k, self.n_init, random, self.n_jobs)
+            self._clusterer = k_means(
+                self.embedding_, k, self.n_init, random, self.n_jobs, [few_rows("X", [X])]
+            )
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_ = self._clusterer.inertia_

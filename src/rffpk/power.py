@@ -1,4 +1,4 @@
-"""Power k-means, fuzzy c-means and kernel power k-means on random Fourier features."""
+"""Power k-means, and kernel power k-means on random Fourier features."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from rffpk._annealing.parameters import (
     Plan,
     annealed_starts,
     check_annealing,
-    given_starts,
     is_automatic,
 )
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Result, Schedule, coarse_start
+from rffpk._annealing.schedule import Result, coarse_start
 from rffpk._annealing.seeding import MANY
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, power_constant
+from rffpk._data.passes import Rows
 from rffpk._data.store import check_cache
 from rffpk._data.validation import is_option
-from rffpk._docs import FUZZY, POWER, RANDOM_FEATURES, documented
+from rffpk._docs import POWER, RANDOM_FEATURES, documented
 from rffpk.feature_maps import (
     check_kernel,
     check_n_frequencies,
@@ -31,8 +30,6 @@ from rffpk.feature_maps import (
 # docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
 # twenty k-means++ runs, and below it on most.
 _AUTO_STARTS, _AUTO_SWAPS = 3, 20
-
-MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 
 @documented(
@@ -127,7 +124,7 @@ class PowerKMeans(CentroidClusterer):
         plain = not self._objective.learns_weights and self._objective.eta is None
         if plain and swaps and self._k >= MANY and is_option(self.n_init, "auto"):
             starts = [coarse_start(starts[-1].schedule)]
-        return Plan(starts, swaps)
+        return Plan(starts, swaps, critical=critical)
 
     def _n_swaps(self) -> int:
         if self._k == 1:
@@ -135,110 +132,6 @@ class PowerKMeans(CentroidClusterer):
         if is_option(self.swaps, "auto"):
             return _AUTO_SWAPS if is_automatic(self) and is_option(self.s_final, "hard") else 0
         return int(self.swaps)
-
-
-@documented(
-    FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "history_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
-class FuzzyCMeans(CentroidClusterer):
-    """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
-
-    Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
-    and centroids theta [1]_. The memberships are not stored: each pass over the rows computes them
-    and uses them at once.
-
-    Parameters
-    ----------
-    m : float
-        Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
-    n_init : int
-        Number of starts, at least 1, from initial centroids of their own; the best result is kept.
-        An array or a callable as `init` is always one start.
-    random_state : int, RandomState instance or None
-        Draws the seeding rows and the initial centroids. An int gives the same result in each call.
-
-    Attributes
-    ----------
-    objective_ : float
-        J_m, weighted by the sample weights, at `cluster_centers_`; the objective in `history_` is
-        J_m too.
-    s_ : float
-        The exponent -1/(m-1).
-    sample_size_ : int
-        Number of rows that the starts ran on: n_samples.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described.
-
-    Notes
-    -----
-    J_m = k^(-(m-1)) sum_i M_s with the power mean M_s, and u^m is proportional to the weight of a
-    row in the update of a centroid.
-
-    In many dimensions all centroids of fuzzy c-means may coincide; a `ConvergenceWarning` says how
-    many are distinct. With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n).
-
-    References
-    ----------
-    .. [1] Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm. Computers &
-       Geosciences 1984.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> from rffpk import FuzzyCMeans
-    >>> X, _ = make_blobs(500, centers=3, random_state=0)
-    >>> FuzzyCMeans(3, random_state=0).fit(X).predict_proba(X).shape
-    (500, 3)
-    """
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        m: float = 2.0,
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.m = m
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        validation.check_real(self.m, "m", 1, MAX_M, include="right")
-
-    def _plan(self, critical: float) -> Plan:
-        m = float(self.m)
-        s, tol = -1 / (m - 1), float(self.tol)
-        schedule = Schedule(s0=s, s_final=s, every=1, max_iter=int(self.max_iter), tol=tol)
-        unit = 1 / power_constant(self._k, s)
-        starts = given_starts(schedule, self.init, self.n_init)
-        return Plan(starts, unit=unit, merger_advice=_fuzzifier_advice(m, critical))
-
-
-def _fuzzifier_advice(m: float, critical: float) -> str:
-    """The end of the warning if all centroids of fuzzy c-means merge."""
-    if critical >= 0 or m <= 1 - 1 / critical:
-        return ""
-    return (
-        f" Above m_c = 1 - 1/s_c = {1 - 1 / critical:.4g} the state in which all centroids "
-        "coincide is stable; a smaller m keeps them apart."
-    )
 
 
 @documented(

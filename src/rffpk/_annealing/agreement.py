@@ -37,4 +37,6 @@ def k_means_agreement(
         if np.array_equal(outputs["labels"], index):
             break
         theta, index = sums.centroids(theta, rows.dtype), outputs["labels"]
+    if np.array_equal(found[index], labels):  # the score takes longer than the passes
+        return 1.0
     return float(adjusted_rand_score(labels, index))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -20,17 +20,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing import critical, swaps
-from rffpk._annealing.centroids import coincidence, count_distinct, merger_message
+from rffpk._annealing.centroids import coincidence, count_distinct
 from rffpk._annealing.compression import compressed
-from rffpk._annealing.history import History
+from rffpk._annealing.ends import Cause, Ending, few_rows, warn_of_ending
+from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import Plan, is_automatic
+from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import MANY, nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
@@ -42,9 +44,7 @@ INITS = ("k-means++", "random", "k-means")
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
 
 
-class CentroidClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators that minimise a power mean of squared distances to centroids.
 
     A subclass defines how rows become features, what is minimised, and which starts are run. A
@@ -60,10 +60,23 @@ class CentroidClusterer(
     random_state: Any
     n_jobs: int | None
     verbose: int
+    s_final: str | float = "hard"
     sample: str | int | None = None
     cache: str | bool = False
     memory_limit: int | None = None
-    _rows_name = "X"  # what warnings call the rows
+    # what a fit sets
+    labels_: NDArray[np.int32]
+    cluster_centers_: Array
+    inertia_: float
+    objective_: float
+    s_: float
+    n_iter_: int
+    sample_size_: int
+    history_: list[Record]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether `n_init` may be "auto"
 
     # ---- what subclasses define -------------------------------------------------------------
@@ -93,7 +106,7 @@ class CentroidClusterer(
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -124,16 +137,23 @@ class CentroidClusterer(
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` ended a run before it converged, or centroids coincide at the end.
+            If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
+            so near each other that memberships are nearly equal.
         """
+        return self._fit(X, sample_weight, [])
+
+    def _fit(self, X: Any, sample_weight: Any, causes: list[Cause]) -> Any:
+        """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = self._check_views(X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
             self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            self._causes = causes or [few_rows("X", xs, weight)]
             self._feature_maps = self._fit_maps(xs, weight, random)
             self._fit_rows(self._fitted_rows(xs, weight), random)
+            del self._causes
         return self
 
     def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
@@ -147,15 +167,17 @@ class CentroidClusterer(
         variance = total_variance(rows)
         storage = Storage(self.cache, self.memory_limit)
         storage.check(rows)
-        self._check_init(len(rows.shift))
+        init = self._given_init(rows)
         self._objective = self._make_objective(rows)
         rows = self._objective.begin(rows)
         history = History([], self.verbose)
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
         automatic = self._automatic_starts and is_automatic(self)
-        small = compressed(base, self._k, storage) if automatic else None
+        hard = automatic and is_option(self.s_final, "hard")
+        small = compressed(base, self._k, storage, hard) if automatic else None
         searched = base if small is None else small.rows
+        history.left_out = 0.0 if small is None else small.left_out
 
         seeding = seeding_rows(searched, self._k, random)
         features = seeding.features()
@@ -164,7 +186,7 @@ class CentroidClusterer(
         history.unit = plan.unit
 
         def seed() -> Array:
-            return self._initial_centroids(seeding, features, history, random)
+            return self._initial_centroids(init, seeding, features, history, random)
 
         space = FeatureSpace(searched, variance, self._objective, seed, history, random)
         run, end, cost = search(space, plan.starts)
@@ -175,7 +197,7 @@ class CentroidClusterer(
         if math.isinf(end.s):  # no start was annealed
             end.s = run.nearly_hard_exponent()
         if small is not None:
-            run.theta = small.expand(run.theta)
+            run.theta, history.left_out = small.expand(run.theta), 0.0
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
             _finish(run, [*samples[1:], whole], end, schedule, plan.swaps)
@@ -220,23 +242,28 @@ class CentroidClusterer(
         return make_rows(xs, maps, weight, _config.n_threads(self.n_jobs), shifts)
 
     def _initial_centroids(
-        self, seeding: Rows, features: Array, history: History, random: Any
+        self, init: Any, seeding: Rows, features: Array, history: History, random: Any
     ) -> Array:
         """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
         k, width = self._k, features.shape[1]
-        if isinstance(self.init, str):
+        if isinstance(init, str):
             history.add_seeding(seeding.n)
-            return seed_centroids(features, seeding.weight, k, self.init, seeding.n_threads, random)
-        centroids = self.init
-        if callable(centroids):
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                return seed_centroids(features, seeding.weight, k, init, seeding.n_threads, random)
+        if callable(init):
             history.add_seeding(seeding.n)
-            centroids = centroids(features + seeding.shift, k, random_state=random)
-        return self._checked_centroids(centroids, width) - seeding.shift
+            drawn = init(features + seeding.shift, k, random_state=random)
+            init = self._checked_centroids(drawn, width)
+        return np.asarray(init - seeding.shift)
 
-    def _check_init(self, width: int) -> None:
-        """Raise an error if `init` is an array that does not hold initial centroids."""
-        if not isinstance(self.init, str) and not callable(self.init):
-            self._checked_centroids(self.init, width)
+    def _draws_init(self) -> bool:
+        return isinstance(self.init, str) or callable(self.init)
+
+    def _given_init(self, rows: Rows) -> Any:
+        """`init`; if it is an array, the initial centroids that it stands for."""
+        if self._draws_init():
+            return self.init
+        return self._checked_centroids(self.init, len(rows.shift))
 
     def _checked_centroids(self, centroids: Any, width: int) -> Array:
         validation.check_plain(centroids, "init")
@@ -272,12 +299,14 @@ class CentroidClusterer(
                 ConvergenceWarning,
             )
         cost = final.hard_sums.hard / rows.total_weight
-        close = coincidence(cost, run.variance, rows.dtype)
-        distinct = count_distinct(rows.scaled(final.theta), close)
-        if distinct < self._k:
-            hard, counted = plan.starts[-1].schedule.ends_hard, rows.counted().xs
-            message = merger_message(distinct, self._k, counted, hard, self._rows_name)
-            warn(message + plan.merger_advice, ConvergenceWarning)
+        relative, absolute = coincidence(run.variance, rows.dtype)
+        close = max(relative * cost, absolute)
+        self._n_distinct = count_distinct(rows.scaled(final.theta), close)
+        s, sums = -math.inf if plan.ends_hard else end.s, final.soft_sums
+        ending = Ending(
+            self._k, self._n_distinct, s, sums.soft, sums.hard, plan.critical, plan.lowered_by
+        )
+        warn_of_ending(ending, [*self._causes, few_rows(self._rows_name, rows.xs, rows.weight)])
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -317,8 +346,8 @@ class CentroidClusterer(
         """
         return self._visit(X, -math.inf, ("labels",))[-1]["labels"]
 
-    def predict_proba(self, X: Any) -> Array:
-        """Memberships of the rows in the clusters at the exponent `s_`.
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
 
         u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids: the
         memberships of fuzzy c-means. If the class has typicality, d_ij are the distances d'_ij of
@@ -328,6 +357,10 @@ class CentroidClusterer(
         ----------
         X : array-like of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1. The fuzzifier m of fuzzy c-means is
+            s = -1/(m-1), so that -1 stands for m = 2.
 
         Returns
         -------
@@ -335,7 +368,8 @@ class CentroidClusterer(
             In [0, 1]; rows sum to one.
         """
         check_is_fitted(self)
-        return self._visit(X, self.s_, ("memberships",), typical=True)[-1]["memberships"]
+        s = self.s_ if s is None else check_exponent(s)
+        return self._visit(X, s, ("memberships",), typical=True)[-1]["memberships"]
 
     def transform(self, X: Any) -> Array:
         """Euclidean distances of the rows to the centroids, in the space of `cluster_centers_`.
@@ -354,6 +388,21 @@ class CentroidClusterer(
         """
         distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
         return np.sqrt(distances, out=distances)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X that is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+        """
+        return np.asarray(self.transform(X)).argmin(axis=0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids.

@@ -15,8 +15,16 @@ from rffpk._data.store import Storage, has_maps
 # random features themselves. All features follow in the last passes.
 _LEFT_OUT = 1e-3
 
-# Passes that a search makes, and the costs of a decomposition of (m, m), in operations of a pass.
-_PASSES, _DECOMPOSITION, _MARGIN = 300, 10.0, 5.0
+# For the hard objective of one view more may be left out. Of k clusters only k - 1 directions
+# matter: without the components after the r-th the cost of a partition changes by a constant and by
+# at most k - 1 times the (r+1)-th variance, and no partition costs less than the sum of the
+# variances from the k-th on (docs/math.md, section 14). The quotient is at most this.
+_CHANGE = 0.02
+
+# Passes that a search makes; costs, in operations at the rate of a large matrix product, of reading
+# a number in a pass and of a decomposition of (m, m), over m^3. A pass over fewer than _FEWEST
+# features takes no longer than one over fewer still.
+_PASSES, _READ, _DECOMPOSITION, _MARGIN, _FEWEST = 300, 48.0, 30.0, 2.0, 64
 
 # Features that are copied, twice with row weights: at most 64 MB each in float64.
 _NUMBERS = 1 << 23
@@ -28,6 +36,7 @@ class Compressed:
 
     rows: Rows
     bases: list[Array]  # (F_l, r_l), orthonormal columns
+    left_out: float  # sum_i p_i times the squared lengths of what is left out
 
     def expand(self, theta: Array) -> Array:
         """Centroids in the space of all features, shifted."""
@@ -36,40 +45,62 @@ class Compressed:
         return np.hstack([part @ basis.T for part, basis in zip(parts, self.bases)])
 
 
-def compressed(rows: Rows, k: int, storage: Storage) -> Compressed | None:
+def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Compressed | None:
     """The rows with the principal components of each view as features, if these are at most half as
-    many and a search for k centroids is longer than the decompositions; else None.
+    many and a search for k centroids is longer than the decompositions; else None. `hard`: starts
+    are compared by the hard objective, for which fewer components of one view suffice.
 
     O(n F min(n, F)) time.
     """
     widths = [len(shift) for shift in rows.shifts]
     sizes = [min(rows.n, F) for F in widths]
     cost = sum(2.0 * rows.n * F * m + _DECOMPOSITION * m**3 for F, m in zip(widths, sizes))
-    search = 2.0 * _PASSES * rows.n * sum(widths) * k
-    if _MARGIN * cost > search or rows.n * sum(widths) > _NUMBERS:
+    search = _PASSES * rows.n * sum(widths) * (4.0 * k + _READ)
+    short = k == 1 or sum(widths) < _FEWEST
+    if short or _MARGIN * cost > search or rows.n * sum(widths) > _NUMBERS:
         return None
     rows = storage.sample(rows)
     if has_maps(rows):  # features may not be stored
         return None
-    pairs = [_components(rows, i) for i in range(len(widths))]
+    hard = hard and len(rows.xs) == 1 and rows.eta is None
+    pairs = [_components(rows, i, k if hard else None) for i in range(len(widths))]
     if 2 * sum(basis.shape[1] for _, basis in pairs) > sum(widths):
         return None
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
     shifts = [np.zeros(x.shape[1], dtype=rows.dtype) for x in xs]
-    return Compressed(replace(rows, xs=xs, shifts=shifts), bases)
+    small = replace(rows, xs=xs, shifts=shifts)
+    return Compressed(small, bases, total_squares(rows) - total_squares(small))
 
 
-def _components(rows: Rows, view: int) -> tuple[Array, Array]:
-    """The principal components of a view, (n, r), and their basis (F, r)."""
+def total_squares(rows: Rows) -> float:
+    """sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
+    total = 0.0
+    for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
+        squares = ((x - shift.astype(np.float64)) ** 2).sum(axis=1)
+        total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
+    return rows.weight_unit * total
+
+
+def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
+    """The principal components of a view, (n, r), and their basis (F, r): those that the variance
+    needs, or, for a number of clusters, those that their hard objective needs."""
     x = rows.xs[view].astype(np.float64) - rows.shifts[view]
     weighted = x if rows.weight is None else x * np.sqrt(rows.weight, dtype=np.float64)[:, None]
     wide = x.shape[1] > len(x)
-    squares, vectors = eigh(weighted @ weighted.T if wide else weighted.T @ weighted)
+    squares, vectors = eigh(weighted @ weighted.T if wide else weighted.T @ weighted, driver="evd")
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1]
     left = squares.sum() - np.cumsum(squares)
     r = 1 + int((left > _LEFT_OUT * squares.sum()).sum())
+    if k is not None:
+        r = min(r, enough_for_clusters(squares, squares[k - 1 :].sum(), k))
     basis = vectors[:, :r]
     if wide:
         lengths = np.sqrt(squares[:r])  # zero if all rows are equal
         basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
     return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis
+
+
+def enough_for_clusters(squares: Array, cost: float, k: int) -> int:
+    """How many components the hard objective of k clusters needs, of those with these variances, if
+    no partition costs less than `cost`."""
+    return max(1, int(((k - 1) * squares > _CHANGE * cost).sum()))

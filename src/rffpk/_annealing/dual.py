@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._annealing import critical
-from rffpk._annealing.centroids import coincidence, costliest_rows, count_distinct
+from rffpk._annealing.centroids import coincidence, costliest_rows
 from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import Step, StepResult
+from rffpk._annealing.schedule import Stage, StageEnd, StepResult
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import empty_clusters, is_hard, power_constant, power_objective
@@ -83,9 +83,9 @@ class KernelSpace:
             run.set_products(Y)
         return runs
 
-    def advance(self, runs: list[KernelRun], steps: list[Step]) -> list[StepResult]:
+    def advance(self, runs: list[KernelRun], stages: list[Stage]) -> list[StageEnd | None]:
         """One step of each run, with one product for all runs."""
-        proposed = [run.propose(step) for run, step in zip(runs, steps)]
+        proposed = [run.propose(stage) for run, stage in zip(runs, stages)]
         return [run.move(Y) for run, Y in zip(runs, self._multiply(proposed))]
 
     def _multiply(self, Ws: list[Array]) -> list[Array]:
@@ -99,6 +99,7 @@ class KernelRun:
 
     def __init__(self, space: KernelSpace, W: Array, number: int) -> None:
         self.space, self.number, self.passes = space, number, 0
+        self._steps = 0  # of the current stage
         n_kernels = len(space.products.kernels)
         self.alpha = np.full(n_kernels, 1 / n_kernels)
         self.W = W
@@ -113,25 +114,26 @@ class KernelRun:
         """The products of W."""
         self.Y, self.squares = Y, squared_norms(self.W, Y)
 
-    def propose(self, step: Step) -> Array:
-        """The next W, from the weights of the rows at the exponent of a step."""
-        self._started, self._step = time.perf_counter(), step
-        if step.noise:
-            self._disturb(step.noise)
-        weights, self._soft, self._hard = self._weigh(step.s)
+    def propose(self, stage: Stage) -> Array:
+        """The next W, from the weights of the rows at the exponent of a stage."""
+        self._started, self._stage = time.perf_counter(), stage
+        if stage.noise and not self._steps:
+            self._disturb(stage.noise)
+        weights, self._soft, self._hard = self._weigh(stage.s)
         G = weights.sum(axis=1, dtype=np.float64)
         empty = empty_clusters(G, self.space.dtype)
         self._next = weights / np.where(empty, 1, G)[:, None].astype(weights.dtype)
         self._G, self._repairs = G, self._relocate(empty) if empty.any() else 0
         return self._next
 
-    def move(self, Y: Array) -> StepResult:
-        """Move to the proposed W, whose products are Y, and update the kernel weights."""
-        step, k = self._step, len(self.W)
+    def move(self, Y: Array) -> StageEnd | None:
+        """Move to the proposed W, whose products are Y, and update the kernel weights; returns the
+        end of the stage, None if it is not over."""
+        stage, k = self._stage, len(self.W)
         squares = squared_norms(self._next, Y)
         shift = self._shift(squares)
         penalty = self._penalty()
-        objective = power_objective(self._soft, self._hard, k, step.s) + penalty
+        objective = power_objective(self._soft, self._hard, k, stage.s) + penalty
         self.W, self.Y, self.squares = self._next, Y, squares
         distinct = self.count_distinct(self._hard)
         result = StepResult(
@@ -145,27 +147,41 @@ class KernelRun:
             repairs=self._repairs,
         )
         seconds = time.perf_counter() - self._started
-        self.space.history.add_step(step, result, self.number, self.n_rows, self.alpha, seconds)
-        self._reweigh(step.s)
+        self.space.history.add_step(stage, result, self.number, self.n_rows, self.alpha, seconds)
+        self._reweigh(stage.s)
         self.passes += 1
-        return result
+        self._steps += 1
+        if not stage.is_over(self._steps, shift):
+            return None
+        steps, self._steps = self._steps, 0
+        return StageEnd(result, steps)
 
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
         _, soft, hard = self._weigh(s)
         return power_objective(soft, hard, len(self.W), s) + self._penalty()
 
+    def costs(self, s: float) -> tuple[float, float]:
+        """sum p M' and the sum of the squared distances to the nearest centroids."""
+        return self._weigh(s)[1:]
+
     def hard_cost(self) -> float:
         """The sum of the squared distances to the nearest centroids."""
-        return self._weigh(-math.inf)[2]
+        return self.costs(-math.inf)[1]
 
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""
         dtype = self.space.dtype
         gram = np.einsum("l,lij->ij", self.alpha, self.Y @ self.W.T, dtype=np.float64)
-        close = coincidence(hard / self.space.total_weight, self.space.variance, dtype)
-        close = max(close, 64 * float(np.finfo(dtype).eps * gram.diagonal().max()))
-        return count_distinct(critical.features_of(gram), close)
+        squares = gram.diagonal()
+        relative, absolute = coincidence(self.space.variance, dtype)
+        rounding = 64 * float(np.finfo(dtype).eps * squares.max())
+        close = max(relative * hard / self.space.total_weight, absolute, rounding)
+        near = np.tril(squares[:, None] + squares - gram - gram.T <= close, -1)
+        distinct = np.ones(len(gram), dtype=bool)
+        for j in np.flatnonzero(near.any(axis=1)):
+            distinct[j] = not (near[j] & distinct).any()
+        return int(distinct.sum())
 
     def _penalty(self) -> float:
         return self.space.objective.penalty(self.alpha, self.space.total_weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rffpk._annealing.schedule import Result, Start, Step, StepResult
+from rffpk._annealing.schedule import Result, Stage, Start, StepResult
 from rffpk._data.arrays import Array
 
 Record = dict[str, Any]
@@ -17,22 +17,23 @@ class History:
 
     records: list[Record]
     verbose: int = 0
-    unit: float = 1.0  # objectives are multiplied by it when they are reported
+    unit: float = 1.0  # objectives are multiplied by it when they are reported, ...
+    left_out: float = 0.0  # ... after this part is added, of features that the search leaves out
 
     def add_seeding(self, rows: int) -> None:
         """Record that initial centroids were chosen from `rows` rows."""
         self.records.append({"stage": "seeding", "rows": rows})
 
     def add_step(
-        self, step: Step, result: StepResult, start: int, rows: int, alpha: Array, seconds: float
+        self, stage: Stage, result: StepResult, start: int, rows: int, alpha: Array, seconds: float
     ) -> None:
         """Record one pass of a start over `rows` rows, and print it if `verbose`."""
         record: Record = {
-            "stage": step.stage,
+            "stage": stage.name,
             "start": start,
             "rows": rows,
-            "s": step.s,
-            "objective": self.unit * result.objective,
+            "s": stage.s,
+            "objective": self.unit * (result.objective + self.left_out),
             "shift": result.shift,
             "distinct": result.distinct,
             "repairs": result.repairs,
@@ -43,7 +44,7 @@ class History:
         self.records.append(record)
         if self.verbose:
             print(
-                f"[{step.stage}] rows={rows} s={step.s:.4g} objective={record['objective']:.8g} "
+                f"[{stage.name}] rows={rows} s={stage.s:.4g} objective={record['objective']:.8g} "
                 f"shift={result.shift:.2e} distinct={result.distinct} repairs={result.repairs}"
             )
 
@@ -60,7 +61,7 @@ class History:
                 "kind": start.kind,
                 "rows": rows,
                 "passes": passes,
-                "objective": self.unit * cost,
+                "objective": self.unit * (cost + self.left_out),
                 "outcome": outcome,
             }
         )

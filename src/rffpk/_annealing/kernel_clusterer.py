@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -18,38 +17,36 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
-from rffpk._annealing.centroids import merger_message
+from rffpk._annealing import critical
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
+from rffpk._annealing.ends import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._annealing.history import History
+from rffpk._annealing.kernel_components import (
+    cluster_means,
+    kernel_components,
+    search_components,
+)
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
+from rffpk._annealing.parameters import Plan, check_exponent
 from rffpk._annealing.schedule import Result, Start
 from rffpk._annealing.search import search
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import is_option
-from rffpk.kernels import (
-    PRECOMPUTED,
-    FittedKernel,
-    matched,
-    positive_definite,
-)
+from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
 INITS = ("k-means++", "random", "k-means", "spectral")
 
-# An eigenvalue below minus this fraction of the largest is more than a rounding error.
-_INDEFINITE = 1e-6
 
-
-class KernelClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators whose centroids are weights of the fitted rows.
 
     A subclass defines which kernels are used, what is minimised, and which starts are run.
@@ -87,7 +84,7 @@ class KernelClusterer(
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -119,7 +116,7 @@ class KernelClusterer(
         -----
         ConvergenceWarning
             If `max_iter` ended the best start before it converged, or centroids coincide at the
-            end.
+            end, or are so near each other that memberships are nearly equal.
         UserWarning
             If a kernel has a clearly negative eigenvalue: negative squared distances then count as
             0 while fitting.
@@ -134,9 +131,9 @@ class KernelClusterer(
             k = validation.check_n_clusters(self.n_clusters, n, weight)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
-            run, end, hard = self._search(products, k, weight, given, random)
+            run, end, plan = self._search(products, k, weight, given, random)
             self._publish(xs, run, end)
-            self._warn(xs, run, end, hard)
+            self._warn(xs, run, end, plan)
             for centered in self._kernels:
                 centered.kernel.drop_matrix()
         return self
@@ -154,15 +151,20 @@ class KernelClusterer(
         self.cache_ = check_fits(needed, "the kernel matrices", self.cache, self.memory_limit)
         products = Products(kernels, n_threads, self.cache_)
         self._kernels = products.kernels
-        if not all(positive_definite(spec) for spec in specs):
-            _warn_if_indefinite(products)
+        for number, kernel in enumerate(kernels):
+
+            def multiply(v: Array, number: int = number) -> Array:
+                return np.asarray(products.multiply(v[None])[number, 0], dtype=np.float64)
+
+            if not kernel.definite:
+                warn_if_indefinite(f"kernel {number}", ritz_values(multiply, kernel.n))
         return products
 
     def _search(
         self, products: Products, k: int, weight: Array | None, given: Array | None, random: Any
-    ) -> tuple[KernelRun, Result, bool]:
-        """The best run, its end, and whether runs end with the hard rule, for products and
-        parameters that have been checked."""
+    ) -> tuple[KernelRun, Result, Plan]:
+        """The best run, its end, and the plan, for products and parameters that have been
+        checked."""
         unit = 1.0
         if weight is not None:  # scaled to the range of float32
             unit = 2.0 ** math.frexp(float(weight.max()))[1]
@@ -172,14 +174,26 @@ class KernelClusterer(
             return initial_weights(space, k, self.init) if given is None else given
 
         history = History([], self.verbose, unit)
+        compress = products.stored is not None and self._searches_components()
+        rows = kernel_components(products, weight, k) if compress else None
+        if rows is not None:
+            exponent = critical.of_rows(rows, rows.xs[0])
+            plan = Plan(self._starts(exponent), critical=exponent)
+            run, end = search_components(rows, products, k, weight, plan.starts, history, random)
+            self.history_ = history.records
+            return run, end, plan
         n_directions = 2 * k if self._soft else 0
         objective = self._make_objective()
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
-        critical = space.critical_exponent() if self._soft else 0.0
-        starts = self._starts(critical)
-        run, end, _ = search(space, starts)
+        exponent = space.critical_exponent() if self._soft else 0.0
+        plan = Plan(self._starts(exponent), critical=exponent)
+        run, end, _ = search(space, plan.starts)
         self.history_ = history.records
-        return run, end, starts[-1].schedule.ends_hard
+        return run, end, plan
+
+    def _searches_components(self) -> bool:
+        """Whether starts may run on the principal components of the kernel."""
+        return False
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         """Set the fitted attributes."""
@@ -191,18 +205,16 @@ class KernelClusterer(
         self.s_, self.n_iter_ = end.s, run.passes
         self._n_features_out = len(run.W)
 
-    def _warn(self, xs: list[Array], run: KernelRun, end: Result, hard: bool) -> None:
+    def _warn(self, xs: list[Array], run: KernelRun, end: Result, plan: Plan) -> None:
         """Warn if the run did not converge or centroids coincide."""
         if not end.converged:
             warn(
                 f"max_iter={self.max_iter} passes ended the run before it converged.",
                 ConvergenceWarning,
             )
-        k, distinct = len(run.W), run.count_distinct(run.hard_cost())
-        if distinct < k:
-            weight = run.space.weight
-            counted = xs if weight is None else [x[weight > 0] for x in xs]
-            warn(merger_message(distinct, k, counted, hard), ConvergenceWarning)
+        distinct, s = run.count_distinct(run.hard_cost()), -math.inf if plan.ends_hard else end.s
+        ending = Ending(len(run.W), distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
+        warn_of_ending(ending, [few_rows("X", xs, run.space.weight)])
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -256,16 +268,19 @@ class KernelClusterer(
         with _config.one_blas_thread():
             return self._labels(xs)
 
-    def predict_proba(self, X: Any) -> Array:
-        """Memberships of the rows in the clusters at the exponent `s_`.
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
 
-        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; if `s_`
-        is -inf, one for the nearest centroid and zero for the others.
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids; at minus
+        infinity, one for the nearest centroid and zero for the others.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_in_), or a list of views
             As in `fit`, with kernels that are not precomputed.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1.
 
         Returns
         -------
@@ -277,8 +292,10 @@ class KernelClusterer(
         ValueError
             If the kernels are precomputed: k(x, x) of the rows is then not known.
         """
+        check_is_fitted(self)
+        s = self.s_ if s is None else check_exponent(s)
         d, dtype = self._visit(X, "predict_proba")
-        shares = hard_weights(d) if math.isinf(self.s_) else power_weights(d, self.s_)
+        shares = hard_weights(d) if math.isinf(s) else power_weights(d, s)
         return shares[2].astype(dtype, copy=False)
 
     def transform(self, X: Any) -> Array:
@@ -302,6 +319,26 @@ class KernelClusterer(
         """
         d, dtype = self._visit(X, "transform")
         return np.sqrt(d).astype(dtype, copy=False)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X that is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`, with kernels that are not precomputed.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+
+        Raises
+        ------
+        ValueError
+            If the kernels are precomputed: k(x, x) of the rows is then not known.
+        """
+        return np.asarray(self._visit(X, "medoids")[0]).argmin(axis=0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids.
@@ -340,24 +377,8 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     """sum p ||phi - mean of its cluster||^2 for these labels."""
     space, k = run.space, len(run.W)
     p = np.ones(run.n_rows) if space.weight is None else space.weight
-    members = (np.arange(k)[:, None] == labels) * p
-    G = members.sum(axis=1)
-    W = members / np.where(G > 0, G, 1)[:, None]
+    W = cluster_means(labels, k, space.weight)
+    G = np.bincount(labels, p, minlength=k)
     squares = squared_norms(W, space.products.multiply(W))
     costs = space.products.diagonals @ p - squares @ G
     return float(max(run.alpha @ costs, 0.0))
-
-
-def _warn_if_indefinite(products: Products) -> None:
-    for number, kernel in enumerate(products.kernels):
-
-        def multiply(v: Array, number: int = number) -> Array:
-            return np.asarray(products.multiply(v[None])[number, 0], dtype=np.float64)
-
-        values = ritz_values(multiply, kernel.n)
-        if values[0] < -_INDEFINITE * max(values[-1], 0):
-            warn(
-                f"kernel {number} is indefinite: it has an eigenvalue <= {values[0]:.3g} and "
-                f"one >= {values[-1]:.3g}; squared distances may be negative, and count as 0.",
-                UserWarning,
-            )

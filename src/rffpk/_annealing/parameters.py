@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from rffpk._annealing.schedule import Schedule, Start, portfolio
 from rffpk._data import validation
 from rffpk._data.validation import is_option
@@ -22,7 +24,13 @@ class Plan:
     starts: list[Start]
     swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
     unit: float = 1.0  # objectives are multiplied by it when they are reported
-    merger_advice: str = ""  # added to the warning that centroids coincide
+    critical: float = 0.0  # the critical exponent
+    lowered_by: str = "s_final"  # the parameter that lowers the last exponent
+
+    @property
+    def ends_hard(self) -> bool:
+        """Whether the last passes are those of k-means; all starts end alike."""
+        return self.starts[-1].schedule.ends_hard
 
 
 class Annealed(Protocol):
@@ -52,6 +60,13 @@ def check_annealing(estimator: Annealed) -> None:
         highest = MAX_S if is_option(s0, "auto") else float(s0)
         validation.check_real(estimator.s_final, "s_final", high=highest, also="'hard'")
     validation.check_choice(estimator.stop, "stop", ("annealed", "objective"))
+
+
+def check_exponent(s: Any) -> float:
+    """`s` of memberships: at most MAX_S, or minus infinity."""
+    if isinstance(s, (float, np.floating)) and s == -math.inf:
+        return -math.inf
+    return validation.check_real(s, "s", high=MAX_S)
 
 
 def schedule(estimator: Annealed, critical: float) -> Schedule:

@@ -18,9 +18,20 @@ from rffpk._annealing import bounds
 from rffpk._annealing.centroids import coincidence, costliest_rows, count_distinct
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import HARDNESS, Step, StepResult, drive, settling
+from rffpk._annealing.schedule import HARDNESS, Stage, StageEnd, StepResult
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, Sums, empty_clusters, is_hard, one_pass, power_constant
+from rffpk._data.passes import (
+    Moved,
+    Rows,
+    StepRecord,
+    Sums,
+    empty_clusters,
+    is_hard,
+    one_pass,
+    power_constant,
+    power_objective,
+    take_steps,
+)
 
 # Without annealing the last exponent is found on so many rows, among powers of _FACTOR.
 _EXPONENT_ROWS, _HIGHEST, _FACTOR = 2000, -1.0, 1.2
@@ -49,47 +60,64 @@ class FeatureRun:
         sums, _ = one_pass(self.rows, self.theta, s)
         return sums.objective(s) + self._penalty()
 
-    def step(self, step: Step) -> StepResult:
+    def step(self, stage: Stage) -> StepResult:
         """Make one pass, and update the centroids and the view weights."""
-        started = time.perf_counter()
-        if step.noise:
-            self._disturb(step.noise)
-        sums = self._sums(step.s)
-        theta = sums.centroids(self.theta, self.rows.dtype)
-        empty = empty_clusters(sums.G, self.rows.dtype)
-        repairs = self._relocate(theta, empty) if empty.any() else 0
-        distinct = self._count_distinct(theta, sums)
-        penalty = self._penalty()
-        result = StepResult(
-            soft=sums.soft,
-            hard=sums.hard,
-            objective=sums.objective(step.s) + penalty,
-            penalty=penalty,
-            shift=self._shift(theta),
-            distinct=distinct,
-            merged=distinct < len(theta),
-            repairs=repairs,
-        )
-        seconds = time.perf_counter() - started
-        self.history.add_step(step, result, self.number, self.rows.n, self.rows.alpha, seconds)
-        self.theta = theta
-        self._reweigh(sums, step.s)
-        self.passes += 1
-        return result
+        return self.follow(stage._replace(most=1)).last
 
-    def settle(self, stage: str, s: float, tol: float, passes: int) -> bool:
-        """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
-        if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
-            k = len(self.theta)
-            self.bounded = bounds.HardPasses(self.rows) if bounds.pays(self.rows, k) else None
-        converged = drive(self.step, settling(stage, s, tol, passes))
-        self.bounded = None
-        return converged
+    def follow(self, stage: Stage) -> StageEnd:
+        """The passes of a stage."""
+        if stage.noise:
+            self._disturb(stage.noise)
+        steps = 0
+        while True:
+            last = self._steps(stage, stage.most - steps)
+            steps += len(last)
+            if stage.is_over(steps, last[-1].shift):
+                return StageEnd(last[-1], steps)
 
-    def _sums(self, s: float) -> Sums:
+    def _steps(self, stage: Stage, most: int) -> list[StepResult]:
+        """Passes until the stage is over, the view weights change, or centroids of empty clusters
+        are moved."""
+        rows, theta, s = self.rows, self.theta, stage.s
         if self.bounded is not None:
-            return self.bounded.sums(self.theta)
-        return one_pass(self.rows, self.theta, s)[0]
+            moved = self._bounded_step(self.bounded)
+        else:
+            moved = take_steps(
+                rows, theta, s, variance=self.variance, tol=stage.tol,
+                most=1 if self.objective.learns_weights else most, close=self._close(),
+            )  # fmt: skip
+        penalty = self._penalty()
+        results = [self._result(record, s, penalty) for record in moved.records]
+        self.theta = moved.theta
+        if moved.n_empty:
+            results[-1] = self._repaired(results[-1], moved)
+        for result, (*_, seconds) in zip(results, moved.records):
+            self.history.add_step(stage, result, self.number, rows.n, rows.alpha, seconds)
+        self._reweigh(moved.sums, s)
+        self.passes += len(results)
+        return results
+
+    def settle(self, name: str, s: float, tol: float, passes: int) -> bool:
+        """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
+        bounded = is_hard(s, self.rows.dtype) and not self.objective.learns_weights
+        if bounded and bounds.pays(self.rows, len(self.theta)):
+            self.bounded = bounds.HardPasses(self.rows)
+        end = self.follow(Stage(name, s, 0.0, tol, passes))
+        self.bounded = None
+        return end.last.shift <= tol
+
+    def _bounded_step(self, passes: bounds.HardPasses) -> Moved:
+        """One step of the hard rule that visits the rows whose label may change."""
+        started = time.perf_counter()
+        sums = passes.sums(self.theta)
+        theta = sums.centroids(self.theta, self.rows.dtype)
+        relative, absolute = self._close()
+        close = max(relative * sums.hard, absolute)
+        distinct = count_distinct(self.rows.scaled(theta), close)
+        n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum())
+        shift = self._shift(theta, self.theta)
+        record = sums.soft, sums.hard, shift, distinct, time.perf_counter() - started
+        return Moved([record], theta, self.theta, n_empty, sums)
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids, from some of the rows."""
@@ -103,17 +131,34 @@ class FeatureRun:
             s *= _FACTOR
         return s
 
+    def _result(self, record: StepRecord, s: float, penalty: float) -> StepResult:
+        k = len(self.theta)
+        soft, hard, shift, distinct, _ = record
+        objective = power_objective(soft, hard, k, s) + penalty
+        return StepResult(soft, hard, objective, penalty, shift, distinct, distinct < k, 0)
+
+    def _repaired(self, result: StepResult, moved: Moved) -> StepResult:
+        """The result of a step that left clusters empty, after their centroids have moved."""
+        theta, k = moved.theta, len(moved.theta)
+        repairs = self._relocate(theta, empty_clusters(moved.sums.G, self.rows.dtype))
+        relative, absolute = self._close()
+        close = max(relative * result.hard, absolute)
+        distinct = count_distinct(self.rows.scaled(theta), close)
+        shift = self._shift(theta, moved.previous)
+        return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
+
     def _penalty(self) -> float:
         return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
 
-    def _shift(self, theta: Array) -> float:
-        moved = float((self.rows.scaled(theta - self.theta) ** 2).sum()) / len(theta)
+    def _shift(self, theta: Array, previous: Array) -> float:
+        moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
         return math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
 
-    def _count_distinct(self, theta: Array, sums: Sums) -> int:
-        cost = sums.hard / self.rows.total_weight
-        close = coincidence(cost, self.variance, self.rows.dtype)
-        return count_distinct(self.rows.scaled(theta), close)
+    def _close(self) -> tuple[float, float]:
+        """Squared distances up to which centroids coincide: a factor of the hard objective, and a
+        distance."""
+        relative, absolute = coincidence(self.variance, self.rows.dtype)
+        return relative / self.rows.total_weight, absolute
 
     def _reweigh(self, sums: Sums, s: float) -> None:
         """New view weights from the costs of the views at the new centroids, if the weights are
@@ -173,6 +218,6 @@ class FeatureSpace:
             for number in numbers
         ]  # fmt: skip
 
-    def advance(self, runs: list[FeatureRun], steps: list[Step]) -> list[StepResult]:
-        """One step of each run."""
-        return [run.step(step) for run, step in zip(runs, steps)]
+    def advance(self, runs: list[FeatureRun], stages: list[Stage]) -> list[StageEnd | None]:
+        """One stage of each run."""
+        return [run.follow(stage) for run, stage in zip(runs, stages)]

@@ -2,7 +2,7 @@
 
 A start is one run of the algorithm from its own initial centroids. A step computes weights and
 moves the centroids once; a stage is a sequence of steps at one exponent. The course of a start is a
-generator that yields the next step and is sent its result. The caller holds the rows, so that
+generator that yields the next stage and is sent its end. The caller holds the rows, so that
 passes over features and products with exact kernels follow the same rules.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rffpk._data.passes import is_hard
 
@@ -63,17 +63,22 @@ class Start:
     k_means_first: bool = False
 
 
-@dataclass(frozen=True)
-class Step:
-    """The next step: weights at the exponent s, then new centroids."""
+class Stage(NamedTuple):
+    """Steps at one exponent, each of which computes weights and then new centroids, until the
+    centroids move by at most `tol` in a step, or `most` steps are made."""
 
-    stage: str  # as the history names it
+    name: str  # as the history has it
     s: float
-    noise: float = 0.0  # random displacement of the centroids before the step
+    noise: float = 0.0  # random displacement of the centroids before the first step
+    tol: float = -1.0  # in standard deviations of the features
+    most: int = 1
+
+    def is_over(self, steps: int, shift: float) -> bool:
+        """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""
+        return steps >= self.most or shift <= self.tol
 
 
-@dataclass(frozen=True)
-class StepResult:
+class StepResult(NamedTuple):
     """The result of a step. Costs are those at the centroids before it; none is negative."""
 
     soft: float  # sum p M', and ...
@@ -86,6 +91,13 @@ class StepResult:
     repairs: int  # number of centroids of empty clusters that were moved
 
 
+class StageEnd(NamedTuple):
+    """The end of a stage."""
+
+    last: StepResult
+    steps: int
+
+
 @dataclass
 class Result:
     """The end of one run."""
@@ -96,17 +108,7 @@ class Result:
 
 
 T = TypeVar("T")
-Course = Generator[Step, StepResult, T]
-
-
-def drive(step: Callable[[Step], StepResult], course: Course[T]) -> T:
-    """Run a course to its end; return its result."""
-    try:
-        following = next(course)
-        while True:
-            following = course.send(step(following))
-    except StopIteration as end:
-        return end.value
+Course = Generator[Stage, StageEnd, T]
 
 
 def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
@@ -130,28 +132,22 @@ def course(start: Start, best: Callable[[], float], dtype: Any) -> Course[Result
     """The course of a start. `best` returns the least cost at which another start has ended."""
     schedule = start.schedule
     if start.k_means_first:
-        yield from settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
+        yield from _settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.s0):
         return (yield from _annealing(schedule, best, dtype))
     converged, left = yield from _settling("hard", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.s_final) and converged:
-        converged = yield from settling("settle", schedule.s_final, schedule.tol, left)
+        converged, _ = yield from _settling("settle", schedule.s_final, schedule.tol, left)
     return Result(schedule.s_final, converged)
 
 
-def settling(stage: str, s: float, tol: float, most: int) -> Course[bool]:
-    """Steps at one exponent until convergence; returns whether it came within `most` steps."""
-    return (yield from _settling(stage, s, tol, most))[0]
-
-
-def _settling(stage: str, s: float, tol: float, left: int) -> Course[tuple[bool, int]]:
-    """The same; also returns how many steps are left."""
-    while left > 0:
-        result = yield Step(stage, s)
-        left -= 1
-        if result.shift <= tol:
-            return True, left
-    return False, 0
+def _settling(name: str, s: float, tol: float, left: int) -> Course[tuple[bool, int]]:
+    """Steps at one exponent until convergence; returns whether it came within `left` steps, and
+    how many of these are left."""
+    if left <= 0:
+        return False, 0
+    last, steps = yield Stage(name, s, 0.0, tol, left)
+    return last.shift <= tol, left - steps
 
 
 def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Course[Result]:
@@ -159,7 +155,7 @@ def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Cou
     end, left = yield from _lowering(schedule, best, dtype)
     if schedule.stop == "annealed" and end.converged:
         stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
-        end.converged = yield from settling(stage, s, schedule.tol, left)
+        end.converged, _ = yield from _settling(stage, s, schedule.tol, left)
     return end
 
 
@@ -191,14 +187,16 @@ def _stage(
 ) -> Course[tuple[StepResult, int, bool]]:
     """The steps of a stage; returns the result of the last, how many there were, and whether the
     objective converged and thereby ends the start."""
+    adaptive = schedule.every is None
     most = min(left, _STAGE_PASSES if schedule.every is None else schedule.every)
+    if schedule.stop == "annealed":
+        tol = _STAGE_TOL if adaptive else -1.0
+        result, steps = yield Stage("anneal", s, noise, tol, most)
+        return result, steps, False
     for steps in range(1, most + 1):
-        result = yield Step("anneal", s, noise if steps == 1 else 0.0)
-        if schedule.stop == "objective":
-            if abs(previous - result.objective) <= schedule.tol * result.objective:
-                return result, steps, True
-        elif schedule.every is None and result.shift <= _STAGE_TOL:
-            break
+        result, _ = yield Stage("anneal", s, noise if steps == 1 else 0.0)
+        if abs(previous - result.objective) <= schedule.tol * result.objective:
+            return result, steps, True
         previous = result.objective
     return result, steps, False
 

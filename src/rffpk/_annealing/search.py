@@ -10,7 +10,7 @@ import math
 from typing import Any, Generic, Protocol, TypeVar
 
 from rffpk._annealing.history import History
-from rffpk._annealing.schedule import Result, Start, Step, StepResult, course
+from rffpk._annealing.schedule import Result, Stage, StageEnd, Start, course
 
 
 class Run(Protocol):
@@ -41,8 +41,8 @@ class Space(Protocol[R]):
     def begin(self, numbers: list[int]) -> list[R]:
         """Runs of the starts with these numbers, at their initial centroids."""
 
-    def advance(self, runs: list[R], steps: list[Step]) -> list[StepResult]:
-        """One step of each run."""
+    def advance(self, runs: list[R], stages: list[Stage]) -> list[StageEnd | None]:
+        """One step of each run, or several; None if its stage is not over."""
 
 
 class Search(Generic[R]):
@@ -78,22 +78,23 @@ class Search(Generic[R]):
     def _follow(self, group: list[int]) -> None:
         """Advance all starts of a group together until each has ended."""
         courses = {n: course(self.starts[n], self.best_cost, self.space.dtype) for n in group}
-        steps: dict[int, Step] = {}
+        stages: dict[int, Stage] = {}
 
-        def send(number: int, result: StepResult | None) -> None:
+        def send(number: int, result: StageEnd | None) -> None:
             try:
-                steps[number] = courses[number].send(result)  # type: ignore[arg-type]
+                stages[number] = courses[number].send(result)  # type: ignore[arg-type]
             except StopIteration as end:
-                steps.pop(number, None)
+                stages.pop(number, None)
                 self._end(number, end.value)
 
         for number in group:
             send(number, None)
-        while steps:
-            active = list(steps)
-            results = self.space.advance([self.runs[n] for n in active], [*steps.values()])
-            for number, result in zip(active, results):
-                send(number, result)
+        while stages:
+            active = list(stages)
+            ends = self.space.advance([self.runs[n] for n in active], [*stages.values()])
+            for number, end in zip(active, ends):
+                if end is not None:
+                    send(number, end)
 
     def _end(self, number: int, end: Result) -> None:
         """Starts are compared by the objective at one exponent: the final one, or the hard limit

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Step
+from rffpk._annealing.schedule import Stage
 from rffpk._annealing.seeding import MANY
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass
@@ -61,7 +61,7 @@ def _descend(run: FeatureRun, cost: float) -> float:
     """A few hard passes, fewer if they will not reach `cost`; returns the objective after them."""
     last = math.inf
     for _ in range(_PASSES):
-        result = run.step(Step("swap", -math.inf))
+        result = run.step(Stage("swap", -math.inf))
         gain, last = last - result.objective, result.objective
         if result.shift <= _TOL or last - cost > _HOPE * gain:
             break
@@ -104,15 +104,9 @@ def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
     count = min(count, int(np.count_nonzero(share)))
     places = run.random.choice(rows.n, count, replace=False, p=share / share.sum())
     run.theta = np.vstack([run.theta, rows.take(places).features()])
-    _iterate(run, _PASSES_ADDED)
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_ADDED))
     run.theta = _without_cheapest(run, count)
-    _iterate(run, _PASSES_REMOVED)
-
-
-def _iterate(run: FeatureRun, passes: int) -> None:
-    for _ in range(passes):
-        if run.step(Step("swap", -math.inf)).shift <= _TOL:
-            return
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_REMOVED))
 
 
 def _without_cheapest(run: FeatureRun, count: int) -> Array:

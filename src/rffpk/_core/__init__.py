@@ -4,21 +4,21 @@ from rffpk._core._pass import (
     HARD,
     MOST_NEIGHBOURS,
     POWER,
-    SKINNY_STRIDE,
     SLOT_ROWS,
     STAGES,
     TYPICALITY,
-    call_all,
-    empty_matrix,
     fused_pass,
+)
+from rffpk._core._products import SKINNY_STRIDE, empty_matrix, skinny_product, weigh_products
+from rffpk._core._runtime import (
+    call_all,
     isa,
     isa_levels,
-    skinny_product,
     use_isa,
     use_thread_work,
     vecmath,
-    weigh_products,
 )
+from rffpk._core._steps import count_distinct, take_steps
 
 __all__ = [
     "HARD",
@@ -29,11 +29,13 @@ __all__ = [
     "STAGES",
     "TYPICALITY",
     "call_all",
+    "count_distinct",
     "empty_matrix",
     "fused_pass",
     "isa",
     "isa_levels",
     "skinny_product",
+    "take_steps",
     "use_isa",
     "use_thread_work",
     "vecmath",

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ POWER: int
 HARD: int
 TYPICALITY: int
 MOST_NEIGHBOURS: int
-SKINNY_STRIDE: int
 SLOT_ROWS: int
 STAGES: dict[str, int]
 
@@ -41,23 +39,3 @@ def fused_pass(
     neighbour_weights: Array | None = None,
     stages: int = ...,
 ) -> tuple[Array, Array, Array, Array, float, float]: ...
-def weigh_products(
-    products: Array,
-    diagonal: Array,
-    squares: Array,
-    weight: Array | None,
-    rule: int,
-    s: float,
-    n_threads: int,
-    *,
-    weights: Array | None = None,
-    labels: NDArray[np.int32] | None = None,
-) -> tuple[Array, float, float]: ...
-def call_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]: ...
-def empty_matrix(lines: int, columns: int, dtype: Any) -> Array: ...
-def skinny_product(coefficients: Array, matrix: Array, out: Array, n_threads: int) -> None: ...
-def isa_levels() -> list[str]: ...
-def isa() -> str: ...
-def use_isa(name: str) -> str: ...
-def use_thread_work(work: float) -> float: ...
-def vecmath(name: str, array: Array, out: Array | None = None) -> Array: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from rffpk._data.rules import typicality
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
 # hard rule is used instead: s < -65 536 in float32.
 _MAX_AMPLIFICATION = 2.0**-7
+_EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
 
 # A cluster is empty if its weight is at most this fraction of the total weight.
 _EMPTY = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
@@ -24,7 +26,7 @@ _EMPTY = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
 def is_hard(s: float, dtype: Any) -> bool:
     """Whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
-    return bool(-s * float(np.finfo(dtype).eps) > _MAX_AMPLIFICATION)
+    return -s * _EPS[np.dtype(dtype)] > _MAX_AMPLIFICATION
 
 
 def power_constant(k: int, s: float) -> float:
@@ -74,17 +76,33 @@ class Rows:
     def shift(self) -> Array:
         return np.concatenate(self.shifts)
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         if self.weight is None:
             return float(self.n)
         return self.weight_unit * float(self.weight.sum(dtype=np.float64))
 
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """The numbers of features F_l."""
+        return tuple(len(shift) for shift in self.shifts)
+
+    @cached_property
+    def maps_by_kind(self) -> tuple[list[Array | None], dict[str, Any]]:
+        """The frequencies of the views, and the maps of other kinds, as a pass takes them."""
+        frequencies = [
+            each.frequencies if isinstance(each, Fourier) else None for each in self.maps
+        ]
+        omegas = [None if isinstance(each, Structure) else each for each in frequencies]
+        structures = [each if isinstance(each, Structure) else None for each in frequencies]
+        landmarks = [each if isinstance(each, Landmarks) else None for each in self.maps]
+        return omegas, {"structures": structures, "landmarks": landmarks}
+
     def scaled(self, theta: Array) -> Array:
         """Feature vectors scaled so that the combined distance of all views is Euclidean."""
         if len(self.xs) == 1:
             return theta
-        return theta * np.sqrt(np.repeat(self.alpha, [len(shift) for shift in self.shifts]))
+        return theta * np.sqrt(np.repeat(self.alpha, self.widths))
 
     def effective_distances(self, distances: Array) -> Array:
         """The squared distances of the objective: u^m d + (1-u)^m eta with typicality, else d."""
@@ -179,10 +197,7 @@ def total_variance(rows: Rows) -> float:
     columns = [
         x for x, each in zip(rows.counted().xs, rows.maps) if not isinstance(each, Landmarks)
     ]
-    if cost <= 0 and any((x != x[0]).any() for x in columns):
-        raise ValueError(
-            f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
-        )
+    validation.check_underflow(cost, columns)
     return max(cost, 0.0)
 
 
@@ -202,7 +217,7 @@ _COST_ROWS = 8192
 def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, labels: Array) -> float:
     """sum_i p_i ||phi_i - theta_label||^2: `estimate` if that is precise, else O(n F) more."""
     squares = float((sums.Q @ rows.alpha).sum())
-    if estimate * _IMPRECISE > np.finfo(rows.dtype).eps * squares or squares == 0:
+    if estimate * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
         return max(estimate, 0.0)
     cost = 0.0
     scale = np.repeat(rows.alpha, sums.widths)
@@ -282,31 +297,81 @@ def one_pass(
     O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
     """
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
-    k, F = theta.shape
-    frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in rows.maps]
-    structures = [each if isinstance(each, Structure) else None for each in frequencies]
-    omegas = [None if isinstance(each, Structure) else each for each in frequencies]
-    landmarks = [each if isinstance(each, Landmarks) else None for each in rows.maps]
-    n, near = rows.n, sum(each.n_neighbours for each in landmarks if each is not None)
+    outputs = {name: _empty_output(name, rows, len(theta)) for name in want} if want else {}
+    arguments, options = _arguments(rows, theta, s)
+    sums = _config.backend(backend).fused_pass(*arguments, **options, **outputs)
+    return _sums(rows, sums), outputs
+
+
+def _empty_output(name: str, rows: Rows, k: int) -> Array:
+    n, near = rows.n, sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
     shapes: dict[str, tuple[int, ...]] = dict(
-        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n,), (n, F), (n, near), (n, near)))
+        zip(
+            _OUTPUTS,
+            ((n,), (n, k), (n, k), (n,), (n,), (n, sum(rows.widths)), (n, near), (n, near)),
+        )
     )
     whole = ("labels", "neighbours")
-    outputs = {
-        name: np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)
-        for name in want
-    }
+    return np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)
+
+
+def _arguments(rows: Rows, theta: Array, s: float) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a pass, without the results of rows."""
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.POWER
-    typical: dict[str, Any] = {}
+    omegas, options = rows.maps_by_kind
     if rows.eta is not None:
-        eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, k))
-        rule, typical = _core.TYPICALITY, {"eta": eta, "m": rows.m}
-    N, G, Q, E, soft, hard = _config.backend(backend).fused_pass(
-        rows.xs, omegas, rows.shifts, theta, rows.alpha, rows.weight,
-        rule, s, rows.n_threads, structures=structures, landmarks=landmarks, **typical, **outputs,
-    )  # fmt: skip
+        eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, len(theta)))
+        rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
+    weight, n_threads = rows.weight, rows.n_threads
+    arguments = rows.xs, omegas, rows.shifts, theta, rows.alpha, weight, rule, s, n_threads
+    return arguments, options
+
+
+def _sums(rows: Rows, sums: tuple[Array, Array, Array, Array, float, float]) -> Sums:
+    N, G, Q, E, soft, hard = sums
     unit = rows.weight_unit
-    widths = tuple(len(shift) for shift in rows.shifts)
-    sums = Sums(N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit, widths)
-    return sums, outputs
+    if unit != 1:
+        N, G, Q, E, soft, hard = N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
+    return Sums(N, G, Q, E, soft, hard, rows.widths)
+
+
+# Of a step: sum_i p_i M'_i, sum_i p_i min_j d_ij, the root mean square shift of the centroids in
+# standard deviations of the features, the number of distinct centroids, and seconds.
+StepRecord = tuple[float, float, float, int, float]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The result of steps at one exponent."""
+
+    records: list[StepRecord]
+    theta: Array  # (k, F), float64
+    previous: Array  # theta before the last step
+    n_empty: int  # number of empty clusters in the last step, whose centroids have not moved
+    sums: Sums  # of the last step
+
+
+def take_steps(
+    rows: Rows,
+    theta: Array,
+    s: float,
+    *,
+    variance: float,
+    tol: float,
+    most: int,
+    close: tuple[float, float],
+    backend: str | None = None,
+) -> Moved:
+    """Passes that move the centroids `theta` (k, F) to theta = N / G, until the shift is at most
+    `tol`, some cluster is empty, or `most` passes are made.
+
+    `variance` is the total variance of the features. Centroids are distinct if their squared
+    distance is above close[0] times the hard objective and above close[1].
+    """
+    arguments, options = _arguments(rows, theta, s)
+    records, new, old, n_empty, sums = _config.backend(backend).take_steps(
+        *arguments, **options, unit=rows.weight_unit, variance=variance, tol=tol, most=most,
+        least_share=_EMPTY[rows.dtype], close=close,
+    )  # fmt: skip
+    return Moved(records, new, old, n_empty, _sums(rows, sums))

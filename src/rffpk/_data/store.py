@@ -129,8 +129,9 @@ class Storage:
 
     def sample(self, rows: Rows) -> Rows:
         """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
-        fits = stored_bytes(rows) <= _limit(self.memory_limit)
-        return stored(rows) if has_maps(rows) and self.cache and fits else rows
+        if not has_maps(rows) or not self.cache:
+            return rows  # before the available memory is looked up, which takes half a millisecond
+        return stored(rows) if stored_bytes(rows) <= _limit(self.memory_limit) else rows
 
 
 def has_maps(rows: Rows) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -18,36 +17,51 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
+from rffpk._annealing.ends import Cause, few_rows, low_rank
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk.kernels import PRECOMPUTED, check_kernels
 from rffpk.power import PowerKMeans
 
 
 def k_means(
-    embedding: Array, k: int, n_init: str | int, random: Any, n_jobs: int | None
+    embedding: Array,
+    k: int,
+    n_init: str | int,
+    random: Any,
+    n_jobs: int | None,
+    causes: list[Cause],
 ) -> PowerKMeans:
-    """Annealed k-means with restarts on the rows of an embedding."""
+    """Annealed k-means with restarts on the rows of an embedding; `causes` that its centroids
+    coincide come before those in the embedding."""
     clusterer = PowerKMeans(k, n_init=n_init, random_state=random.randint(2**31 - 1), n_jobs=n_jobs)
     clusterer._rows_name = "the embedding of X"
-    return clusterer.fit(embedding)
+    return clusterer._fit(embedding, None, causes)
 
 
-class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the methods that learn an embedding of the rows from kernels and cluster it by
     k-means.
 
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
+    # what a fit sets
+    labels_: NDArray[np.int32]
     embedding_: Array
+    cluster_centers_: Array
+    inertia_: float
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
 
     def __init__(
         self,
         n_clusters: int = 8,
         *,
         kernels: Any = None,
+        views: Any = None,
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
@@ -58,6 +72,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     ) -> None:
         self.n_clusters = n_clusters
         self.kernels = kernels
+        self.views = views
         self.center = center
         self.normalize = normalize
         self.normalize_rows = normalize_rows
@@ -84,7 +99,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
         Parameters
@@ -109,7 +124,10 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Warns
         -----
         ConvergenceWarning
-            If centroids in the embedding coincide, or where the class says so.
+            If centroids in the embedding coincide, if its rank is below n_clusters, or where the
+            class says so.
+        UserWarning
+            If a kernel has a clearly negative eigenvalue and its spectrum is used.
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
@@ -118,15 +136,19 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             k = validation.check_n_clusters(self.n_clusters, len(xs[0]), None)
             self.history_: list[dict[str, Any]] = []
             self._fuse(xs, k, random)
-            self._label(k, random)
+            self._label(xs, k, random)
             self._n_features_out = self.embedding_.shape[1]
         return self
 
-    def _label(self, k: int, random: Any) -> None:
+    def _label(self, xs: list[Array], k: int, random: Any) -> None:
         """Annealed k-means with restarts on the embedding."""
+        flaw = low_rank(self.embedding_, xs)
         self._clusterer = k_means(
-            self._prepared(self.embedding_), k, self.n_init, random, self.n_jobs
-        )
+            self._prepared(self.embedding_), k, self.n_init, random, self.n_jobs,
+            [few_rows("X", xs), flaw],
+        )  # fmt: skip
+        if self._clusterer._n_distinct == k and (text := flaw(k)):
+            warn(text, ConvergenceWarning)
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_ = self._clusterer.inertia_

@@ -1,0 +1,114 @@
+"""Whole fits of small data sets as multiples of KMeans(n_init=10) of scikit-learn.
+
+    python -m bench.speed.small [--data DIR] [--repeats N] [--threads N] [--sets NAME ...]
+
+Default fits of each class with the number of classes as k, on the data sets of scikit-learn and
+of the folder that have 100 to 2000 rows (of several views the first): columns are standardised,
+counts of words are rows of length one. All take turns, with a new seed in each turn; a cell is the
+median over the turns of the ratio of seconds within a turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from threadpoolctl import threadpool_limits
+
+from bench import commands, tables
+from bench.datasets import prepare, single_view
+from bench.timing import seconds
+from rffpk import (
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    show_config,
+)
+
+BUNDLED = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "breast cancer": load_breast_cancer,
+    "digits": load_digits,
+}
+# file, key of the view
+FILES = (
+    ("yale", "X"), ("3sources", "X0"), ("seeds", "X"), ("msrc_v1", "X0"), ("tr11", "X"),
+    ("bbcsport", "X0"), ("prokaryotic", "X0"), ("proteinfold", "X0"), ("binaryalphadigs", "X"),
+    ("coil20", "X"), ("leaves100", "X0"), ("mfeat", "X0"),
+)  # fmt: skip
+CLASSES = (
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    KernelPowerKMeans,
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    RFFMultiKernelPowerKMeans,
+)
+
+Rows = Callable[[], tuple[np.ndarray, np.ndarray]]
+
+
+def bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
+    return BUNDLED[name](return_X_y=True)
+
+
+def sets(data: Path | None) -> Iterator[tuple[str, Rows]]:
+    """Names of data sets, and what loads their rows and classes."""
+    for name in BUNDLED:
+        yield name, partial(bundled, name)
+    for name, key in FILES if data else ():
+        yield name, partial(single_view, data, name, key)
+
+
+def turn(X: np.ndarray, k: int, seed: int) -> list[float]:
+    """Seconds of a fit of each class over those of KMeans, in one turn."""
+    models: list[Any] = [KMeans(k, n_init=10, random_state=seed)]
+    models += [estimator(k, random_state=seed) for estimator in CLASSES]
+    peer, *ours = [seconds(partial(model.fit, X)) for model in models]
+    return [peer, *(time / peer for time in ours)]
+
+
+def measure(args: argparse.Namespace) -> None:
+    names = [estimator.__name__ for estimator in CLASSES]
+    tables.print_heading("set", "n", "d", "k", "KMeans, ms", *names)
+    ratios = []
+    for name, load in sets(args.data):
+        if args.sets and name not in args.sets:
+            continue
+        X, y = load()
+        X, k = prepare(name, X), len(np.unique(y))
+        turn(X, k, 0)  # warm-up
+        turns = [turn(X, k, seed) for seed in range(args.repeats)]
+        peer, *found = map(median, zip(*turns))
+        ratios.append(found)
+        cells = (f"{ratio:.2f}" for ratio in found)
+        tables.print_row(name, *X.shape, k, f"{1e3 * peer:.1f}", *cells)
+    tables.print_row("median", "", "", "", "", *(f"{median(each):.2f}" for each in zip(*ratios)))
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    commands.add_data(parser, required=False)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=show_config()["threads"])
+    parser.add_argument("--sets", nargs="+")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with threadpool_limits(args.threads):
+        measure(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Configuration of the documentation: `sphinx-build -W docs build/docs`."""
+
+import os
+import re
+
+os.environ.setdefault("MPLBACKEND", "agg")
+
+from rffpk import __version__
+
+project = "rffpk"
+author = "the rffpk developers"
+release = version = __version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+numpydoc_show_class_members = False
+autosummary_generate = True
+autodoc_typehints = "none"
+exclude_patterns = ["gallery/*"]
+suppress_warnings = ["config.cache", "myst.xref_missing"]  # links to files of the repository
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": "/plot_",
+    "download_all_examples": False,
+    "min_reported_time": 1000,
+    "show_memory": False,
+}
+
+html_theme = "furo"
+html_title = f"rffpk {version}"
+
+
+def quote_attributes(app, what, name, obj, options, lines):
+    """Names such as labels_ are no references of reStructuredText."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[i] = re.sub(r"(?<![\w`.])([A-Za-z]\w*_)(?![\w`(\[{])", r"``\1``", line)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", quote_attributes, priority=100)

@@ -1,0 +1,128 @@
+"""Principal components of an exact kernel: the search for centroids needs few of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh, qr
+from sklearn import config_context
+
+from rffpk._annealing.compression import enough_for_clusters, total_squares
+from rffpk._annealing.dual import KernelRun, KernelSpace
+from rffpk._annealing.history import History
+from rffpk._annealing.kernel_products import Products
+from rffpk._annealing.objective import PowerMean
+from rffpk._annealing.primal import FeatureSpace
+from rffpk._annealing.schedule import Result, Stage, Start
+from rffpk._annealing.search import search
+from rffpk._annealing.seeding import seed_centroids
+from rffpk._data.arrays import Array
+from rffpk._data.decompositions import DENSE
+from rffpk._data.passes import Rows, make_rows, one_pass, total_variance
+
+# Subspace iterations. Components that they do not resolve change the cost of a partition little.
+_ITERATIONS = 2
+
+# The first number of components is that of the clusters times the first of these plus the second;
+# it is doubled up to this share of the rows, beyond which products with the kernel are as fast.
+_FACTOR, _MORE, _SHARE = 8, 16, 0.25
+
+
+def kernel_components(products: Products, weight: Array | None, k: int) -> Rows | None:
+    """Rows whose features are the leading principal components of a kernel: enough of them for the
+    hard objective of k clusters; None if that takes too many.
+
+    O(n^2 r) time for r components.
+    """
+    n = products.n
+    p = np.ones(n) if weight is None else weight
+    root, share = np.sqrt(p), p / p.sum()
+
+    def multiply(V: Array) -> Array:
+        """The product of the kernel, centered at the mean and weighted, with columns."""
+        columns = root[:, None] * V
+        columns = columns - root[:, None] ** 2 / p.sum() * columns.sum(axis=0)
+        product = products.multiply(columns.T)[0].T.astype(np.float64)
+        return np.asarray(root[:, None] * (product - share @ product))
+
+    variance = kernel_variance(products, p)
+    r, V = _FACTOR * k + _MORE, np.empty((n, 0))
+    while r <= _SHARE * n or n <= DENSE:
+        r = r if r <= _SHARE * n else n
+        fresh = np.random.default_rng(0).standard_normal((n, r - V.shape[1]))
+        values, V, coordinates = _leading(multiply, np.hstack([V, fresh]))
+        cost = max(variance - values[: k - 1].sum(), 0.0)
+        enough = enough_for_clusters(values, cost, k)
+        if enough < r or r == n:
+            x = coordinates[:, :enough] / np.where(root > 0, root, 1)[:, None]
+            shift = np.zeros(enough)
+            x = np.ascontiguousarray(x)
+            return make_rows([x], [None], weight, products.n_threads, [shift])
+        r *= 2
+    return None
+
+
+def kernel_variance(products: Products, p: Array) -> float:
+    """sum_i p_i ||phi_i - c||^2 with the weighted mean c, for one kernel."""
+    share = p / p.sum()
+    mean = products.multiply(share[None])[0, 0].astype(np.float64)
+    return float(p @ products.diagonals[0] - p.sum() * (share @ mean))
+
+
+def _leading(multiply: Callable[[Array], Array], V: Array) -> tuple[Array, Array, Array]:
+    """Approximations of the leading eigenvalues, falling, and eigenvectors, by subspace iterations
+    from the columns V; and the coordinates of the rows in the space of the kernel that these span,
+    which are exact."""
+    for _ in range(_ITERATIONS):
+        V = qr(multiply(V), mode="economic")[0]
+    product = multiply(V)
+    values, turn = eigh(V.T @ product)
+    values, turn = np.maximum(values[::-1], 0), turn[:, ::-1]
+    resolved = values > np.finfo(V.dtype).eps * len(V) * values[0]
+    scale = np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=resolved)
+    return values, V @ turn, product @ turn * scale
+
+
+def search_components(
+    rows: Rows,
+    products: Products,
+    k: int,
+    weight: Array | None,
+    starts: list[Start],
+    history: History,
+    random: Any,
+) -> tuple[KernelRun, Result]:
+    """The best of all starts over the components `rows` of a kernel, and its end; the run goes on
+    with the hard rule and the kernel itself."""
+    p = np.ones(rows.n) if weight is None else weight
+    history.left_out = max(kernel_variance(products, p) - total_squares(rows), 0.0)
+
+    def seed() -> Array:
+        history.add_seeding(rows.n)
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
+
+    found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, history, random)
+    first, end, _ = search(found, starts)
+    history.left_out = 0.0
+    labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
+    means = cluster_means(labels, k, weight)
+    space = KernelSpace(products, weight, PowerMean(), lambda _: means, history, random, 0)
+    run, schedule = space.begin([first.number])[0], starts[-1].schedule
+    last = None
+    while last is None:
+        stage = Stage("hard", -math.inf, 0.0, schedule.tol, schedule.max_iter)
+        last = space.advance([run], [stage])[0]
+    end.converged = last.last.shift <= schedule.tol
+    run.passes += first.passes
+    return run, end
+
+
+def cluster_means(labels: Array, k: int, weight: Array | None) -> Array:
+    """The means of the clusters as weights of the rows, (k, n); zero if a cluster is empty."""
+    members = (np.arange(k)[:, None] == labels) * (1.0 if weight is None else weight)
+    G = members.sum(axis=1)
+    return np.asarray(members / np.where(G > 0, G, 1)[:, None])

@@ -1,0 +1,104 @@
+"""Reference distances: how far rows are from a centroid whose typicality for it is one half."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows, view_variances
+
+ETAS = ("mean", "median", "within")
+ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
+
+# The median of distances is taken from at most this many rows: its error is then about 1 %.
+_MEDIAN_ROWS = 5000
+
+# Rows of a cluster have at most this multiple of the reference distance "within", which is this
+# multiple of their median. In two dimensions squared distances from the centroid of a normal
+# cluster are exponential: the reference is then their mean, and 98 % of them are counted.
+_COUNTED, _MEAN_OF_MEDIAN, _TRIMMINGS = 4.0, 1 / math.log(2), 100
+_LEAST = 1e-300  # in place of a sum of zeros
+
+
+def reference_distances(
+    rows: Rows, eta: str | float, k: int, model: Callable[..., Any]
+) -> NDArray[np.float64]:
+    """eta_l of each view for k clusters; see `RFFMultiKernelPowerKMeans`, which `model` makes for
+    one view of columns."""
+    if not isinstance(eta, str):
+        return np.full(len(rows.xs), float(eta))
+    if eta == "within":
+        distances = _distances_within(rows.counted(), k, model)
+    else:
+        distances = view_variances(rows)
+    if eta == "median":
+        medians = _median_distances(rows.counted())  # zero if most rows of a view are equal
+        distances = np.where(medians > 0, medians, distances)
+    return np.where(distances > 0, distances, 1.0)  # of equal rows: any number > 0
+
+
+def _some(rows: Rows, most: int) -> Rows:
+    """At most so many of the rows, evenly spaced."""
+    return rows.take(np.arange(0, rows.n, -(-rows.n // most)))
+
+
+def _median_distances(rows: Rows) -> NDArray[np.float64]:
+    """Weighted medians, view by view, of the squared distances from the median features."""
+    some = _some(rows, _MEDIAN_ROWS)
+    medians = []
+    for view in range(len(rows.xs)):
+        features = some.view(view).features().astype(np.float64)
+        features -= _median(features, some.weight)
+        distances = np.einsum("if,if->i", features, features)
+        medians.append(_median(distances[:, None], some.weight)[0])
+    return np.array(medians)
+
+
+def _distances_within(rows: Rows, k: int, model: Callable[..., Any]) -> NDArray[np.float64]:
+    """The reference distances "within": of the rows to the centroids of a first fit without
+    typicality, and then of a second one with these reference distances."""
+    some = _some(rows, max(_MEDIAN_ROWS, 20 * k))
+    features = np.ascontiguousarray(some.scaled(some.features()), dtype=rows.dtype)
+    eta, _ = _trimmed(model(possibilistic=False), features, some.weight)
+    typical = model(eta=eta)
+    eta, counted = _trimmed(typical, features, some.weight)
+    residuals = features[counted] - typical.cluster_centers_[typical.labels_[counted]]
+    weight = None if some.weight is None else some.weight[counted]
+    costs = np.average(residuals.astype(np.float64) ** 2, axis=0, weights=weight)
+    parts = np.add.reduceat(costs, np.cumsum([0, *(len(c) for c in rows.shifts[:-1])]))
+    return np.asarray(eta * parts / max(float(parts.sum()), _LEAST) / rows.alpha)
+
+
+def _trimmed(model: Any, features: Array, weight: Array | None) -> tuple[float, Array]:
+    """The median squared distance of rows to their nearest centroid times _MEAN_OF_MEDIAN, of the
+    rows with at most _COUNTED times that, and which these are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the fit itself will say so
+        nearest = model.fit(features, sample_weight=weight).transform(features).min(axis=1)
+    distances = nearest.astype(np.float64) ** 2
+    counted, eta = np.ones(len(features), dtype=bool), math.inf
+    for _ in range(_TRIMMINGS):
+        part = None if weight is None else weight[counted]
+        last, eta = eta, _MEAN_OF_MEDIAN * float(_median(distances[counted, None], part)[0])
+        if eta == last or eta == 0:
+            break
+        counted = distances <= _COUNTED * eta
+    return min(max(eta, ETA_RANGE[0]), ETA_RANGE[1]), counted
+
+
+def _median(values: Array, weight: Array | None) -> Array:
+    """The weighted median of each column: the least value with half the weight at or below it."""
+    if weight is None:
+        middle = (len(values) - 1) // 2
+        return np.partition(values, middle, axis=0)[middle]
+    order = np.argsort(values, axis=0)
+    below = np.cumsum(weight[order], axis=0, dtype=np.float64)
+    places = (below < below[-1] / 2).sum(axis=0)
+    return np.take_along_axis(values, np.take_along_axis(order, places[None], 0), 0)[0]

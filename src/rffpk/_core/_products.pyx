@@ -1,0 +1,153 @@
+# cython: language_level=3, freethreading_compatible=True
+# cython: cdivision=True
+"""Exact kernels: weights from inner products, and products of few vectors with a large matrix."""
+from libc.stdint cimport int32_t, uintptr_t
+
+from rffpk._core.headers cimport *
+from rffpk._core._runtime cimport (
+    aligned, check_centroids, data, filled, kernels_for, padded, run_loop, threads_for,
+)
+
+import numpy as np
+
+
+ctypedef struct Weighing:
+    const rffpk_problem *problem
+    const rffpk_gram *gram
+    const rffpk_kernels *kernels
+    size_t n
+    size_t space
+    char *workspace
+    double *totals
+
+
+def weigh_products(products, diagonal, squares, weight, rule, double s, int n_threads, *,
+                   weights=None, labels=None):
+    """Weights of rows from their inner products with the centroids. Parameters and results are
+    those of the NumPy twin, `rffpk._reference.weigh_products`.
+
+    Returns
+    -------
+    weights : array (k, n)
+    soft, hard : float
+        The sums over the rows of the power means and of the least distances.
+    """
+    cdef rffpk_problem problem
+    cdef rffpk_gram gram
+    cdef Weighing weighing
+    cdef rffpk_loop loop
+    cdef size_t k = products.shape[0], n = products.shape[1]
+    cdef const rffpk_kernels *kernels = kernels_for(products.dtype)
+    dtype = products.dtype
+    check_centroids(k, dtype)
+    weights = np.empty_like(products) if weights is None else weights
+    gram.products = data(products, "products", dtype, (k, n))
+    gram.diagonal = data(diagonal, "diagonal", dtype, (n,))
+    gram.squares = data(squares, "squares", dtype, (k,))
+    gram.weights = filled(weights, "weights", dtype, (k, n))
+    gram.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
+    problem.views = NULL
+    problem.n_views = problem.F = 0
+    problem.k = k
+    problem.rule = <rffpk_rule><int>rule
+    problem.s = s
+    problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
+    loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    loop.n_threads = threads_for(n_threads, loop.n_items, 25. * n * k)
+    loop.n_buffers = 0
+    cdef size_t space = padded(kernels.workspace_bytes(&problem))
+    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    totals_memory = np.empty((loop.n_items, 2))
+    weighing = Weighing(
+        &problem, &gram, kernels, n, space, <char *>aligned(workspace_memory),
+        <double *>filled(totals_memory, "totals", np.float64, (loop.n_items, 2)))
+    loop.run = weigh_slot
+    loop.merge = NULL
+    loop.context = &weighing
+    if run_loop(&loop):
+        raise NotImplementedError(f"no weights from products by rule {rule}")
+    soft, hard = totals_memory.sum(axis=0).tolist()
+    return weights, soft, hard
+
+
+cdef int weigh_slot(void *context, size_t slot, size_t thread, size_t buffer) noexcept nogil:
+    cdef const Weighing *given = <Weighing *>context
+    cdef size_t begin = slot * RFFPK_SLOT_ROWS
+    return given.kernels.weigh(
+        given.problem, given.gram, given.n, begin, min(begin + RFFPK_SLOT_ROWS, given.n),
+        given.totals + 2 * slot, given.workspace + thread * given.space)
+
+
+SKINNY_STRIDE = RFFPK_SKINNY_STRIDE
+
+
+def empty_matrix(size_t lines, size_t columns, dtype):
+    """An array for `skinny_product`, aligned and not initialised. It is returned with more columns
+    than were asked for, a multiple of SKINNY_STRIDE; those beyond `columns` are zero."""
+    stride = (columns + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE * RFFPK_SKINNY_STRIDE
+    size = np.dtype(dtype).itemsize
+    memory = np.empty(lines * stride * size + RFFPK_ALIGN, dtype=np.uint8)
+    unaligned = -memory.__array_interface__["data"][0] % RFFPK_ALIGN
+    matrix = memory[unaligned : unaligned + lines * stride * size].view(dtype)
+    matrix = matrix.reshape(lines, stride)
+    matrix[:, columns:] = 0
+    return matrix
+
+
+ctypedef struct Product:
+    const rffpk_kernels *kernels
+    const void *packed
+    const void *matrix
+    void *out
+    size_t lines
+    size_t depth
+    size_t stride
+    size_t n
+    size_t space
+    char *workspace
+
+
+def skinny_product(coefficients, matrix, out, int n_threads):
+    """out = coefficients @ matrix[:, :n] for coefficients (m, depth) of few rows, a matrix
+    (depth, stride) of `empty_matrix` and out (m, n). The bits do not depend on the threads."""
+    cdef size_t lines = coefficients.shape[0], depth = coefficients.shape[1], n = out.shape[1]
+    cdef size_t stride = matrix.shape[1]
+    cdef const rffpk_kernels *kernels = kernels_for(coefficients.dtype)
+    dtype = coefficients.dtype
+    cdef const void *given = data(coefficients, "coefficients", dtype, (lines, depth))
+    cdef const void *large = data(matrix, "matrix", dtype, (depth, stride))
+    cdef void *found = filled(out, "out", dtype, (lines, n))
+    if <uintptr_t>large % RFFPK_ALIGN or stride % RFFPK_SKINNY_STRIDE or n > stride:
+        raise ValueError("matrix must be one of empty_matrix, with as many columns as out")
+    if not (lines and depth and n):
+        out[:] = 0
+        return
+    cdef Product product
+    cdef rffpk_loop loop
+    loop.n_items = (n + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE
+    # a number of the matrix takes the time of eight multiply-adds to read
+    loop.n_threads = threads_for(n_threads, loop.n_items, <double>n * depth * max(lines, 8))
+    loop.n_buffers = 0
+    cdef size_t space = padded(kernels.skinny_bytes(lines))
+    packed_memory = np.empty(lines * depth * dtype.itemsize + RFFPK_ALIGN, dtype=np.uint8)
+    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    cdef void *packed = aligned(packed_memory)
+    with nogil:
+        kernels.skinny_pack(given, lines, depth, packed)
+    product = Product(
+        kernels, packed, large, found, lines, depth, stride, n, space,
+        <char *>aligned(workspace_memory))
+    loop.run = multiply_chunk
+    loop.merge = NULL
+    loop.context = &product
+    run_loop(&loop)
+
+
+cdef int multiply_chunk(void *context, size_t chunk, size_t thread, size_t buffer) noexcept nogil:
+    cdef const Product *given = <Product *>context
+    cdef size_t begin = chunk * RFFPK_SKINNY_STRIDE
+    given.kernels.skinny(
+        given.packed, given.matrix, given.lines, given.depth, given.stride, begin,
+        min(begin + RFFPK_SKINNY_STRIDE, given.n), given.out, given.n,
+        given.workspace + thread * given.space)
+    return 0

@@ -1,0 +1,200 @@
+# cython: language_level=3, freethreading_compatible=True
+# cython: cdivision=True
+"""What the modules of the core share: the variant in use, loops of several threads, and arrays
+that C reads and fills."""
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport uintptr_t
+
+from rffpk._core.headers cimport *
+
+import os
+import threading
+from contextvars import copy_context
+from sys import is_finalizing
+
+import numpy as np
+
+
+cdef const rffpk_variant *variant = NULL  # the one in use
+
+
+def isa_levels():
+    """Names of the compiled variants that this processor runs, narrowest first."""
+    return [
+        rffpk_variant_at(i).name.decode()
+        for i in range(rffpk_n_variants())
+        if rffpk_variant_at(i).runs()
+    ]
+
+
+def isa():
+    """Name of the variant in use."""
+    return variant.name.decode()
+
+
+def use_isa(str name):
+    """Use another of `isa_levels()` from now on; returns the name of the variant used before.
+
+    For tests: calls that are running in other threads may use either.
+    """
+    global variant
+    before = variant.name.decode() if variant != NULL else None
+    if name not in isa_levels():
+        raise ValueError(f"isa={name!r}, must be one of {isa_levels()}")
+    for i in range(rffpk_n_variants()):
+        if rffpk_variant_at(i).name.decode() == name:
+            variant = rffpk_variant_at(i)
+    return before
+
+
+def _level_of_environment():
+    """The widest level, or the widest up to the one that RFFPK_ISA names."""
+    levels = isa_levels()
+    cap = os.environ.get("RFFPK_ISA")
+    if not cap:
+        return levels[-1]
+    every = [rffpk_variant_at(i).name.decode() for i in range(rffpk_n_variants())]
+    if cap not in every:
+        raise ImportError(
+            f"RFFPK_ISA={cap!r} names no compiled level; they are: {', '.join(every)}")
+    allowed = set(every[: every.index(cap) + 1])
+    return [level for level in levels if level in allowed][-1]
+
+
+use_isa(_level_of_environment())
+
+
+def _after_fork():
+    rffpk_threads_after_fork()
+
+
+if rffpk_threads_begin():
+    raise MemoryError
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+cdef int run_loop(rffpk_loop *loop) except -1:
+    """Run a loop; returns the status of an item that is not 0, else 0."""
+    loop.signals = threading.get_ident() == threading.main_thread().ident
+    return rffpk_run_loop(loop)
+
+
+cdef double thread_work = RFFPK_THREAD_WORK
+
+
+def use_thread_work(double work):
+    """Set the multiply-adds that each thread of a loop must have; returns those before.
+
+    For tests, which want threads in small loops.
+    """
+    global thread_work
+    before, thread_work = thread_work, work
+    return before
+
+
+cdef int threads_for(int n_threads, size_t n_items, double work) noexcept:
+    """At most `n_threads`, for a loop of so many items and multiply-adds."""
+    if work < n_threads * thread_work:
+        n_threads = <int>(work / thread_work)
+    return <int>max(1, min(n_threads, n_items))
+
+
+cdef int call_item(void *calls, size_t item, size_t thread, size_t buffer) noexcept nogil:
+    with gil:
+        function, items, contexts, results, errors = <tuple>calls
+        try:
+            results[item] = contexts[item].run(function, items[item])
+        except BaseException as error:
+            errors[item] = error
+            return 1
+    return 0
+
+
+def call_all(function, list items, int n_threads):
+    """[function(item) for item in items], by threads, with the context variables of the caller,
+    such as NumPy's handling of floating-point errors.
+
+    An interrupt is raised in preference to an error, and else the error of the first item.
+    """
+    cdef rffpk_loop loop
+    if is_finalizing():  # then threads of Python do not run any more
+        n_threads = 1
+    contexts = [copy_context() for _ in items]
+    results, errors = [None] * len(items), [None] * len(items)
+    calls = function, items, contexts, results, errors
+    loop.run = call_item
+    loop.merge = NULL
+    loop.context = <void *>calls
+    loop.n_items = len(items)
+    loop.n_threads = max(1, min(n_threads, len(items)))
+    loop.n_buffers = 0
+    if run_loop(&loop):
+        raised = [error for error in errors if error is not None]
+        raise next((error for error in raised if not isinstance(error, Exception)), raised[0])
+    return results
+
+
+cdef const rffpk_kernels *kernels_for(dtype) except NULL:
+    if dtype == np.float32:
+        return variant.f32
+    if dtype == np.float64:
+        return variant.f64
+    raise TypeError(f"dtype must be float32 or float64, not {dtype}")
+
+
+cdef int check_centroids(size_t k, dtype, str name="n_clusters") except -1:
+    cdef size_t most = RFFPK_MOST_CENTROIDS_F64
+    if dtype == np.float32:
+        most = RFFPK_MOST_CENTROIDS_F32
+    if k > most:
+        raise ValueError(f"{name} == {k}, must be <= {most} for {np.dtype(dtype)}")
+    return 0
+
+
+cdef const void *address(array) except? NULL:
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)
+    PyBuffer_Release(&view)
+    return view.buf
+
+
+cdef const void *data(array, str name, dtype, tuple shape) except? NULL:
+    """The address of an array, after a check that C can read it as what its name says."""
+    flags = array.flags
+    if array.dtype != dtype or array.shape != shape or not (flags.c_contiguous and flags.aligned):
+        raise ValueError(
+            f"{name} must be an aligned C-contiguous {np.dtype(dtype)} array of shape {shape}, "
+            f"not {array.dtype} {array.shape}"
+        )
+    return address(array)
+
+
+cdef void *filled(array, str name, dtype, tuple shape) except? NULL:
+    """The same for an array that C fills; NULL for None."""
+    if array is None:
+        return NULL
+    if not array.flags.writeable:
+        raise ValueError(f"{name} must be writeable")
+    return <void *>data(array, name, dtype, shape)
+
+
+cdef void *aligned(array) except? NULL:
+    cdef uintptr_t first = <uintptr_t>address(array)
+    return <void *>((first + RFFPK_ALIGN - 1) // RFFPK_ALIGN * RFFPK_ALIGN)
+
+
+cdef size_t padded(size_t n_bytes) noexcept:
+    return (n_bytes + RFFPK_ALIGN - 1) // RFFPK_ALIGN * RFFPK_ALIGN
+
+
+def vecmath(str name, array, out=None):
+    """"sincos" of quarter turns (2, n), "log2" or "exp2" of an array (n,), as the pass computes
+    them."""
+    which = ("sincos", "log2", "exp2").index(name)
+    shape = array.shape if which else (2, *array.shape)
+    out = np.empty(shape, dtype=array.dtype) if out is None else out
+    kernels_for(array.dtype).vecmath(
+        which, data(array, "array", array.dtype, array.shape),
+        filled(out, "out", array.dtype, shape), array.size)
+    return out

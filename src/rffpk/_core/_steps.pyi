@@ -1,0 +1,38 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk._data.arrays import Landmarks
+
+Array = NDArray[Any]
+
+def take_steps(
+    xs: list[Array],
+    omegas: list[Array | None],
+    shifts: list[Array],
+    theta: Array,
+    alpha: NDArray[np.float64],
+    weight: Array | None,
+    rule: int,
+    s: float,
+    n_threads: int,
+    *,
+    structures: list[tuple[NDArray[np.int8], float, int] | None] | None = None,
+    landmarks: list[Landmarks | None] | None = None,
+    eta: NDArray[np.float64] | None = None,
+    m: float = 0,
+    unit: float,
+    variance: float,
+    tol: float,
+    most: int,
+    least_share: float,
+    close: tuple[float, float],
+) -> tuple[
+    list[tuple[float, float, float, int, float]],
+    Array,
+    Array,
+    int,
+    tuple[Array, Array, Array, Array, float, float],
+]: ...
+def count_distinct(theta: Array, close: float) -> int: ...

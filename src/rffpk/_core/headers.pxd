@@ -1,0 +1,134 @@
+# cython: language_level=3
+"""What the modules of the core use of the headers in C, which describe it."""
+from libc.stdint cimport int8_t, int32_t
+
+
+cdef extern from "tuning.h" nogil:
+    enum:
+        RFFPK_SLOT_ROWS
+        RFFPK_BUFFERS_PER_THREAD
+        RFFPK_BUFFER_BYTES_PER_THREAD
+        RFFPK_BUFFER_BYTES
+        RFFPK_THREAD_WORK
+
+cdef extern from "contract.h" nogil:
+    enum:
+        RFFPK_ALIGN
+        RFFPK_MOST_NEIGHBOURS
+        RFFPK_MOST_CENTROIDS_F32
+        RFFPK_MOST_CENTROIDS_F64
+        RFFPK_SKINNY_STRIDE
+    enum rffpk_status:
+        RFFPK_OK
+        RFFPK_UNKNOWN_RULE
+    enum rffpk_stage:
+        RFFPK_LOAD
+        RFFPK_PROJECT
+        RFFPK_SINCOS
+        RFFPK_DISTANCES
+        RFFPK_WEIGHTS
+        RFFPK_SUMS
+        RFFPK_ALL_STAGES
+    enum rffpk_rule:
+        RFFPK_POWER
+        RFFPK_HARD
+        RFFPK_TYPICALITY
+    ctypedef struct rffpk_landmarks:
+        const void *points
+        const void *coordinates
+        size_t n_landmarks
+        size_t d
+        size_t n_neighbours
+        double scale
+        double least_weight
+    ctypedef struct rffpk_view:
+        const void *x
+        const void *omega
+        const void *shift
+        size_t d
+        size_t D
+        const int8_t *signs
+        double scale
+        size_t p
+        rffpk_landmarks landmarks
+    ctypedef struct rffpk_problem:
+        const rffpk_view *views
+        const double *alpha
+        const void *theta
+        const void *weight
+        size_t n_views
+        size_t k
+        size_t F
+        rffpk_rule rule
+        double s
+        const double *eta
+        double m
+        unsigned stages
+    ctypedef struct rffpk_sums:
+        double *moments
+        double *excess
+        double *totals
+    ctypedef struct rffpk_rows:
+        int32_t *labels
+        void *memberships
+        void *distances
+        void *nearest
+        void *second
+        void *features
+        int32_t *neighbours
+        void *neighbour_weights
+    ctypedef struct rffpk_gram:
+        const void *products
+        const void *diagonal
+        const void *squares
+        void *weights
+        int32_t *labels
+    ctypedef size_t (*bytes_function)(const rffpk_problem *) noexcept nogil
+    ctypedef void (*prepare_function)(const rffpk_problem *, void *) noexcept nogil
+    ctypedef int (*run_function)(
+        const rffpk_problem *, const void *, size_t, size_t,
+        const rffpk_sums *, const rffpk_rows *, void *) noexcept nogil
+    ctypedef int (*weigh_function)(
+        const rffpk_problem *, const rffpk_gram *, size_t, size_t, size_t, double *,
+        void *) noexcept nogil
+    ctypedef size_t (*skinny_bytes_function)(size_t) noexcept nogil
+    ctypedef void (*skinny_pack_function)(const void *, size_t, size_t, void *) noexcept nogil
+    ctypedef void (*skinny_function)(
+        const void *, const void *, size_t, size_t, size_t, size_t, size_t, void *, size_t,
+        void *) noexcept nogil
+    ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
+    ctypedef struct rffpk_kernels:
+        bytes_function prepared_bytes
+        bytes_function workspace_bytes
+        prepare_function prepare
+        run_function run
+        weigh_function weigh
+        skinny_bytes_function skinny_bytes
+        skinny_pack_function skinny_pack
+        skinny_function skinny
+        vecmath_function vecmath
+
+cdef extern from "dispatch.h" nogil:
+    ctypedef int (*runs_function)() noexcept nogil
+    ctypedef struct rffpk_variant:
+        const char *name
+        runs_function runs
+        const rffpk_kernels *f32
+        const rffpk_kernels *f64
+    size_t rffpk_n_variants()
+    const rffpk_variant *rffpk_variant_at(size_t)
+
+cdef extern from "threads.h":
+    ctypedef int (*run_item)(void *, size_t, size_t, size_t) noexcept nogil
+    ctypedef void (*merge_item)(void *, size_t) noexcept nogil
+    ctypedef struct rffpk_loop:
+        run_item run
+        merge_item merge
+        void *context
+        size_t n_items
+        size_t n_threads
+        size_t n_buffers
+        int signals
+    int rffpk_run_loop(rffpk_loop *) except -1
+    int rffpk_threads_begin()
+    void rffpk_threads_after_fork()

@@ -1,0 +1,35 @@
+"""The base of all estimators: pickles carry the version of the package that wrote them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from rffpk._config import __version__
+
+_KEY = "_rffpk_version"
+
+
+def _line(version: str) -> tuple[str, ...]:
+    """The part of a version within which pickles can be read: the major number, and the minor one
+    before 1.0."""
+    parts = version.split(".")
+    return tuple(parts[: 2 if parts[0] == "0" else 1])
+
+
+class Estimator(BaseEstimator):
+    """scikit-learn's BaseEstimator with versioned pickles."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), _KEY: __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        written = state.pop(_KEY, "0.0")
+        if _line(written) != _line(__version__):
+            raise ValueError(
+                f"This {type(self).__name__} was pickled by rffpk {written}, and rffpk "
+                f"{__version__} does not read it: fit it again, or install rffpk {written}."
+            )
+        super().__setstate__(state)

@@ -1,0 +1,278 @@
+"""Fuzzy c-means, as an estimator and as a function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array, check_random_state
+
+from rffpk import _config
+from rffpk._annealing.centroid_clusterer import CentroidClusterer
+from rffpk._annealing.parameters import Plan, given_starts
+from rffpk._annealing.primal import FeatureRun
+from rffpk._annealing.schedule import Result, Schedule
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows, make_rows, one_pass, power_constant
+from rffpk._docs import FUZZY, documented
+from rffpk.metrics import checked_memberships, partition_coefficient
+
+MAX_M = 6.0  # the fuzzifier at s = MAX_S
+
+
+@documented(
+    FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
+    "history_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
+class FuzzyCMeans(CentroidClusterer):
+    """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
+
+    Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
+    and centroids theta [1]_. Each pass over the rows computes memberships and uses them at once;
+    they are stored only if asked for.
+
+    Parameters
+    ----------
+    m : float
+        Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
+    init : {"k-means++", "random", "k-means"}, array or callable
+        Initial centroids. "k-means++" and "random" choose them among the seeding rows: at most as
+        many random rows as have two million columns together, and at most 20 000, but at least 20
+        for each cluster. "k-means" chooses as "k-means++" and goes on with passes of k-means before
+        a start. An array holds initial centroids, shape (n_clusters, n_features_in_), or
+        memberships of the rows, shape (n_samples, n_clusters), >= 0 with rows that sum to one,
+        whose centroids are taken. A callable gets (seeding rows, n_clusters, random_state=...) and
+        returns centroids.
+    n_init : int
+        Number of starts, at least 1, from initial centroids of their own; the best result is kept.
+        An array or a callable as `init` is always one start.
+    random_state : int, RandomState instance or None
+        Draws the seeding rows and the initial centroids. An int gives the same result in each call.
+    store_memberships : bool
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+
+    Attributes
+    ----------
+    objective_ : float
+        J_m, weighted by the sample weights, at `cluster_centers_`; the objective in `history_` is
+        J_m too.
+    s_ : float
+        The exponent -1/(m-1).
+    sample_size_ : int
+        Number of rows that the starts ran on: n_samples.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+        `store_memberships`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described.
+
+    Notes
+    -----
+    J_m = k^(-(m-1)) sum_i M_s with the power mean M_s, and u^m is proportional to the weight of a
+    row in the update of a centroid.
+
+    In many dimensions all centroids of fuzzy c-means may coincide; a `ConvergenceWarning` says how
+    many are distinct. With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n).
+
+    References
+    ----------
+    .. [1] Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm. Computers &
+       Geosciences 1984.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from rffpk import FuzzyCMeans
+    >>> X, _ = make_blobs(500, centers=3, random_state=0)
+    >>> FuzzyCMeans(3, random_state=0).fit(X).predict_proba(X).shape
+    (500, 3)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        m: float = 2.0,
+        init: Any = "k-means++",
+        n_init: int = 1,
+        store_memberships: bool = False,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.m = m
+        self.init = init
+        self.n_init = n_init
+        self.store_memberships = store_memberships
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.check_real(self.m, "m", 1, MAX_M, include="right")
+        validation.check_bool(self.store_memberships, "store_memberships")
+
+    def _given_init(self, rows: Rows) -> Any:
+        shape = None if self._draws_init() else np.shape(self.init)
+        if shape != (rows.n, self._k) or shape == (self._k, len(rows.shift)):
+            return super()._given_init(rows)
+        u = checked_memberships(self.init, "init") ** float(self.m)
+        weight = 1.0 if rows.weight is None else rows.weight[:, None]
+        return _centroids(rows.xs[0].astype(np.float64), weight * u)
+
+    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        super()._publish(rows, run, end, plan)
+        if self.store_memberships:
+            theta = self.cluster_centers_.astype(np.float64) - rows.shift
+            _, outputs = one_pass(rows, theta, end.s, want=("memberships",))
+            self.memberships_ = outputs["memberships"]
+
+    def _plan(self, critical: float) -> Plan:
+        m = float(self.m)
+        s, tol = -1 / (m - 1), float(self.tol)
+        schedule = Schedule(s0=s, s_final=s, every=1, max_iter=int(self.max_iter), tol=tol)
+        unit = 1 / power_constant(self._k, s)
+        starts = given_starts(schedule, self.init, self.n_init)
+        return Plan(starts, unit=unit, critical=critical, lowered_by="m")
+
+
+# ---- the function --------------------------------------------------------------------------------
+
+
+class CMeansResult(NamedTuple):
+    """The result of `cmeans`; c clusters, n rows, d columns."""
+
+    cntr: NDArray[np.float64]  # centroids (c, d)
+    u: NDArray[np.float64]  # memberships (c, n)
+    u0: NDArray[np.float64]  # initial memberships (c, n)
+    d: NDArray[np.float64]  # distances to the centroids (c, n)
+    jm: NDArray[np.float64]  # objective of each iteration (p,)
+    p: int  # number of iterations
+    fpc: float  # partition coefficient of u
+
+
+def cmeans(
+    X: Any,
+    c: int,
+    m: float = 2.0,
+    error: float = 0.005,
+    maxiter: int = 1000,
+    init: Any = None,
+    *,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> CMeansResult:
+    """Fuzzy c-means from given or random memberships, with the results of scikit-fuzzy's function.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Finite numbers; rows are samples (scikit-fuzzy's function takes the transpose).
+    c : int
+        Number of clusters, from 1 to n_samples.
+    m : float
+        Fuzzifier, 1 < m <= 6.
+    error : float
+        The iterations end when the memberships change by less than this number >= 0, in the
+        Frobenius norm.
+    maxiter : int
+        Largest number of iterations, at least 1.
+    init : array-like of shape (c, n_samples), optional
+        Initial memberships >= 0, scaled to columns that sum to one; None: uniform random numbers.
+    random_state : int, RandomState instance or None
+        Draws the memberships if `init` is None.
+    n_jobs : int or None
+        Number of threads, as for the estimators.
+
+    Returns
+    -------
+    result : CMeansResult
+        A named tuple (cntr, u, u0, d, jm, p, fpc): centroids (c, n_features), final memberships,
+        initial memberships and Euclidean distances (c, n_samples), objectives of the iterations
+        (p,), their number, and the partition coefficient.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described.
+
+    Notes
+    -----
+    An iteration computes centroids from memberships, and then memberships from distances; jm is
+    sum_ij u_ij^m d_ij^2 of the memberships before and the distances after [1]_. O(n c d) time an
+    iteration, O(n c) memory. `FuzzyCMeans` does the same without storing memberships, starts from
+    k-means++ and labels new rows.
+
+    References
+    ----------
+    .. [1] Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm. Computers &
+       Geosciences 1984.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from rffpk import cmeans
+    >>> X, _ = make_blobs(300, centers=3, random_state=0)
+    >>> cntr, u, u0, d, jm, p, fpc = cmeans(X, 3, random_state=0)
+    >>> cntr.shape, u.shape
+    ((3, 2), (3, 300))
+    """
+    validation.check_plain(X, "X")
+    X = check_array(X, dtype=np.float64, order="C", input_name="X")
+    c = validation.check_int(c, "c", 1, len(X))
+    m = validation.check_real(m, "m", 1, MAX_M, include="right")
+    error = validation.check_real(error, "error", 0)
+    maxiter = validation.check_int(maxiter, "maxiter", 1)
+    validation.check_n_jobs(n_jobs)
+    random = check_random_state(random_state)
+    if init is None:
+        u = random.uniform(size=(len(X), c))
+    else:
+        u = check_array(init, dtype=np.float64, input_name="init", copy=True).T
+        if u.shape != (len(X), c):
+            raise ValueError(f"init has shape {u.T.shape}, must be {(c, len(X))}: (c, n_samples).")
+        if (u < 0).any() or not u.sum(axis=1).all():
+            raise ValueError("init must be >= 0, with columns that are not zero.")
+    u /= u.sum(axis=1, keepdims=True)
+    with _config.one_blas_thread():
+        return _iterate(
+            make_rows([X], [None], None, _config.n_threads(n_jobs)), u, m, error, maxiter
+        )
+
+
+def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeansResult:
+    s, u = -1 / (m - 1), u0
+    jm: list[float] = []
+    following = _centroids(rows.xs[0], u**m) - rows.shift
+    change = math.inf
+    while len(jm) < most and change >= error:
+        theta, before = following, u
+        sums, outputs = one_pass(rows, theta, s, want=("memberships", "distances"))
+        u, squares = outputs["memberships"], outputs["distances"]
+        validation.check_overflow(float(squares.max()), rows.dtype)
+        jm.append(float(np.einsum("ij,ij->", before**m, squares)))
+        change = float(np.linalg.norm(u - before))
+        following = sums.centroids(theta, rows.dtype)
+    return CMeansResult(
+        theta + rows.shift, u.T, u0.T, np.sqrt(squares).T, np.array(jm), len(jm),
+        partition_coefficient(u),
+    )  # fmt: skip
+
+
+def _centroids(x: Array, weights: Array) -> Array:
+    """Weighted means of the rows, (k, d); of all rows where all weights (n, k) are zero."""
+    totals = weights.sum(axis=0)
+    weights = np.where(totals > 0, weights, 1.0)
+    return np.asarray(weights.T @ x / weights.sum(axis=0)[:, None])

@@ -1,0 +1,334 @@
+"""Pictures of fitted models, by matplotlib (``pip install 'rffpk[plot]'``).
+
+Each function draws into `ax`, or into new axes if that is None, and returns the axes. Clusters have
+colors that color-blind readers can tell apart, and markers of their own for print in grey.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk.diffusion import DiffusionPowerKMeans
+from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.selection import NClustersSelection
+
+# The colors of Okabe and Ito without yellow, which is too light for points on white, and markers;
+# their numbers have no common divisor, so that 7 * 8 clusters differ.
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_NOISE = "#999999"
+
+_POINTS = 5000  # that a picture of rows shows
+_FAINTEST = 0.15  # opacity of a row that belongs to no cluster more than to any other
+_STEPS = ("anneal", "hard", "settle")  # stages of the passes of a start
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        pyplot = importlib.import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise ImportError(
+            "rffpk.plot needs matplotlib: pip install matplotlib, or 'rffpk[plot]'."
+        ) from error
+    return pyplot.subplots(layout="constrained")[1]
+
+
+def _some(n: int) -> Array:
+    """Evenly spaced rows, at most _POINTS."""
+    return np.arange(0, n, -(-n // _POINTS))
+
+
+def _take(X: Any, index: Array) -> tuple[Any, Array]:
+    """The rows at `index` as the model takes them, and their columns side by side."""
+    if validation.is_list_of_views(X):
+        views = [np.asarray(x)[index] for x in X]
+        return views, np.hstack(views)
+    rows = X.iloc[index] if hasattr(X, "iloc") else np.asarray(X)[index]
+    return rows, np.asarray(rows)
+
+
+def _length(X: Any) -> int:
+    return len(X[0]) if validation.is_list_of_views(X) else len(X)
+
+
+def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
+    """Rows in two dimensions, with their clusters; the harder the membership, the darker.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Any with `predict`; soft memberships are shown if it has `predict_proba`.
+    X : array-like of shape (n_samples, n_features), or a list of views
+        Rows; of more than 5000, evenly spaced ones are shown.
+    places : array-like of shape (n_samples, 2), optional
+        Where each row is drawn, such as by t-SNE; by default see below.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        With two columns the columns themselves, and the centroids if these are points of the same
+        plane; the first two diffusion features of a `DiffusionPowerKMeans`; else the first two
+        principal components of the columns. Crosses are rows labeled -1, noise.
+    """
+    check_is_fitted(model)
+    ax = _axes(ax)
+    index = _some(_length(X))
+    rows, columns = _take(X, index)
+    labels, opacity = model.predict(rows), _opacity(model, rows)
+    if places is None:
+        points, names = _places(model, rows, columns)
+    else:
+        points, names = _checked_places(places, _length(X))[index], ("", "")
+    for label in np.unique(labels):
+        here = labels == label
+        if label < 0:
+            ax.scatter(*points[here].T, s=18, color=_NOISE, marker="x", label="noise")
+        else:
+            ax.scatter(*points[here].T, s=18, alpha=opacity[here], **_style(label))
+    centers = getattr(model, "cluster_centers_", None)
+    if points is columns and centers is not None and np.shape(centers)[1] == 2:
+        ax.scatter(*np.asarray(centers).T, s=130, marker="+", color="black", linewidths=2)
+    ax.set(
+        xlabel=names[0], ylabel=names[1], title=f"{len(np.unique(labels[labels >= 0]))} clusters"
+    )
+    return ax
+
+
+def _checked_places(places: Any, n: int) -> Array:
+    places = check_array(places, input_name="places")
+    if places.shape != (n, 2):
+        raise ValueError(f"places has shape {places.shape}, must be {(n, 2)}: (n_samples, 2).")
+    return np.asarray(places)
+
+
+def _style(label: int) -> dict[str, Any]:
+    marker = _MARKERS[label % len(_MARKERS)]
+    return {"color": _COLORS[label % len(_COLORS)], "marker": marker, "linewidths": 0}
+
+
+def _places(model: Any, rows: Any, columns: Array) -> tuple[Array, tuple[str, str]]:
+    if isinstance(model, DiffusionPowerKMeans):
+        features = model.feature_map_.transform(rows)
+        if features.shape[1] > 1:
+            return features[:, :2], ("diffusion feature 1", "diffusion feature 2")
+    if columns.shape[1] == 2:
+        return columns, ("column 1", "column 2")
+    if columns.shape[1] == 1:
+        return np.c_[columns, np.zeros(len(columns))], ("column 1", "")
+    return PCA(2).fit_transform(columns), ("principal component 1", "principal component 2")
+
+
+def _opacity(model: Any, rows: Any) -> Array:
+    """From _FAINTEST, where all memberships are equal, to one."""
+    if not hasattr(model, "predict_proba") or model.n_clusters < 2:
+        return np.ones(_length(rows))
+    least = 1 / model.n_clusters
+    largest = model.predict_proba(rows).max(axis=1)
+    return np.clip(_FAINTEST + (1 - _FAINTEST) * (largest - least) / (1 - least), 0, 1)
+
+
+def _kept_passes(model: Any) -> list[dict[str, Any]]:
+    """The records of the passes of the start that was kept, without those of swaps; of a class that
+    fuses kernels, all records."""
+    check_is_fitted(model)
+    if not hasattr(model, "history_"):
+        raise ValueError(f"model has no history_: {type(model).__name__} does not record passes.")
+    kept = [r["start"] for r in model.history_ if r.get("outcome") == "kept"]
+    if not kept:
+        return list(model.history_)
+    return [r for r in model.history_ if r["stage"] in _STEPS and r["start"] == kept[0]]
+
+
+def convergence(model: Any, ax: Any = None) -> Any:
+    """The objective of the passes of the start that was kept.
+
+    A line joins the passes at one exponent, along which the objective never rises; it falls with
+    the exponent, too. Random disturbances of a slow start may raise it between lines. Of a class
+    that fuses kernels, the objective of its iterations.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One with `history_`.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        Objective against the number of the pass.
+    """
+    records, ax = _kept_passes(model), _axes(ax)
+    exponents = [r.get("s", -1.0) for r in records]  # kernels are fused at no exponent
+    begins = [i for i, s in enumerate(exponents) if not i or s != exponents[i - 1]]
+    for a, b in zip(begins, [*begins[1:], len(records)]):
+        hard = math.isinf(exponents[a])
+        color = _COLORS[3] if hard else _COLORS[0]
+        passes, values = range(a + 1, b + 1), [r["objective"] for r in records[a:b]]
+        ax.plot(passes, values, "s-" if hard else ".-", color=color, markersize=4)
+    for hard, style, name in ((False, ".-", "one exponent"), (True, "s-", "hard limit")):
+        if "s" in records[0] and hard in np.isinf(exponents):
+            ax.plot([], [], style, color=_COLORS[3] if hard else _COLORS[0], label=name)
+    ax.set(xlabel="pass over the rows" if "s" in records[0] else "iteration", ylabel="objective")
+    if "s" in records[0]:
+        ax.legend()
+    return ax
+
+
+def exponent(model: Any, ax: Any = None) -> Any:
+    """The exponent of each pass of the start that was kept, and the number of distinct centroids.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One with `history_`.
+    ax : matplotlib Axes, optional
+        Where to draw; the number of centroids gets an axis at its right.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        -s against the number of the pass, on a logarithmic scale, as far as s is finite.
+    """
+    records = _kept_passes(model)
+    if "s" not in records[0]:
+        raise ValueError(f"model has no exponents: {type(model).__name__} is not annealed.")
+    ax = _axes(ax)
+    passes = np.arange(1, len(records) + 1)
+    exponents = np.array([-r["s"] for r in records])
+    soft = np.isfinite(exponents)
+    ax.step(passes[soft], exponents[soft], where="mid", color=_COLORS[0])
+    ax.set(xlabel="pass over the rows", ylabel="$-s$ (solid)", yscale="log")
+    right = ax.twinx()
+    distinct = [r["distinct"] for r in records]
+    right.step(passes, distinct, where="mid", color=_COLORS[3], linestyle="--")
+    right.set(ylabel="distinct centroids (dashed)", ylim=(0, max(distinct) + 1))
+    return ax
+
+
+def view_weights(model: Any, names: Any = None, ax: Any = None) -> Any:
+    """The weights of the views.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One with `kernel_weights_`.
+    names : list of str, optional
+        A name for each view.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        A bar for each view; the dashed line is the mean.
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "kernel_weights_"):
+        raise ValueError(f"model has no kernel_weights_: {type(model).__name__} takes one view.")
+    weights, ax = np.asarray(model.kernel_weights_), _axes(ax)
+    names = [f"view {i}" for i in range(len(weights))] if names is None else list(names)
+    if len(names) != len(weights):
+        raise ValueError(f"names has {len(names)} entries for {len(weights)} views.")
+    ax.bar(names, weights, color=_COLORS[0])
+    ax.axhline(weights.mean(), color="black", linestyle="--", linewidth=1)
+    ax.set(ylabel="weight")
+    return ax
+
+
+def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -> Any:
+    """Memberships as a heat map, the rows in the order of their clusters.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One with `predict_proba`.
+    X : array-like of shape (n_samples, n_features), or a list of views
+        Rows; of more than 5000, evenly spaced ones are shown.
+    s : float, optional
+        Exponent of the memberships, as `predict_proba` takes it.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        Rows from top to bottom, clusters from left to right; the darker, the larger the membership.
+    """
+    check_is_fitted(model)
+    rows, _ = _take(X, _some(_length(X)))
+    u = model.predict_proba(rows) if s is None else model.predict_proba(rows, s=s)
+    ax = _axes(ax)
+    order = np.lexsort((-u.max(axis=1), u.argmax(axis=1)))
+    image = ax.imshow(u[order], cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="none")
+    ax.figure.colorbar(image, ax=ax, label="membership")
+    ax.set(xlabel="cluster", ylabel="rows, by cluster", xticks=range(u.shape[1]))
+    return ax
+
+
+def validity(selection: NClustersSelection, index: str | None = None, ax: Any = None) -> Any:
+    """An index of validity against the number of clusters.
+
+    Parameters
+    ----------
+    selection : NClustersSelection
+        The result of `select_n_clusters`.
+    index : str, optional
+        Name of the index; by default the one that decided.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        The vertical line is the number that was chosen.
+    """
+    index = selection.criterion if index is None else index
+    validation.check_choice(index, "index", tuple(selection.indices))
+    ax = _axes(ax)
+    ax.plot(selection.tried, selection.indices[index], "o-", color=_COLORS[0])
+    ax.axvline(selection.n_clusters, color="black", linestyle="--", linewidth=1)
+    ax.set(xlabel="number of clusters", ylabel=index.replace("_", " "))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    return ax
+
+
+def noise(model: Any, X: Any, ax: Any = None) -> Any:
+    """The typicality of the rows for their clusters, and the threshold below which they are noise.
+
+    Parameters
+    ----------
+    model : RFFMultiKernelPowerKMeans
+        Fitted, with typicality.
+    X : array-like of shape (n_samples, n_features), or a list of views
+        Rows; of more than 5000, evenly spaced ones are counted.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        A histogram; the dashed line is `noise_threshold`, if there is one.
+    """
+    if not isinstance(model, RFFMultiKernelPowerKMeans):
+        raise TypeError(f"model == {model!r}, must be an RFFMultiKernelPowerKMeans.")
+    rows, _ = _take(X, _some(_length(X)))
+    largest, ax = model.typicality(rows).max(axis=1), _axes(ax)
+    ax.hist(largest, bins=40, range=(0, 1), color=_COLORS[0])
+    if model.noise_threshold is not None:
+        ax.axvline(model.noise_threshold, color="black", linestyle="--")
+    ax.set(xlabel="typicality for the nearest centroid", ylabel="rows")
+    return ax

@@ -1,0 +1,151 @@
+"""The command line: files in and out, summaries, and errors in one line."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import StandardScaler
+
+import rffpk
+from rffpk import FuzzyCMeans, RFFKernelPowerKMeans
+from rffpk.__main__ import main
+
+X, Y = load_iris(return_X_y=True)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "iris.csv"
+    pd.DataFrame(X, columns=[*"abcd"]).to_csv(path, index=False)
+    return path
+
+
+def rffpk_process(*arguments, **options):
+    command = [sys.executable, "-m", "rffpk", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def test_labels_are_those_of_the_estimator(table, capsys):
+    main(["cluster", str(table), "-k", "3", "--seed", "0"])
+    printed = capsys.readouterr()
+    expected = RFFKernelPowerKMeans(3, random_state=0).fit(X).labels_
+    assert [int(line) for line in printed.out.splitlines()] == expected.tolist()
+    assert "rows" in printed.err and "150" in printed.err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".parquet"])
+def test_tables_of_all_formats_and_a_model_for_another_one(suffix, tmp_path, capsys):
+    path, model, out = (tmp_path / name for name in ("t" + suffix, "m", "labels.npy"))
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        pd.DataFrame(X, columns=[*"abcd"]).to_parquet(path)
+    else:
+        save = {".csv": np.savetxt, ".npy": np.save, ".npz": np.savez}[suffix]
+        save(path, X, **({"delimiter": ","} if suffix == ".csv" else {}))
+    arguments = ["-k", "3", "--method", "fuzzy", "--standardize", "--seed", "0", "--json"]
+    main(["cluster", str(path), *arguments, "--model", str(model), "--out", str(out)])
+    summary = json.loads(capsys.readouterr().out)
+    scaled = StandardScaler().fit_transform(X)
+    expected = FuzzyCMeans(3, random_state=0).fit(scaled)
+    assert_array_equal(np.load(out), expected.labels_)
+    assert summary["rows"] == 150 and summary["columns"] == 4 and summary["method"] == "fuzzy"
+    assert summary["sizes"] == np.bincount(expected.labels_).tolist()
+    soft = tmp_path / "soft.npy"
+    main(["predict", str(model), str(path), "--memberships", "--out", str(soft)])
+    assert_array_equal(np.load(soft), expected.predict_proba(scaled))
+
+
+def test_labels_are_compared_with_classes(tmp_path, capsys):
+    first, second = tmp_path / "a.csv", tmp_path / "b.npy"
+    np.savetxt(first, (Y + 1) % 3, fmt="%d")
+    np.save(second, Y)
+    main(["evaluate", str(first), str(second), "--json"])
+    assert json.loads(capsys.readouterr().out) == {"NMI": 1, "ARI": 1, "ACC": 1, "purity": 1}
+
+
+def test_a_picture_of_the_clusters(table, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    model, picture = tmp_path / "m", tmp_path / "c.png"
+    main(["cluster", str(table), "-k", "3", "--model", str(model)])
+    main(["plot", str(model), str(table), "--out", str(picture)])
+    assert picture.read_bytes()[1:4] == b"PNG"
+
+
+def test_pipes(table):
+    text = table.read_text()
+    first = rffpk_process("cluster", "-", "-k", 3, "--seed", 0, input=text)
+    assert first.returncode == 0 and len(first.stdout.splitlines()) == 150
+    assert "objective" in first.stderr
+    verbose = rffpk_process("cluster", "-", "-k", 3, "--seed", 0, "--verbose", input=text)
+    assert verbose.stdout == first.stdout and len(verbose.stderr) > len(first.stderr)
+
+
+def test_a_reader_that_ends_early_is_no_error(table):
+    command = f"{sys.executable} -m rffpk cluster {table} -k 3 | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+
+
+def test_version():
+    assert rffpk_process("--version").stdout == f"rffpk {rffpk.__version__}\n"
+
+
+def bad_files(folder):
+    np.savez(folder / "two.npz", a=X, b=X)
+    np.save(folder / "words.npy", np.array([["a"]]))
+    np.save(folder / "cube.npy", np.ones((2, 2, 2)))
+    (folder / "words.csv").write_text("1,2\n3,x\n")
+    (folder / "empty.csv").write_text("a,b\n")
+    (folder / "nan.csv").write_text("1,2\n3,nan\n")
+    (folder / "model").write_text("no pickle")
+    np.savetxt(folder / "ok.csv", X, delimiter=",")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["cluster", "missing.csv", "-k", "3"], "missing.csv"),
+        (["cluster", "ok.txt", "-k", "3"], "must end in one of .csv"),
+        (["cluster", "two.npz", "-k", "3"], "has the arrays a, b; name one by --key"),
+        (["cluster", "two.npz", "-k", "3", "--key", "c"], "has no array 'c', but a, b"),
+        (["cluster", "ok.csv", "-k", "3", "--key", "c"], "only .npz files"),
+        (["cluster", "words.npy", "-k", "3"], "must have numbers"),
+        (["cluster", "cube.npy", "-k", "3"], "has 3 dimensions"),
+        (["cluster", "words.csv", "-k", "1"], "words.csv: could not convert string 'x'"),
+        (["cluster", "empty.csv", "-k", "1"], "empty.csv: no rows"),
+        (["cluster", "nan.csv", "-k", "1"], "NaN"),
+        (["cluster", "ok.csv", "-k", "151"], "n_clusters == 151"),
+        (["cluster", "ok.csv", "-k", "3", "--out", "labels.txt"], "must end in .csv or .npy"),
+        (["predict", "model", "ok.csv"], "model: is not a model"),
+        (["evaluate", "ok.csv", "ok.csv"], "has 4 columns"),
+    ],
+)
+def test_errors_are_one_line_and_leave_no_file(arguments, message, tmp_path, monkeypatch, capsys):
+    bad_files(tmp_path)
+    before = {*os.listdir(tmp_path)}
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert end.value.code == 2
+    assert message in printed.err and printed.err.count("\n") == 1 and not printed.out
+    assert {*os.listdir(tmp_path)} == before
+
+
+def test_a_result_that_cannot_be_written_leaves_the_file_before(tmp_path, monkeypatch):
+    path = tmp_path / "labels.csv"
+    path.write_text("before")
+
+    def fail(*arguments):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        rffpk.__main__.write_table(str(path), np.arange(3))
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["labels.csv"]

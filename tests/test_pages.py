@@ -1,0 +1,37 @@
+"""The pages: their blocks of Python run, in their order, and their links lead somewhere."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def blocks(path):
+    return BLOCK.findall(path.read_text())
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in PAGES if p.exists() and blocks(p)], ids=lambda p: p.stem
+)
+def test_blocks_of_python_run(path):
+    names = {"__name__": path.stem}
+    for block in blocks(path):
+        exec(compile(block, str(path), "exec"), names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_links_lead_to_files(path):
+    for target in LINK.findall(path.read_text()):
+        assert os.path.exists(path.parent / target), target
+
+
+def test_every_page_is_listed():
+    index = (ROOT / "docs" / "index.md").read_text()
+    for path in (ROOT / "docs").glob("*.md"):
+        assert path.stem == "index" or f"({path.name})" in index, path.name

@@ -1,0 +1,173 @@
+"""Pictures: what is drawn, where, and how clusters differ."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits, make_blobs, make_moons
+
+from rffpk import (
+    SMKC,
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    NystroemKernelKMeans,
+    PowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    plot,
+    select_n_clusters,
+)
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+from matplotlib import pyplot  # noqa: E402
+
+X, Y = make_blobs(300, centers=3, random_state=1)
+
+
+@pytest.fixture
+def ax():
+    figure, ax = pyplot.subplots()
+    yield ax
+    figure.canvas.draw()  # whatever was drawn can be shown
+    pyplot.close(figure)
+
+
+def test_rows_are_drawn_where_they_are_with_their_memberships(ax):
+    model = FuzzyCMeans(3, random_state=0).fit(X)
+    assert plot.clusters(model, X, ax=ax) is ax
+    *groups, centers = ax.collections
+    assert_allclose(centers.get_offsets(), model.cluster_centers_)
+    largest = model.predict_proba(X).max(axis=1)
+    for label, group in enumerate(groups):
+        here = model.labels_ == label
+        assert_allclose(group.get_offsets(), X[here])
+        assert np.corrcoef(group.get_alpha(), largest[here])[0, 1] > 0.999
+        assert 0.15 <= group.get_alpha().min() and group.get_alpha().max() <= 1
+
+
+def test_clusters_differ_in_color_and_in_marker():
+    styles = [plot._style(label) for label in range(56)]
+    assert len({(style["color"], style["marker"]) for style in styles}) == 56
+    assert len({style["marker"] for style in styles[:8]}) == 8
+
+
+def test_places_of_rows(ax):
+    rows, _ = make_moons(200, noise=0.05, random_state=0)
+    model = DiffusionPowerKMeans(2, random_state=0).fit(rows)
+    features = model.feature_map_.transform(rows)
+    plot.clusters(model, rows, ax=ax)
+    drawn = np.vstack([group.get_offsets() for group in ax.collections])
+    expected = features if features.shape[1] > 1 else rows
+    assert_allclose(np.sort(drawn, axis=0), np.sort(expected[:, :2], axis=0))
+    digits = load_digits().data
+    other = PowerKMeans(3, random_state=0).fit(digits)
+    for given in (None, np.random.RandomState(0).randn(1797, 2)):
+        ax.clear()
+        plot.clusters(other, digits, places=given, ax=ax)
+        drawn = np.vstack([group.get_offsets() for group in ax.collections])
+        assert len(drawn) == 1797
+        if given is not None:
+            assert_allclose(np.sort(drawn, axis=0), np.sort(given, axis=0))
+    with pytest.raises(ValueError, match="places has shape"):
+        plot.clusters(other, digits, places=digits, ax=ax)
+
+
+@pytest.mark.parametrize("rows", [X[:, :1], [X, X[:, :1]], pd.DataFrame(X, columns=["a", "b"])])
+def test_one_column_views_and_frames_are_drawn(ax, rows):
+    cls = RFFMultiKernelPowerKMeans if isinstance(rows, list) else KernelPowerKMeans
+    plot.clusters(cls(3, random_state=0).fit(rows), rows, ax=ax)
+    assert sum(len(group.get_offsets()) for group in ax.collections) == 300
+
+
+def test_at_most_5000_rows_are_drawn(ax):
+    rows = np.random.RandomState(0).randn(12_001, 2)
+    plot.clusters(PowerKMeans(2, random_state=0).fit(rows), rows, ax=ax)
+    *groups, _ = ax.collections
+    assert 4000 <= sum(len(group.get_offsets()) for group in groups) <= 5000
+
+
+def test_convergence_falls_along_each_line(ax):
+    model = PowerKMeans(3, s0=-1.0, random_state=0).fit(X)
+    plot.convergence(model, ax)
+    lines = [line for line in ax.lines if len(line.get_xdata())]
+    assert len({x for line in lines for x in line.get_xdata()}) == sum(
+        record["stage"] in ("anneal", "hard") for record in model.history_
+    )
+    for line in lines:
+        assert (np.diff(line.get_ydata()) <= 1e-9 * line.get_ydata()[0]).all()
+
+
+def test_the_iterations_of_fused_kernels_are_one_line(ax):
+    model = SMKC(3, random_state=0).fit([X, X])
+    plot.convergence(model, ax)
+    (line,) = ax.lines
+    assert_array_equal(line.get_ydata(), [record["objective"] for record in model.history_])
+
+
+def test_only_the_passes_of_the_kept_start_are_drawn(ax):
+    model = PowerKMeans(3, n_init=3, random_state=0).fit(X)
+    kept = next(r for r in model.history_ if r.get("outcome") == "kept")
+    plot.exponent(model, ax)
+    exponents = ax.lines[0].get_ydata()
+    expected = [
+        -r["s"] for r in model.history_ if r["stage"] == "anneal" and r["start"] == kept["start"]
+    ]
+    assert_array_equal(exponents, expected)
+
+
+def test_weights_memberships_validity_and_noise(ax):
+    noisy = np.vstack([X, np.random.RandomState(0).uniform(-15, 15, (60, 2))])
+    model = RFFMultiKernelPowerKMeans(
+        3, kernels="linear", eta="within", noise_threshold=0.2, random_state=0
+    ).fit(noisy)
+    plot.noise(model, noisy, ax)
+    assert sum(patch.get_height() for patch in ax.patches) == len(noisy)
+    assert_allclose(ax.lines[0].get_xdata(), 0.2)
+    ax.clear()
+    plot.clusters(model, noisy, ax=ax)
+    (crosses,) = (group for group in ax.collections if group.get_label() == "noise")
+    assert len(crosses.get_offsets()) == (model.labels_ == -1).sum()
+    ax.clear()
+    views = RFFMultiKernelPowerKMeans(3, random_state=0).fit([X, X[:, :1]])
+    plot.view_weights(views, ["both", "first"], ax)
+    assert_allclose([bar.get_height() for bar in ax.patches], views.kernel_weights_)
+    ax.clear()
+    plot.memberships(views, [X, X[:, :1]], s=-1.0, ax=ax)
+    shown = ax.images[0].get_array()
+    assert_allclose(np.sort(shown, axis=0), np.sort(views.predict_proba([X, X[:, :1]], s=-1.0), 0))
+    assert (np.diff(shown.argmax(axis=1)) >= 0).all()
+    ax.clear()
+    selection = select_n_clusters(X, range(2, 5), random_state=0)
+    plot.validity(selection, "stability", ax)
+    assert_array_equal(ax.lines[0].get_ydata(), selection.indices["stability"])
+
+
+def test_new_axes_are_made_where_none_are_given():
+    ax = plot.view_weights(RFFMultiKernelPowerKMeans(2, random_state=0).fit([X, X]))
+    assert ax.figure.axes == [ax]
+    pyplot.close(ax.figure)
+
+
+def test_models_without_what_is_drawn_are_refused(ax):
+    plain = PowerKMeans(2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="model has no kernel_weights_: PowerKMeans"):
+        plot.view_weights(plain, ax=ax)
+    with pytest.raises(ValueError, match="model has no history_: NystroemKernelKMeans"):
+        plot.convergence(NystroemKernelKMeans(2, random_state=0).fit(X), ax)
+    with pytest.raises(ValueError, match="model has no exponents: SMKC"):
+        plot.exponent(SMKC(2, random_state=0).fit([X, X]), ax)
+    with pytest.raises(TypeError, match="must be an RFFMultiKernelPowerKMeans"):
+        plot.noise(plain, X, ax)
+    with pytest.raises(ValueError, match="names has 1 entries for 2 views"):
+        plot.view_weights(RFFMultiKernelPowerKMeans(2).fit([X, X]), ["one"], ax)
+    with pytest.raises(ValueError, match="index == 'score'"):
+        plot.validity(select_n_clusters(X, [2], random_state=0), "score", ax)
+
+
+def test_a_missing_matplotlib_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        plot.clusters(PowerKMeans(2, random_state=0).fit(X), X)

@@ -1,0 +1,142 @@
+"""Steps at one exponent: the compiled ones against their NumPy twin and against single passes."""
+
+import signal
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rffpk import PowerKMeans, _core, _reference
+from rffpk._annealing.schedule import Stage
+from rffpk._data.arrays import Fourier
+from rffpk._data.passes import make_rows, one_pass, take_steps, total_variance
+
+CLOSE = (1e-8, 1e-12)
+
+
+def problem(kind, dtype, n=700, k=5, n_threads=1):
+    """Rows, centroids, and the total variance."""
+    random = np.random.default_rng(0)
+    xs = [(random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1))) for d in (4, 7)]
+    maps, weight = [None, Fourier(random.standard_normal((7, 9)).astype(dtype))], None
+    if kind == "one view":
+        xs, maps = xs[:1], maps[:1]
+    if kind == "weighted":
+        weight = random.integers(0, 4, n) * 1e3
+    rows = make_rows([x.astype(dtype) for x in xs], maps, weight, n_threads)
+    if kind == "typical":
+        rows = replace(rows, alpha=np.array([0.3, 0.7]), eta=np.array([2.0, 0.5]), m=1.7)
+    theta = rows.features()[random.choice(n, k, replace=False)].astype(float)
+    return rows, theta, total_variance(rows)
+
+
+def steps(given, s, **options):
+    rows, theta, variance = given
+    options = {"variance": variance, "tol": -1.0, "most": 6, "close": CLOSE} | options
+    return take_steps(rows, theta, s, **options)
+
+
+@pytest.mark.parametrize("s", [-0.7, -5.0, -np.inf])
+@pytest.mark.parametrize("kind", ["one view", "weighted", "two views", "typical"])
+def test_steps_are_those_of_the_twin(kind, s, dtype):
+    given = problem(kind, dtype)
+    found, expected = (steps(given, s, backend=name) for name in ("core", "numpy"))
+    rtol = 2e-3 if dtype == np.float32 else 1e-9
+    assert len(found.records) == len(expected.records) == 6
+    for record, twin in zip(found.records, expected.records):
+        assert_allclose(record[:3], twin[:3], rtol=rtol, atol=rtol * twin[1])
+        assert record[3] == twin[3] and record[4] >= 0
+    scale = np.abs(expected.theta).max()
+    assert_allclose(found.theta, expected.theta, atol=rtol * scale)
+    assert_allclose(found.previous, expected.previous, atol=rtol * scale)
+    assert_allclose(found.sums.G, expected.sums.G, rtol=rtol)
+    assert found.n_empty == expected.n_empty == 0
+
+
+@pytest.mark.parametrize("kind", ["one view", "weighted", "typical"])
+def test_a_step_is_a_pass_and_a_division(kind, backend, dtype):
+    rows, theta, variance = given = problem(kind, dtype)
+    moved = steps(given, -3.0)
+    for record in moved.records:
+        sums, _ = one_pass(rows, theta, -3.0)
+        assert record[:2] == (sums.soft, sums.hard)
+        before, theta = theta, sums.centroids(theta, dtype)
+        gaps = rows.scaled(theta - before)
+        assert_allclose(record[2], np.sqrt((gaps**2).sum() / len(theta) / variance), rtol=1e-12)
+    assert_array_equal(moved.theta, theta)
+    assert_array_equal(moved.previous, before)
+
+
+def test_steps_do_not_depend_on_the_number_of_threads(dtype):
+    before = _core.use_thread_work(1.0)
+    try:
+        one, three = (
+            steps(problem("two views", dtype, n=3000, n_threads=threads), -4.0)
+            for threads in (1, 3)
+        )
+    finally:
+        _core.use_thread_work(before)
+    assert_array_equal(one.theta, three.theta)
+    assert [r[:4] for r in one.records] == [r[:4] for r in three.records]
+
+
+def test_steps_end_at_the_tolerance_or_the_number(backend):
+    given = problem("one view", np.float64)
+    shifts = [record[2] for record in steps(given, -np.inf, most=50).records]
+    assert len(shifts) == 50 and 0 in shifts
+    for tol in (0.0, 1e-2):
+        first = next(i for i, shift in enumerate(shifts) if shift <= tol)
+        assert len(steps(given, -np.inf, most=50, tol=tol).records) == first + 1
+    assert Stage("hard", -np.inf, 0.0, 1e-2, 50).is_over(3, 1e-2)
+
+
+def test_the_given_centroids_are_not_changed(backend):
+    _, theta, _ = given = problem("one view", np.float64)
+    kept = theta.copy()
+    steps(given, -2.0)
+    assert_array_equal(theta, kept)
+
+
+def test_steps_end_where_a_cluster_is_empty(backend):
+    """The centroid of an empty cluster stays, and the caller moves it."""
+    rows, theta, variance = problem("one view", np.float64)
+    theta[2] = 1e3
+    moved = steps((rows, theta, variance), -np.inf)
+    assert len(moved.records) == 1 and moved.n_empty == 1
+    assert_array_equal(moved.theta[2], theta[2])
+    assert not (moved.theta[:2] == theta[:2]).any()
+
+
+def test_a_repaired_step_counts_its_repairs(backend):
+    """Two of three centroids are equal: the hard rule leaves one of them empty."""
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    X[:20] += 50
+    init = np.array([[50.0, 50.0], [0.0, 0.0], [0.0, 0.0]])
+    model = PowerKMeans(3, init=init, s0=-1e9, random_state=0).fit(X)
+    repaired = [record for record in model.history_ if record.get("repairs")]
+    assert len(repaired) == 1 and repaired[0]["distinct"] == 3
+    assert len(np.unique(model.labels_)) == 3
+
+
+@pytest.mark.parametrize("count", [_core.count_distinct, _reference.count_distinct])
+def test_distinct_centroids_are_compared_with_distinct_ones(count):
+    """Of a chain of close pairs every second one is distinct."""
+    chain = np.arange(6.0)[:, None] * np.ones((1, 2))
+    assert count(chain, 2.0) == 3
+    assert count(chain, 1.9) == 6
+    assert count(np.zeros((4, 3)), 0.0) == 1
+
+
+def test_an_interrupt_ends_steps_of_short_passes():
+    given = problem("one view", np.float64, n=50)
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            steps(given, -2.0, most=10**8)
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)

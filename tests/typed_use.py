@@ -1,0 +1,20 @@
+"""What a type checker knows of the public names; checked by mypy, and run by no test."""
+
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rffpk
+
+X = np.zeros((4, 2))
+
+assert_type(rffpk.PowerKMeans(2).fit(X), rffpk.PowerKMeans)
+assert_type(rffpk.DiffusionPowerKMeans(2).fit(X).labels_, NDArray[np.int32])
+assert_type(rffpk.KernelPowerKMeans(2).fit(X).labels_, NDArray[np.int32])
+assert_type(rffpk.SMKC(2).fit([X, X]), rffpk.SMKC)
+assert_type(rffpk.SMKC(2).fit([X, X]).labels_, NDArray[np.int32])
+assert_type(rffpk.FuzzyCMeans(2).fit(X).inertia_, float)
+assert_type(rffpk.FuzzyCMeans(2).fit(X).predict_proba(X), NDArray[Any])
+assert_type(rffpk.cmeans(X, 2).u, NDArray[np.float64])
+assert_type(rffpk.select_n_clusters(X).n_clusters, int)
