@@ -12,7 +12,6 @@ from rffpk._annealing.parameters import (
     annealed_starts,
     check_annealing,
     given_starts,
-    is_automatic,
 )
 from rffpk._annealing.schedule import Result, Schedule, Start
 from rffpk._data import validation
@@ -24,8 +23,6 @@ from rffpk.kernels import (
     check_kernels,
     check_one_kernel,
     one_kernel,
-    positive_definite,
-    specification,
 )
 
 
@@ -236,12 +233,6 @@ class KernelPowerKMeans(KernelKMeans):
 
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
-
-    def _searches_components(self) -> bool:
-        if is_option(self.kernel, PRECOMPUTED):
-            return False
-        known = positive_definite(specification(one_kernel(self), "kernel"))
-        return known and is_automatic(self) and is_option(self.s_final, "hard")
 
 
 @documented(

@@ -108,9 +108,11 @@ def _n_distinct(xs: list[Array]) -> int:
     return len(np.unique(np.hstack(xs), axis=0))
 
 
-def warn_if_indefinite(name: str, values: Array) -> None:
-    """Warn if a kernel has a negative eigenvalue; `values` are its Ritz values, in rising order."""
-    if len(values) and values[0] < -_INDEFINITE * max(values[-1], 0):
+def warn_if_indefinite(name: str, values: Array) -> bool:
+    """Warn if a kernel has a negative eigenvalue, and return whether; `values` are its Ritz values,
+    in rising order."""
+    indefinite = bool(len(values) and values[0] < -_INDEFINITE * max(values[-1], 0))
+    if indefinite:
         warn(
             f"{name} is indefinite: it has an eigenvalue <= {values[0]:.3g} and one >= "
             f"{values[-1]:.3g}. Squared distances may be negative, which count as 0, and "
@@ -118,3 +120,4 @@ def warn_if_indefinite(name: str, values: Array) -> None:
             f"{-values[0]:.3g} or more to the diagonal of a precomputed one.",
             UserWarning,
         )
+    return indefinite

@@ -29,7 +29,7 @@ from rffpk._annealing.kernel_components import (
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import Plan, check_exponent
+from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.schedule import Result, Start
 from rffpk._annealing.search import search
 from rffpk._data import validation
@@ -157,7 +157,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 return np.asarray(products.multiply(v[None])[number, 0], dtype=np.float64)
 
             if not kernel.definite:
-                warn_if_indefinite(f"kernel {number}", ritz_values(multiply, kernel.n))
+                values = ritz_values(multiply, kernel.n)
+                products.definite &= not warn_if_indefinite(f"kernel {number}", values)
         return products
 
     def _search(
@@ -174,16 +175,18 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             return initial_weights(space, k, self.init) if given is None else given
 
         history = History([], self.verbose, unit)
-        compress = products.stored is not None and self._searches_components()
-        rows = kernel_components(products, weight, k) if compress else None
+        objective = self._make_objective()
+        single = self._soft and len(products.kernels) == 1 and products.definite
+        small = single and self._searches_components()
+        rows = kernel_components(products, weight, k) if small else None
         if rows is not None:
             exponent = critical.of_rows(rows, rows.xs[0])
             plan = Plan(self._starts(exponent), critical=exponent)
-            run, end = search_components(rows, products, k, weight, plan.starts, history, random)
+            space = KernelSpace(products, weight, objective, seed, history, random, 0)
+            run, end = search_components(rows, space, k, plan.starts)
             self.history_ = history.records
             return run, end, plan
         n_directions = 2 * k if self._soft else 0
-        objective = self._make_objective()
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
         exponent = space.critical_exponent() if self._soft else 0.0
         plan = Plan(self._starts(exponent), critical=exponent)
@@ -192,8 +195,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return run, end, plan
 
     def _searches_components(self) -> bool:
-        """Whether starts may run on the principal components of the kernel."""
-        return False
+        """Whether starts on the principal components of a kernel differ from those with the kernel
+        itself by little: those of kinds of their own, which end with the hard rule."""
+        return is_automatic(self) and is_option(self.s_final, "hard")
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         """Set the fitted attributes."""

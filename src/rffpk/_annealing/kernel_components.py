@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, qr
@@ -12,7 +11,6 @@ from sklearn import config_context
 
 from rffpk._annealing.compression import enough_for_clusters, total_squares
 from rffpk._annealing.dual import KernelRun, KernelSpace
-from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.primal import FeatureSpace
@@ -20,20 +18,22 @@ from rffpk._annealing.schedule import Result, Stage, Start
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import seed_centroids
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import DENSE
 from rffpk._data.passes import Rows, make_rows, one_pass, total_variance
 
 # Subspace iterations. Components that they do not resolve change the cost of a partition little.
 _ITERATIONS = 2
 
 # The first number of components is that of the clusters times the first of these plus the second;
-# it is doubled up to this share of the rows, beyond which products with the kernel are as fast.
-_FACTOR, _MORE, _SHARE = 8, 16, 0.25
+# it is doubled _DOUBLINGS times, but not beyond this share of the rows, where products with the
+# kernel are as fast.
+_FACTOR, _MORE, _DOUBLINGS, _SHARE = 8, 16, 2, 0.25
+
+_FEW = 500  # up to so many rows products with the kernel take less time than what is around them
 
 
 def kernel_components(products: Products, weight: Array | None, k: int) -> Rows | None:
     """Rows whose features are the leading principal components of a kernel: enough of them for the
-    hard objective of k clusters; None if that takes too many.
+    hard objective of k clusters; None if that takes too many, or rows are few.
 
     O(n^2 r) time for r components.
     """
@@ -44,24 +44,23 @@ def kernel_components(products: Products, weight: Array | None, k: int) -> Rows 
     def multiply(V: Array) -> Array:
         """The product of the kernel, centered at the mean and weighted, with columns."""
         columns = root[:, None] * V
-        columns = columns - root[:, None] ** 2 / p.sum() * columns.sum(axis=0)
+        columns = columns - share[:, None] * columns.sum(axis=0)
         product = products.multiply(columns.T)[0].T.astype(np.float64)
         return np.asarray(root[:, None] * (product - share @ product))
 
     variance = kernel_variance(products, p)
-    r, V = _FACTOR * k + _MORE, np.empty((n, 0))
-    while r <= _SHARE * n or n <= DENSE:
-        r = r if r <= _SHARE * n else n
+    first, V = _FACTOR * k + _MORE, np.empty((n, 0))
+    for r in [first << doublings for doublings in range(_DOUBLINGS + 1)]:
+        if n <= _FEW or r > _SHARE * n:
+            return None
         fresh = np.random.default_rng(0).standard_normal((n, r - V.shape[1]))
         values, V, coordinates = _leading(multiply, np.hstack([V, fresh]))
         cost = max(variance - values[: k - 1].sum(), 0.0)
         enough = enough_for_clusters(values, cost, k)
-        if enough < r or r == n:
+        if enough < r:
             x = coordinates[:, :enough] / np.where(root > 0, root, 1)[:, None]
-            shift = np.zeros(enough)
-            x = np.ascontiguousarray(x)
-            return make_rows([x], [None], weight, products.n_threads, [shift])
-        r *= 2
+            xs, shifts = [np.ascontiguousarray(x)], [np.zeros(enough)]
+            return make_rows(xs, [None], weight, products.n_threads, shifts)
     return None
 
 
@@ -87,18 +86,13 @@ def _leading(multiply: Callable[[Array], Array], V: Array) -> tuple[Array, Array
 
 
 def search_components(
-    rows: Rows,
-    products: Products,
-    k: int,
-    weight: Array | None,
-    starts: list[Start],
-    history: History,
-    random: Any,
+    rows: Rows, space: KernelSpace, k: int, starts: list[Start]
 ) -> tuple[KernelRun, Result]:
     """The best of all starts over the components `rows` of a kernel, and its end; the run goes on
     with the hard rule and the kernel itself."""
+    history, random, weight = space.history, space.random, space.weight
     p = np.ones(rows.n) if weight is None else weight
-    history.left_out = max(kernel_variance(products, p) - total_squares(rows), 0.0)
+    history.left_out = max(kernel_variance(space.products, p) - total_squares(rows), 0.0)
 
     def seed() -> Array:
         history.add_seeding(rows.n)
@@ -109,8 +103,7 @@ def search_components(
     first, end, _ = search(found, starts)
     history.left_out = 0.0
     labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
-    means = cluster_means(labels, k, weight)
-    space = KernelSpace(products, weight, PowerMean(), lambda _: means, history, random, 0)
+    space.seed = lambda _: cluster_means(labels, k, weight)
     run, schedule = space.begin([first.number])[0], starts[-1].schedule
     last = None
     while last is None:

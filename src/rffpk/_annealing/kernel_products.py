@@ -57,6 +57,7 @@ class Products:
         self.dtype = np.result_type(*(kernel.dtype for kernel in kernels))
         self.diagonals = np.stack([kernel.diagonal for kernel in self.kernels])  # (L, n)
         self._check_finite()
+        self.definite = True  # whether no kernel is known to be indefinite
         self.stored = self._all() if stored else None
 
     def _check_finite(self) -> None:
