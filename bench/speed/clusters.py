@@ -79,16 +79,17 @@ METHODS: dict[str, Fit] = {
 
 
 class Passes:
-    """The seconds that the compiled pass takes, summed."""
+    """The seconds that compiled passes take, summed."""
 
     def __init__(self) -> None:
-        self.seconds, self._run = 0.0, _core.fused_pass
-        _core.fused_pass = self
+        self.seconds = 0.0
+        for name in ("fused_pass", "take_steps"):
+            setattr(_core, name, partial(self._timed, getattr(_core, name)))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _timed(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         started = time.perf_counter()
         try:
-            return self._run(*args, **kwargs)
+            return run(*args, **kwargs)
         finally:
             self.seconds += time.perf_counter() - started
 

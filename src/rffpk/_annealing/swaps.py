@@ -104,13 +104,9 @@ def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
     count = min(count, int(np.count_nonzero(share)))
     places = run.random.choice(rows.n, count, replace=False, p=share / share.sum())
     run.theta = np.vstack([run.theta, rows.take(places).features()])
-    _iterate(run, _PASSES_ADDED)
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_ADDED))
     run.theta = _without_cheapest(run, count)
-    _iterate(run, _PASSES_REMOVED)
-
-
-def _iterate(run: FeatureRun, passes: int) -> None:
-    run.follow(Stage("swap", -math.inf, 0.0, _TOL, passes))
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_REMOVED))
 
 
 def _without_cheapest(run: FeatureRun, count: int) -> Array:
