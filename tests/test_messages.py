@@ -58,7 +58,8 @@ CASES = [
     (MKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, fusion="kernel", max_iter=1), ROWS, "max_iter=1 iterations"),
-    (SMKC(5, kernels=["linear"]), ROWS, "sigma_1 / sigma_k"),
+    (SMKC(5, kernels=["linear"]), ROWS, "the kernels have rank 4, less than n_clusters=5"),
+    (SMKC(5, kernels=[("rbf", 1e-7)]), ROWS, "sigma_1 / sigma_k"),
 ]
 
 

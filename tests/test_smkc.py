@@ -86,10 +86,13 @@ def anchor_kernels(model, xs):
 
 
 @pytest.mark.parametrize(
-    ("n_views", "k", "iterations"), [(1, 4, 2), (2, 4, 1), (2, 4, 6), (3, 4, 9), (3, 1, 4)]
-)
-def test_it_is_the_direct_algorithm(views, small_tiles, n_views, k, iterations):
-    xs = views[0][:n_views]
+    ("rows", "n_views", "k", "iterations"),
+    [(700, 1, 4, 2), (700, 2, 4, 1), (700, 2, 4, 6), (700, 3, 4, 9), (700, 3, 1, 4),
+     (180, 3, 4, 9), (60, 1, 4, 2), (60, 3, 4, 6)],
+)  # fmt: skip
+def test_it_is_the_direct_algorithm(views, small_tiles, rows, n_views, k, iterations):
+    """With more rows than columns of all anchor kernels, and with at most as many."""
+    xs = [x[:rows] for x in views[0][:n_views]]
     model = stopped(Plain(k, n_anchors=60, random_state=0), xs, iterations)
     assert model.n_iter_ == len(model.history_) == iterations
     U, values, changes, d, bound = direct(anchor_kernels(model, xs), k, iterations)
@@ -101,6 +104,23 @@ def test_it_is_the_direct_algorithm(views, small_tiles, n_views, k, iterations):
     assert_allclose([record["change"] for record in model.history_[1:]], changes, atol=3e-8)
     assert model.history_[0]["change"] == np.inf
     assert model.objective_ == model.history_[-1]["objective"]
+
+
+@pytest.mark.parametrize("rank", [0, 1, 20, 50])
+def test_factor_of_cross_products(rank):
+    B = np.random.default_rng(rank).standard_normal((rank, 50)) * np.logspace(0, -3, 50)
+    R = smkc_solver.factor(B.T @ B)
+    assert len(R) == rank
+    assert_allclose(R.T @ R, B.T @ B, atol=100 * EPS * (np.linalg.norm(B) ** 2 or 1))
+
+
+@pytest.mark.parametrize("rows", [80, 700])
+def test_kernels_of_equal_rows(rows):
+    """Centered kernels that are zero, and their rank with them."""
+    xs = [np.ones((rows, 2)), np.ones((rows, 3))]
+    model = SMKC(3, n_anchors=60, random_state=0).fit(xs)
+    assert_array_equal(model.embedding_, np.zeros((rows, 3)))
+    assert model.objective_ == 0 and model.n_iter_ == 2
 
 
 def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
@@ -151,7 +171,7 @@ def test_it_warns_where_squares_lose_the_digits():
 def test_rank_below_k_leaves_zero_columns():
     random = np.random.default_rng(0)
     G = random.standard_normal((80, 2)) @ random.standard_normal((2, 10))
-    with pytest.warns(UserWarning, match="sigma_1"):
+    with pytest.warns(UserWarning, match="the kernels have rank 2, less than n_clusters=4"):
         model = Plain(4, kernels="precomputed", random_state=0).fit(G)
     U = model.embedding_
     assert_allclose(U.T @ U, np.diag([1, 1, 0, 0]), atol=1e-12)
@@ -195,14 +215,14 @@ def test_max_iter_and_tol(views):
 # ---- invariances --------------------------------------------------------------------------------
 
 
-def test_bits_do_not_depend_on_threads(views, small_tiles):
-    one, three = (
-        Plain(4, n_anchors=60, random_state=0, n_jobs=jobs).fit(views[0]) for jobs in (1, 3)
-    )
+@pytest.mark.parametrize("rows", [150, 700])
+def test_bits_do_not_depend_on_threads(views, small_tiles, rows):
+    xs = [x[:rows] for x in views[0]]
+    one, three = (Plain(4, n_anchors=60, random_state=0, n_jobs=jobs).fit(xs) for jobs in (1, 3))
     assert_array_equal(one.embedding_, three.embedding_)
     assert_array_equal(one.labels_, three.labels_)
     assert one.history_ == three.history_
-    assert_array_equal(one.transform(views[0]), three.transform(views[0]))
+    assert_array_equal(one.transform(xs), three.transform(xs))
 
 
 def test_tiles_do_not_matter(views, monkeypatch):

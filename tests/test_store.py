@@ -89,10 +89,15 @@ def test_available_memory_follows_the_smallest_limit(tmp_path, monkeypatch):
     free = _config.available_memory()
     assert 2**20 < free
     limit, used = tmp_path / "limit", tmp_path / "used"
-    monkeypatch.setattr(_config, "_CGROUPS", ((str(limit), str(used)),))
+    parts = tmp_path / "memory.stat"
+    monkeypatch.setattr(_config, "_CGROUPS", ((str(limit), str(used), str(parts)),))
     limit.write_text("1000000\n")
     used.write_text("400000\n")
     assert _config.available_memory() == 600_000
+    parts.write_text("cache 9\ninactive_file 30000\nactive_file 20000\n")  # pages of files
+    assert _config.available_memory() == 650_000
+    parts.write_text("inactive_file 0\nactive_file 0\ntotal_inactive_file 3\ntotal_active_file 4\n")
+    assert _config.available_memory() == 600_007
     limit.write_text("max\n")
     assert _config.available_memory() > 2**20
 

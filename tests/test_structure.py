@@ -23,9 +23,10 @@ LAYERS = [
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
-        *("_annealing.agreement", "_annealing.compression", "_annealing.references"),
+        *("_annealing.agreement", "_annealing.compression", "_annealing.ends"),
+        "_annealing.references",
     },
-    {"_annealing.history", "_annealing.critical", "kernels"},
+    {"_annealing.history", "_annealing.critical", "_annealing.bounds", "kernels"},
     {"_diffusion.neighbourhoods", "_diffusion.spectrum"},
     {"_diffusion.graph"},
     {"diffusion_map"},

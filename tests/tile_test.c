@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __unix__
+#include <sys/mman.h>
+#endif
 
 #if RFFPK_BITS == 32
 typedef float real;
@@ -55,8 +58,8 @@ static size_t edge[3]; /* columns edge[l] to edge[l + 1] of features and theta a
 
 /* ... and what is expected of it. */
 static double features[ROWS * MOST_F], distances[ROWS * MOST_k], seen[ROWS * MOST_k]; /* d, d' */
-static double memberships[ROWS * MOST_k], nearest[ROWS], moments[MOST_k * (MOST_F + 3)],
-    excess[MOST_k], totals[2];
+static double memberships[ROWS * MOST_k], nearest[ROWS], second_least[ROWS],
+    moments[MOST_k * (MOST_F + 3)], excess[MOST_k], totals[2];
 static int checks, failures;
 
 /* The hard rule needs one nearest centroid: with this seed the next is 6e-5 farther or more. */
@@ -223,16 +226,17 @@ static double typicality(double d, size_t j)
 /* M' = (sum_j d'_j^s)^(1/s) and v_j = dM' / dd'_j, or their limits where s = -inf, with
  * d' = u^m d + (1-u)^m eta */
 static void expect_row(const double *phi, double p, double *d, double *dd, double *share,
-                       double *least)
+                       double *least, double *second)
 {
     const int hard = isinf(pr.s);
     double sum = 0, *out = moments;
-    *least = INFINITY;
+    *least = *second = INFINITY;
     for (size_t j = 0; j < pr.k; j++) {
         d[j] = distance(phi, j);
         const double u = typicality(d[j], j);
         dd[j] = pow(u, pr.m) * d[j] + pow(1 - u, pr.m) * eta[j];
         sum += pow(dd[j], pr.s);
+        *second = fmin(*second, fmax(*least, dd[j]));
         *least = fmin(*least, dd[j]);
     }
     totals[0] += p * (hard ? *least : pow(sum, 1 / pr.s));
@@ -258,7 +262,7 @@ static void expect(void)
     memset(totals, 0, sizeof totals);
     for (size_t row = 0; row < ROWS; row++)
         expect_row(features + row * pr.F, pr.weight ? weight[row] : 1, distances + row * pr.k,
-                   seen + row * pr.k, memberships + row * pr.k, nearest + row);
+                   seen + row * pr.k, memberships + row * pr.k, nearest + row, second_least + row);
 }
 
 /* Within `tolerance` of the largest number expected. */
@@ -331,13 +335,13 @@ static void check_runs(void)
 {
     static struct {
         int32_t labels[ROWS];
-        real memberships[ROWS * MOST_k], distances[ROWS * MOST_k], nearest[ROWS];
+        real memberships[ROWS * MOST_k], distances[ROWS * MOST_k], nearest[ROWS], second[ROWS];
         int32_t neighbours[ROWS * RFFPK_MOST_NEIGHBOURS];
         real features[ROWS * MOST_F], shares[ROWS * RFFPK_MOST_NEIGHBOURS],
             sums[MOST_k * (MOST_F + 4) + 2];
     } out;
-    const rffpk_rows rows = {out.labels,   out.memberships, out.distances, out.nearest,
-                             out.features, out.neighbours,  out.shares};
+    const rffpk_rows rows = {out.labels, out.memberships, out.distances,  out.nearest,
+                             out.second, out.features,    out.neighbours, out.shares};
     const double tolerance = tolerance_of_weights();
     memset(&out, 0xff, sizeof out);
     double *first = run(0, CUT, &rows), *second = run(CUT, ROWS, &rows);
@@ -349,6 +353,8 @@ static void check_runs(void)
     compare("features", out.features, features, ROWS * pr.F, most_off);
     compare("distances", out.distances, distances, ROWS * pr.k, most_off);
     compare("nearest", out.nearest, nearest, ROWS, tolerance);
+    if (pr.k > 1)
+        compare("second", out.second, second_least, ROWS, tolerance);
     compare("memberships", out.memberships, memberships, ROWS * pr.k, tolerance);
     for (size_t row = 0, r = views[0].landmarks.n_neighbours; r && row < ROWS; row++) {
         real sum = 0;
@@ -362,6 +368,68 @@ static void check_runs(void)
     }
     compare("distance of the label", out.nearest, nearest, ROWS, most_off);
 }
+
+#if SIZE_MAX > UINT32_MAX && defined __unix__
+/* Memory of n lines of which only those from AWAY on are written; the system provides no others. */
+enum { BEFORE = 100 };
+static const size_t AWAY = ((size_t)1 << 31) - BEFORE; /* so that rows lie on both sides of 2^31 */
+
+static char *far_away(const void *rows, size_t line_bytes)
+{
+    char *memory = mmap(NULL, (AWAY + ROWS) * line_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        exit(2);
+    if (rows)
+        memcpy(memory + AWAY * line_bytes, rows, ROWS * line_bytes);
+    return memory;
+}
+
+/* Rows with indices around 2^31 have the results of the same rows at the begin of their arrays. */
+static void check_far_rows(void)
+{
+    const size_t shape[6] = {3, 11, 0};
+    draw_problem(shape);
+    pr.k = MOST_k;
+    pr.rule = RFFPK_POWER;
+    pr.s = -3;
+    pr.weight = weight;
+    expect();
+    const size_t number = sizeof(real), width = pr.F * number, wide = pr.k * number;
+    views[0].x = far_away(x[0], 3 * number);
+    pr.weight = far_away(weight, number);
+    char *labels = far_away(NULL, sizeof(int32_t)), *least = far_away(NULL, number),
+         *next = far_away(NULL, number);
+    char *shares = far_away(NULL, wide), *apart = far_away(NULL, wide),
+         *phi = far_away(NULL, width);
+    const rffpk_rows rows = {(int32_t *)labels, shares, apart, least, next, phi, NULL, NULL};
+    double *sums = run(AWAY, AWAY + ROWS, &rows);
+    const double tolerance = tolerance_of_weights();
+    compare("far features", (real *)(phi + AWAY * width), features, ROWS * pr.F, most_off);
+    compare("far distances", (real *)(apart + AWAY * wide), distances, ROWS * pr.k, most_off);
+    compare("far nearest", (real *)(least + AWAY * number), nearest, ROWS, tolerance);
+    compare("far second", (real *)(next + AWAY * number), second_least, ROWS, tolerance);
+    compare("far memberships", (real *)(shares + AWAY * wide), memberships, ROWS * pr.k, tolerance);
+    for (size_t row = 0; row < ROWS; row++) {
+        const int32_t label = ((int32_t *)labels)[AWAY + row];
+        const real found = (real)distances[row * pr.k + (size_t)label];
+        compare("far label", &found, nearest + row, 1, most_off);
+    }
+    const real soft = (real)sums[pr.k * (pr.F + 3)];
+    compare("far objective", &soft, totals, 1, tolerance);
+    free(sums);
+    munmap(labels, (AWAY + ROWS) * sizeof(int32_t));
+    munmap(least, (AWAY + ROWS) * number);
+    munmap(next, (AWAY + ROWS) * number);
+    munmap(shares, (AWAY + ROWS) * wide);
+    munmap(apart, (AWAY + ROWS) * wide);
+    munmap(phi, (AWAY + ROWS) * width);
+    munmap((void *)views[0].x, (AWAY + ROWS) * 3 * number);
+    munmap((void *)pr.weight, (AWAY + ROWS) * number);
+}
+#else
+static void check_far_rows(void) {}
+#endif
 
 /* Weights from inner products: those of the pass over the same features and centroids. */
 static void check_weights(void)
@@ -379,9 +447,11 @@ static void check_weights(void)
         for (size_t row = 0; row < ROWS; row++)
             products[j * ROWS + row] = (real)((1 + j - distances[row * pr.k + j]) / 2);
     }
-    void *workspace = room(core->workspace_bytes(&pr));
-    const int status = core->weigh(&pr, &gram, ROWS, 0, CUT, found, workspace) |
-                       core->weigh(&pr, &gram, ROWS, CUT, ROWS, second, workspace);
+    rffpk_problem given = pr;
+    given.n_views = given.F = 0;
+    void *workspace = room(core->workspace_bytes(&given));
+    const int status = core->weigh(&given, &gram, ROWS, 0, CUT, found, workspace) |
+                       core->weigh(&given, &gram, ROWS, CUT, ROWS, second, workspace);
     free(workspace);
     const real refused = status == RFFPK_UNKNOWN_RULE;
     compare("refusal of typicality", &refused, (double[]){pr.rule == RFFPK_TYPICALITY}, 1, 0);
@@ -405,7 +475,7 @@ static void check_problem(const size_t *s, const size_t *landmarks, double scale
     if (landmarks)
         draw_landmarks(landmarks, scale);
     choose_eta();
-    for (pr.k = 1; pr.k <= MOST_k; pr.k += MOST_k - 1)
+    for (pr.k = 1; pr.k <= MOST_k; pr.k += 3) /* the last one is above ONE_HOT_CLUSTERS */
         for (size_t i = 0; i < 2 * sizeof rules / sizeof *rules; i++) {
             pr.rule = rules[i / 2].rule;
             pr.s = rules[i / 2].s;
@@ -481,6 +551,7 @@ int main(void)
         const size_t alone[6] = {s[3], 0, 0}, beside[6] = {s[3], 0, 0, 3, 11, 0};
         check_problem(i % 2 ? beside : alone, s, i % 2 ? 0.7 : 0);
     }
+    check_far_rows();
     check_skinny();
     check_sincos();
     printf("%s: %d checks, %d failed\n", failures ? "failed" : "ok", checks, failures);

@@ -1,13 +1,11 @@
 """Enough random features: labels of RFF-KPKM under the exact kernel.
 
-    python -m bench.quality.features --data DIR [--seeds N] [--sets NAME ...] [--views]
+    python -m bench.quality.features --data DIR [--seeds N] [--sets NAME ...]
 
 Every set of one array with at most 11 000 rows, as stored and with standardised columns: the number
 of frequencies that "auto" takes and its kernel error, the kernel k-means objective of the labels
 with the exact kernel over that of `KernelPowerKMeans` (mean and worst of the seeds), the adjusted
-Rand index between seeds, NMI with the classes and seconds of both. `--views`: instead, NMI on the
-sets of several views (counts of words scaled to rows of length one), beside the mean of exact
-kernels (`AverageMKKM`). Prints Markdown.
+Rand index between seeds, NMI with the classes and seconds of both. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.preprocessing import normalize, scale
+from sklearn.preprocessing import scale
 
 from bench import commands, tables
-from bench.datasets import COUNTS, MULTI_VIEW, single_view, views
+from bench.datasets import single_view
 from bench.timing import seconds
-from rffpk import AverageMKKM, KernelPowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk import KernelPowerKMeans, RFFKernelPowerKMeans
 
 BUNDLED = {
     "iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer,
@@ -78,41 +76,14 @@ def line(name: str, X: np.ndarray, y: np.ndarray, seeds: int) -> float:
     return float(np.mean(ratios))
 
 
-def views_line(data: Path, name: str, seeds: int) -> None:
-    xs, y = views(data, name)
-    xs = [normalize(x) for x in xs] if name in COUNTS else xs
-    k = len(np.unique(y))
-    found: list[list[float]] = [[], [], []]
-    for seed in range(seeds):
-        for scores, model in zip(
-            found,
-            (
-                RFFMultiKernelPowerKMeans(k, random_state=seed),
-                RFFMultiKernelPowerKMeans(k, possibilistic=False, random_state=seed),
-                AverageMKKM(k, random_state=seed),
-            ),
-        ):
-            scores.append(normalized_mutual_info_score(y, model.fit(xs).labels_))
-    tables.print_row(name, len(y), len(xs), k, *(f"{np.mean(scores):.3f}" for scores in found))
-
-
 def main() -> None:
     parser: argparse.ArgumentParser = commands.parser(__doc__)
     commands.add_data(parser)
     names = [*BUNDLED, *STORED]
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--sets", nargs="+", choices=[*names, *MULTI_VIEW])
-    parser.add_argument("--views", action="store_true")
+    parser.add_argument("--sets", nargs="+", choices=names)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    if args.views:
-        tables.print_heading(
-            "views of", "n", "views", "k", "RFFMultiKernelPowerKMeans", "possibilistic=False",
-            "AverageMKKM",
-        )  # fmt: skip
-        for name in args.sets or MULTI_VIEW:
-            views_line(args.data, name, args.seeds)
-        return
     tables.print_heading(
         "data", "n", "d", "k", "frequencies", "kernel error", "objective over exact (worst)",
         "ARI of seeds", "NMI", "NMI, exact", "s", "s, exact",

@@ -152,12 +152,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-# Where Linux reports the memory limit and use of a container: cgroup v2, then v1.
+# Where Linux reports the memory limit and use of a container, and parts of these: cgroup v2, v1.
 _CGROUPS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory.current",
+        "/sys/fs/cgroup/memory.stat",
+    ),
     (
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
         "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        "/sys/fs/cgroup/memory/memory.stat",
     ),
 )
 _UNKNOWN_MEMORY = 2**31  # if the system does not report it
@@ -167,14 +172,25 @@ def available_memory() -> int:
     """Bytes that this process may still allocate, by the machine, the container's limit and the
     limit of its address space."""
     found = [_machine_memory()]
-    for limit, used in _CGROUPS:
+    for limit, used, parts in _CGROUPS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
-            found.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+            left = int(Path(limit).read_text()) - int(Path(used).read_text())
+            found.append(left + _page_cache(Path(parts)))
     with contextlib.suppress(
         ImportError, OSError, ValueError
     ):  # not on Windows; no /proc elsewhere
         found.append(_address_space())
     return max(0, min(found))
+
+
+def _page_cache(parts: Path) -> int:
+    """The pages of files in the memory that a container uses, such as those of a memory-mapped X:
+    the system drops them where memory is asked for."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        found = dict(line.split() for line in parts.read_text().splitlines())
+        prefix = "total_" if "total_inactive_file" in found else ""  # v1, with groups inside
+        return int(found[f"{prefix}inactive_file"]) + int(found[f"{prefix}active_file"])
+    return 0
 
 
 def _address_space() -> int:

@@ -184,6 +184,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.n_neighbors_ = found.neighbourhoods.r
         self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
+        variance = float(((self.landmarks_ - self.landmarks_.mean(axis=0)) ** 2).sum())
+        validation.check_underflow(variance, [self.landmarks_])
         index, scale = self._chosen(n_clusters, unit_variance)
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
@@ -352,7 +354,7 @@ def fit_diffusion_map(
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    mapped.n_features_in_ = X.shape[1]
+    mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
     return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance)
 
 

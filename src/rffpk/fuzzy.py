@@ -145,17 +145,7 @@ class FuzzyCMeans(CentroidClusterer):
         schedule = Schedule(s0=s, s_final=s, every=1, max_iter=int(self.max_iter), tol=tol)
         unit = 1 / power_constant(self._k, s)
         starts = given_starts(schedule, self.init, self.n_init)
-        return Plan(starts, unit=unit, merger_advice=_fuzzifier_advice(m, critical))
-
-
-def _fuzzifier_advice(m: float, critical: float) -> str:
-    """The end of the warning if all centroids of fuzzy c-means merge."""
-    if critical >= 0 or m <= 1 - 1 / critical:
-        return ""
-    return (
-        f" Above m_c = 1 - 1/s_c = {1 - 1 / critical:.4g} the state in which all centroids "
-        "coincide is stable; a smaller m keeps them apart."
-    )
+        return Plan(starts, unit=unit, critical=critical, lowered_by="m")
 
 
 # ---- the function --------------------------------------------------------------------------------

@@ -286,6 +286,7 @@ class FittedKernel:
     n : int
     dtype : of the rows or the precomputed matrix; blocks are float64, to be centered without loss.
     diagonal : array (n,)
+    definite : whether the kernel is known to be positive semidefinite.
     params : dict
         Parameters of the kernel, with the number that gamma stands for.
 
@@ -311,6 +312,7 @@ class FittedKernel:
     ) -> None:
         self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
         self.n_threads = n_threads
+        self.definite = positive_definite(spec)
         self.precomputed = isinstance(spec.metric, str) and spec.metric == PRECOMPUTED
         # a precomputed kernel is used without changes
         self._center = center and not self.precomputed

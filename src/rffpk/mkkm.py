@@ -10,7 +10,13 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.spectral import SpectralFusion, combined, inverse_shares, spectral_costs
+from rffpk._fusion.spectral import (
+    SpectralFusion,
+    combined,
+    inverse_shares,
+    matrix_of,
+    spectral_costs,
+)
 from rffpk.kernels import FittedKernel
 
 
@@ -98,7 +104,7 @@ class AverageMKKM(SpectralFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         alpha = _given_weights(self.kernel_weights, len(kernels))
-        Ks = [kernel.matrix() for kernel in kernels]
+        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]))
         self._record(alpha, float(alpha**2 @ spectral_costs(Ks, H)))
         self._keep(values, H, alpha)
@@ -196,7 +202,7 @@ class MKKM(SpectralFusion):
         validation.check_real(self.tol, "tol", 0)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [kernel.matrix() for kernel in kernels]
+        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         alpha, before = np.full(len(Ks), 1 / len(Ks)), np.inf
         start = None
         for _ in range(self.max_iter):

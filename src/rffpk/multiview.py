@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._annealing.objective import WeightedViews
@@ -16,6 +17,7 @@ from rffpk._annealing.references import ETA_RANGE, ETAS, reference_distances
 from rffpk._annealing.schedule import Result
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.messages import warn
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
@@ -287,6 +289,12 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
                 warn_of_components(mapped, self._k, f" of view {i}")
+        if (self.labels_ < 0).all():
+            warn(
+                "all rows are noise: their typicality is below noise_threshold="
+                f"{self.noise_threshold}; take a lower noise_threshold, or a larger eta.",
+                ConvergenceWarning,
+            )
 
     # ---- prediction ------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
+from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
@@ -167,7 +168,9 @@ class NystroemKernelKMeans(
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
             self._features = self._restricted(raw, X, n_threads)
             self.embedding_ = self._embedded(X)
-            self._clusterer = k_means(self.embedding_, k, self.n_init, random, self.n_jobs)
+            self._clusterer = k_means(
+                self.embedding_, k, self.n_init, random, self.n_jobs, [few_rows("X", [X])]
+            )
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_ = self._clusterer.inertia_

@@ -13,7 +13,8 @@ from rffpk._annealing.parameters import (
     is_automatic,
 )
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.schedule import Result, coarse_start
+from rffpk._annealing.seeding import MANY
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
@@ -118,7 +119,12 @@ class PowerKMeans(CentroidClusterer):
                 )
 
     def _plan(self, critical: float) -> Plan:
-        return Plan(annealed_starts(self, critical, _AUTO_STARTS), self._n_swaps())
+        starts = annealed_starts(self, critical, _AUTO_STARTS)
+        swaps = self._n_swaps()
+        plain = not self._objective.learns_weights and self._objective.eta is None
+        if plain and swaps and self._k >= MANY and is_option(self.n_init, "auto"):
+            starts = [coarse_start(starts[-1].schedule)]
+        return Plan(starts, swaps, critical=critical)
 
     def _n_swaps(self) -> int:
         if self._k == 1:

@@ -16,7 +16,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.messages import warn
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.spectral import SpectralFusion
+from rffpk._fusion.spectral import SpectralFusion, matrix_of
 from rffpk.kernels import FittedKernel
 
 # The tolerance in the subspace, relative to the tolerance of the fit.
@@ -68,14 +68,16 @@ class SimpleMKKM(SpectralFusion):
     ConvergenceWarning
         If `max_iter` iterations do not suffice.
 
-    Notes ----- The published reduced gradient method (direction away from the largest weight, from
-    face to face of the simplex while F falls, then a search along the line) runs on the kernels in
-    the subspace of the eigenvectors found so far, where F costs little; F of the kernels themselves
-    is evaluated at the minimum there, and its eigenvectors are added to the subspace. Each
-    evaluation is one partial eigenproblem, O(L n^2 k), and about five suffice. The F of the
-    subspace is nowhere larger than F, and has its value and gradient where F was evaluated; weights
-    that would raise F are rejected, so the objective in `history_` falls. O(L n^2) memory. With
-    `n_landmarks` n is their number.
+    Notes
+    -----
+    The published reduced gradient method (direction away from the largest weight, from face to face
+    of the simplex while F falls, then a search along the line) runs on the kernels in the subspace
+    of the eigenvectors found so far, where F costs little; F of the kernels themselves is evaluated
+    at the minimum there, and its eigenvectors are added to the subspace. Each evaluation is one
+    partial eigenproblem, O(L n^2 k), and about five suffice. The F of the subspace is nowhere
+    larger than F, and has its value and gradient where F was evaluated; weights that would raise F
+    are rejected, so the objective in `history_` falls. O(L n^2) memory. With `n_landmarks` n is
+    their number.
 
     F has no gradient where its eigenvalues k and k + 1 coincide; if that is so at the minimum,
     "gap" need not become small.
@@ -137,8 +139,8 @@ class SimpleMKKM(SpectralFusion):
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
-        for K, kernel in zip(Ks, kernels):
-            K[:] = kernel.matrix()
+        for number, kernel in enumerate(kernels):
+            Ks[number] = matrix_of(kernel, number)
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter)):
             self._record_point(point)
         self._keep(point.values, point.vectors, point.alpha)

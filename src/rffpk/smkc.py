@@ -1,4 +1,4 @@
-"""Scalable multiple kernel clustering, by cross-products of anchor kernels."""
+"""Scalable multiple kernel clustering, on coordinates of anchor kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rffpk._data.messages import warn
 from rffpk._data.tiles import by_blocks
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
-from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, Product, iterations
+from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, iterations
 from rffpk.feature_maps import resolve_gamma
 from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, check_no_distances, matched
 
@@ -116,13 +116,13 @@ class SMKC(KernelFusion):
     normalises them: its figures for the data set Mfeat are reached with both, and not without them
     (`docs/papers`). With ``kernels="precomputed"`` X holds the matrices G_v.
 
-    All updates multiply B = [G_1 ... G_V] from the right, so every matrix is B times a matrix of V
-    s rows, and its singular values and right singular vectors follow from M = B'B. G = B L R' with
-    L of shape (V s, k) and R of shape (s, k), and (G_v + G) / 2 = B (E_v + L R') / 2 with E_v a
-    block of the identity. One pass over the rows gives M, the iterations need no rows, and a second
-    pass gives U = B C with C of shape (V s, k). B is not stored: memory O((V s)^2 + n k), time
-    O(n V s (V s + d)) for the passes and O(V^2 s^2 k) for an iteration, against O(V n s^2) for one
-    by decompositions of the n x s matrices. Rows may be memory-mapped.
+    All updates multiply B = [G_1 ... G_V] from the right, so the columns of every matrix are in the
+    span of those of B, and the iterations run on B in an orthonormal basis of it, of r <= min(n,
+    V s) rows. That is B itself if n <= V s. Otherwise one pass over the rows gives M = B'B, and its
+    Cholesky factor has these coordinates. A second pass gives U = B C with C of shape (V s, k).
+    Memory O(min(n, V s) V s + n k), time O(V r s k + V^2 (r + s) k^2) for an iteration, against
+    O(V n s^2) for one by decompositions of the n x s matrices, and for the passes O(n V s (s + d)),
+    or O(n V s (V s + d)) if n > V s. Rows may be memory-mapped.
 
     The result equals that of these decompositions up to eps sigma_1^2 / (sigma_k^2 - sigma_{k+1}^2)
     in the subspace, as squared singular values are resolved to eps sigma_1^2 only. Columns of U are
@@ -224,11 +224,11 @@ class SMKC(KernelFusion):
         self.anchors_ = self._choose_anchors(xs, k, random)
         self._kernels = self._fit_kernels(xs, random)
         B = self._anchored(xs)
-        last = self._iterate(B.gram(), k)
+        last = self._iterate(B.coordinates(), k)
         self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
         self.singular_values_ = np.sqrt(last.fused.squares)
         self.objective_, self.n_iter_ = last.objective, len(self.history_)
-        self._finish(B, last.fused)
+        self._finish(B, last)
 
     def _choose_anchors(self, xs: list[Array], k: int, random: Any) -> NDArray[np.intp] | None:
         n = len(xs[0])
@@ -272,9 +272,9 @@ class SMKC(KernelFusion):
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
         return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs))
 
-    def _iterate(self, M: Array, k: int) -> Iteration:
+    def _iterate(self, B: Array, k: int) -> Iteration:
         """Iterate until G converges; return the last iteration."""
-        endless = iterations(M, len(self._kernels), k, _config.n_threads(self.n_jobs))
+        endless = iterations(B, len(self._kernels), k, _config.n_threads(self.n_jobs))
         for iteration in islice(endless, self.max_iter):
             self._record(iteration.objective, iteration.change)
             if iteration.change <= self.tol:
@@ -295,11 +295,10 @@ class SMKC(KernelFusion):
         if self.verbose:
             print(f"[fusion] objective={objective:.8g} change={change:.3g}")
 
-    def _finish(self, B: AnchorKernels, fused: Product) -> None:
+    def _finish(self, B: AnchorKernels, last: Iteration) -> None:
         """U = B C with orthonormal columns, as many as G has singular values that are resolved."""
-        k, squares = len(fused.squares), fused.squares
-        resolved = squares > np.finfo(np.float64).eps * len(fused.left) * squares[0]
-        L = fused.left[:, resolved] / np.sqrt(squares[resolved])
+        k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
+        L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
         Q, triangle = qr(Y, mode="economic")
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))

@@ -20,15 +20,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing import critical, swaps
-from rffpk._annealing.centroids import coincidence, count_distinct, merger_message
+from rffpk._annealing.centroids import coincidence, count_distinct
 from rffpk._annealing.compression import compressed
+from rffpk._annealing.ends import Cause, Ending, few_rows, warn_of_ending
 from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.search import search
-from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
+from rffpk._annealing.seeding import MANY, nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
 from rffpk._data.estimator import Estimator
@@ -40,7 +41,7 @@ from rffpk._data.validation import is_option
 INITS = ("k-means++", "random", "k-means")
 
 # Starts run on a sample of this many rows, or of this many for each cluster if that is more.
-_SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 200
+_SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
 
 
 class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -75,7 +76,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
-    _rows_name = "X"  # what warnings call the rows
+    _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether `n_init` may be "auto"
 
     # ---- what subclasses define -------------------------------------------------------------
@@ -136,16 +137,23 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` ended a run before it converged, or centroids coincide at the end.
+            If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
+            so near each other that memberships are nearly equal.
         """
+        return self._fit(X, sample_weight, [])
+
+    def _fit(self, X: Any, sample_weight: Any, causes: list[Cause]) -> Any:
+        """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = self._check_views(X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
             self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
+            self._causes = causes or [few_rows("X", xs, weight)]
             self._feature_maps = self._fit_maps(xs, weight, random)
             self._fit_rows(self._fitted_rows(xs, weight), random)
+            del self._causes
         return self
 
     def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
@@ -186,13 +194,15 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if plan.swaps:
             swaps.improve(run, cost, plan.swaps)
             end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+        if math.isinf(end.s):  # no start was annealed
+            end.s = run.nearly_hard_exponent()
         if small is not None:
             run.theta, history.left_out = small.expand(run.theta), 0.0
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
-            _finish(run, [*samples[1:], whole], end, schedule)
+            _finish(run, [*samples[1:], whole], end, schedule, plan.swaps)
         elif small is not None:
-            _finish(run, [base], end, schedule)
+            _finish(run, [base], end, schedule, 0)
         self.history_, self.sample_size_ = history.records, base.n
         self._publish(rows, run, end, plan)
 
@@ -239,7 +249,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if isinstance(init, str):
             history.add_seeding(seeding.n)
             with config_context(assume_finite=True, skip_parameter_validation=True):
-                return seed_centroids(features, seeding.weight, k, init, random)
+                return seed_centroids(features, seeding.weight, k, init, seeding.n_threads, random)
         if callable(init):
             history.add_seeding(seeding.n)
             drawn = init(features + seeding.shift, k, random_state=random)
@@ -290,11 +300,13 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             )
         cost = final.hard_sums.hard / rows.total_weight
         relative, absolute = coincidence(run.variance, rows.dtype)
-        distinct = count_distinct(rows.scaled(final.theta), max(relative * cost, absolute))
-        if distinct < self._k:
-            hard, counted = plan.starts[-1].schedule.ends_hard, rows.counted().xs
-            message = merger_message(distinct, self._k, counted, hard, self._rows_name)
-            warn(message + plan.merger_advice, ConvergenceWarning)
+        close = max(relative * cost, absolute)
+        self._n_distinct = count_distinct(rows.scaled(final.theta), close)
+        s, sums = -math.inf if plan.ends_hard else end.s, final.soft_sums
+        ending = Ending(
+            self._k, self._n_distinct, s, sums.soft, sums.hard, plan.critical, plan.lowered_by
+        )
+        warn_of_ending(ending, [*self._causes, few_rows(self._rows_name, rows.xs, rows.weight)])
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -418,11 +430,16 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         return tags
 
 
-def _finish(run: FeatureRun, levels: list[Rows], end: Result, schedule: Schedule) -> None:
-    """Passes over growing samples and then over all rows, at the exponent of the end."""
+def _finish(
+    run: FeatureRun, levels: list[Rows], end: Result, schedule: Schedule, patience: int
+) -> None:
+    """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
+    are improved on each of them, as a sample has few rows of each."""
     s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.rows = replace(rows, alpha=run.rows.alpha)
+        if patience and len(run.theta) >= MANY:
+            swaps.improve(run, math.inf, patience)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
         converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)

@@ -25,18 +25,6 @@ def count_distinct(theta: Array, close: float) -> int:
     return _config.backend().count_distinct(theta, close)
 
 
-def merger_message(distinct: int, k: int, xs: list[Array], ends_hard: bool, name: str = "X") -> str:
-    """The warning that only `distinct` of k centroids are distinct, with the cause and the remedy.
-    `xs` are the views of the rows that count, and `name` what the message calls them."""
-    rows = len(np.unique(np.hstack(xs), axis=0))
-    if rows < k:
-        cause = f"{name} has {rows} distinct rows; take n_clusters <= {rows}."
-    else:
-        lower = "" if ends_hard else " or a lower final exponent"
-        cause = f"centroids merged; take fewer clusters{lower}."
-    return f"{distinct} of n_clusters={k} centroids are distinct: {cause}"
-
-
 def costliest_rows(
     nearest: Array, weight: Array | None, count: int, variance: float, dtype: Any
 ) -> Array:

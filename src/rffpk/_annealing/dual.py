@@ -161,9 +161,13 @@ class KernelRun:
         _, soft, hard = self._weigh(s)
         return power_objective(soft, hard, len(self.W), s) + self._penalty()
 
+    def costs(self, s: float) -> tuple[float, float]:
+        """sum p M' and the sum of the squared distances to the nearest centroids."""
+        return self._weigh(s)[1:]
+
     def hard_cost(self) -> float:
         """The sum of the squared distances to the nearest centroids."""
-        return self._weigh(-math.inf)[2]
+        return self.costs(-math.inf)[1]
 
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""

@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing import critical
-from rffpk._annealing.centroids import merger_message
 from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
+from rffpk._annealing.ends import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._annealing.history import History
 from rffpk._annealing.kernel_components import (
     cluster_means,
@@ -29,7 +29,7 @@ from rffpk._annealing.kernel_components import (
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.kernel_seeding import given_weights, initial_weights
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import check_exponent, is_automatic
+from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.schedule import Result, Start
 from rffpk._annealing.search import search
 from rffpk._data import validation
@@ -41,17 +41,9 @@ from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import is_option
-from rffpk.kernels import (
-    PRECOMPUTED,
-    FittedKernel,
-    matched,
-    positive_definite,
-)
+from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
 INITS = ("k-means++", "random", "k-means", "spectral")
-
-# An eigenvalue below minus this fraction of the largest is more than a rounding error.
-_INDEFINITE = 1e-6
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -124,7 +116,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         -----
         ConvergenceWarning
             If `max_iter` ended the best start before it converged, or centroids coincide at the
-            end.
+            end, or are so near each other that memberships are nearly equal.
         UserWarning
             If a kernel has a clearly negative eigenvalue: negative squared distances then count as
             0 while fitting.
@@ -139,9 +131,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             k = validation.check_n_clusters(self.n_clusters, n, weight)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
-            run, end, hard = self._search(products, k, weight, given, random)
+            run, end, plan = self._search(products, k, weight, given, random)
             self._publish(xs, run, end)
-            self._warn(xs, run, end, hard)
+            self._warn(xs, run, end, plan)
             for centered in self._kernels:
                 centered.kernel.drop_matrix()
         return self
@@ -159,15 +151,21 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.cache_ = check_fits(needed, "the kernel matrices", self.cache, self.memory_limit)
         products = Products(kernels, n_threads, self.cache_)
         self._kernels = products.kernels
-        if not all(positive_definite(spec) for spec in specs):
-            products.definite = not _warn_if_indefinite(products)
+        for number, kernel in enumerate(kernels):
+
+            def multiply(v: Array, number: int = number) -> Array:
+                return np.asarray(products.multiply(v[None])[number, 0], dtype=np.float64)
+
+            if not kernel.definite:
+                values = ritz_values(multiply, kernel.n)
+                products.definite &= not warn_if_indefinite(f"kernel {number}", values)
         return products
 
     def _search(
         self, products: Products, k: int, weight: Array | None, given: Array | None, random: Any
-    ) -> tuple[KernelRun, Result, bool]:
-        """The best run, its end, and whether runs end with the hard rule, for products and
-        parameters that have been checked."""
+    ) -> tuple[KernelRun, Result, Plan]:
+        """The best run, its end, and the plan, for products and parameters that have been
+        checked."""
         unit = 1.0
         if weight is not None:  # scaled to the range of float32
             unit = 2.0 ** math.frexp(float(weight.max()))[1]
@@ -182,17 +180,19 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         small = single and self._searches_components()
         rows = kernel_components(products, weight, k) if small else None
         if rows is not None:
-            starts = self._starts(critical.of_rows(rows, rows.xs[0]))
+            exponent = critical.of_rows(rows, rows.xs[0])
+            plan = Plan(self._starts(exponent), critical=exponent)
             space = KernelSpace(products, weight, objective, seed, history, random, 0)
-            run, end = search_components(rows, space, k, starts)
+            run, end = search_components(rows, space, k, plan.starts)
             self.history_ = history.records
-            return run, end, True
+            return run, end, plan
         n_directions = 2 * k if self._soft else 0
         space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
-        starts = self._starts(space.critical_exponent() if self._soft else 0.0)
-        run, end, _ = search(space, starts)
+        exponent = space.critical_exponent() if self._soft else 0.0
+        plan = Plan(self._starts(exponent), critical=exponent)
+        run, end, _ = search(space, plan.starts)
         self.history_ = history.records
-        return run, end, starts[-1].schedule.ends_hard
+        return run, end, plan
 
     def _searches_components(self) -> bool:
         """Whether starts on the principal components of a kernel differ from those with the kernel
@@ -209,18 +209,17 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.s_, self.n_iter_ = end.s, run.passes
         self._n_features_out = len(run.W)
 
-    def _warn(self, xs: list[Array], run: KernelRun, end: Result, hard: bool) -> None:
+    def _warn(self, xs: list[Array], run: KernelRun, end: Result, plan: Plan) -> None:
         """Warn if the run did not converge or centroids coincide."""
         if not end.converged:
             warn(
                 f"max_iter={self.max_iter} passes ended the run before it converged.",
                 ConvergenceWarning,
             )
-        k, distinct = len(run.W), run.count_distinct(run.hard_cost())
-        if distinct < k:
-            weight = run.space.weight
-            counted = xs if weight is None else [x[weight > 0] for x in xs]
-            warn(merger_message(distinct, k, counted, hard), ConvergenceWarning)
+        distinct, s = run.count_distinct(run.hard_cost()), -math.inf if plan.ends_hard else end.s
+        ending = Ending(len(run.W), distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
+        if run.space.products.definite:  # else that warning has named the cause
+            warn_of_ending(ending, [few_rows("X", xs, run.space.weight)])
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -388,22 +387,3 @@ def _inertia(run: KernelRun, labels: Array) -> float:
     squares = squared_norms(W, space.products.multiply(W))
     costs = space.products.diagonals @ p - squares @ G
     return float(max(run.alpha @ costs, 0.0))
-
-
-def _warn_if_indefinite(products: Products) -> bool:
-    """Warn of kernels that are clearly indefinite; returns whether there are any."""
-    found = False
-    for number, kernel in enumerate(products.kernels):
-
-        def multiply(v: Array, number: int = number) -> Array:
-            return np.asarray(products.multiply(v[None])[number, 0], dtype=np.float64)
-
-        values = ritz_values(multiply, kernel.n)
-        if values[0] < -_INDEFINITE * max(values[-1], 0):
-            found = True
-            warn(
-                f"kernel {number} is indefinite: it has an eigenvalue <= {values[0]:.3g} and "
-                f"one >= {values[-1]:.3g}; squared distances may be negative, and count as 0.",
-                UserWarning,
-            )
-    return found

@@ -24,7 +24,13 @@ class Plan:
     starts: list[Start]
     swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
     unit: float = 1.0  # objectives are multiplied by it when they are reported
-    merger_advice: str = ""  # added to the warning that centroids coincide
+    critical: float = 0.0  # the critical exponent
+    lowered_by: str = "s_final"  # the parameter that lowers the last exponent
+
+    @property
+    def ends_hard(self) -> bool:
+        """Whether the last passes are those of k-means; all starts end alike."""
+        return self.starts[-1].schedule.ends_hard
 
 
 class Annealed(Protocol):

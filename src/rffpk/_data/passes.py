@@ -197,10 +197,7 @@ def total_variance(rows: Rows) -> float:
     columns = [
         x for x, each in zip(rows.counted().xs, rows.maps) if not isinstance(each, Landmarks)
     ]
-    if cost <= 0 and any((x != x[0]).any() for x in columns):
-        raise ValueError(
-            f"X differs by so little that squared distances underflow {rows.dtype}; rescale X."
-        )
+    validation.check_underflow(cost, columns)
     return max(cost, 0.0)
 
 
@@ -220,7 +217,7 @@ _COST_ROWS = 8192
 def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, labels: Array) -> float:
     """sum_i p_i ||phi_i - theta_label||^2: `estimate` if that is precise, else O(n F) more."""
     squares = float((sums.Q @ rows.alpha).sum())
-    if estimate * _IMPRECISE > np.finfo(rows.dtype).eps * squares or squares == 0:
+    if estimate * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
         return max(estimate, 0.0)
     cost = 0.0
     scale = np.repeat(rows.alpha, sums.widths)
@@ -265,7 +262,8 @@ class Sums:
 
 
 _OUTPUTS = (
-    "labels", "memberships", "distances", "nearest", "features", "neighbours", "neighbour_weights",
+    "labels", "memberships", "distances", "nearest", "second", "features", "neighbours",
+    "neighbour_weights",
 )  # fmt: skip
 
 
@@ -281,10 +279,10 @@ def one_pass(
         Cast to the dtype of the rows.
     s : float
         Exponent; -inf, or anything beyond what the dtype resolves, is the hard rule.
-    want : tuple of {"labels", "memberships", "distances", "nearest", "features", \
+    want : tuple of {"labels", "memberships", "distances", "nearest", "second", "features", \
             "neighbours", "neighbour_weights"}
-        Per-row results to return: O(n), O(n k), O(n k), O(n) and O(n F) memory, and O(n) times the
-        number of neighbours for the last two.
+        Per-row results to return: O(n), O(n k), O(n k), O(n), O(n) and O(n F) memory, and O(n)
+        times the number of neighbours for the last two.
     backend : {"core", "numpy"}, optional
         Implementation; the default is RFFPK_BACKEND, else the compiled one.
 
@@ -306,9 +304,10 @@ def one_pass(
 
 
 def _empty_output(name: str, rows: Rows, k: int) -> Array:
-    n, near = rows.n, sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
+    n, F = rows.n, sum(rows.widths)
+    near = sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
     shapes: dict[str, tuple[int, ...]] = dict(
-        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n, sum(rows.widths)), (n, near), (n, near)))
+        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n,), (n, F), (n, near), (n, near)))
     )
     whole = ("labels", "neighbours")
     return np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)

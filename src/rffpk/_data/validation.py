@@ -21,6 +21,9 @@ MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
 MAX_JOBS = 1024  # each thread has a workspace
 
+# Mean squares of entries between which float32 holds squared distances and sums of them.
+_SQUARES = (1e-24, 1e28)
+
 
 @contextlib.contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
@@ -148,7 +151,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a C-ordered float32 or float64 array, finite, with at least one row and column.
 
     Such an array is returned without a copy; other dtypes become float64, other layouts are copied
-    to C order.
+    to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
+    `_in_float64` in fit.
     """
     if sparse.issparse(X):
         raise TypeError(
@@ -159,11 +163,26 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
             X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
-        return np.require(X, requirements="A")
+        if reset:
+            estimator._in_float64 = _beyond_float32(X)
+        return _widened(X, estimator)
     except (ValueError, TypeError) as error:
         if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
             raise
         raise type(error)(f"X is not acceptable: {error}") from error
+
+
+def _beyond_float32(X: Array) -> bool:
+    """Whether float32 does not hold the squares of the entries."""
+    flat = X.reshape(-1)
+    with np.errstate(over="ignore"):
+        mean = float(flat @ flat) / flat.size
+    return not _SQUARES[0] <= mean <= _SQUARES[1] and (mean > 0 or bool(flat.any()))
+
+
+def _widened(X: Array, estimator: Any) -> Array:
+    dtype = np.float64 if estimator._in_float64 else X.dtype
+    return np.require(X, dtype=dtype, requirements="A")
 
 
 def is_list_of_views(X: Any) -> bool:
@@ -255,6 +274,7 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
             raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.{remedy}")
     widths = [x.shape[1] for x in xs]
     if reset:
+        estimator._in_float64 = any(map(_beyond_float32, xs))
         estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
         estimator.n_features_in_ = sum(widths)
         if hasattr(estimator, "feature_names_in_"):  # of an earlier fit on one array
@@ -271,8 +291,9 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
     else:
         for i, (new, fitted) in enumerate(zip(names, estimator._view_names)):
             _check_names(new, fitted, f"X[{i}]")
+    xs = [_widened(x, estimator) for x in xs]
     dtype = np.result_type(*xs)
-    return [np.require(x, dtype=dtype, requirements="A") for x in xs]
+    return [x.astype(dtype, copy=False) for x in xs]
 
 
 def _column_names(x: Any) -> list[str] | None:
@@ -372,6 +393,14 @@ def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
             "a positive sample_weight."
         )
     return k
+
+
+def check_underflow(variance: float, xs: list[Array]) -> None:
+    """Raise an error if the variance of rows is zero although they differ in one of these views."""
+    if variance <= 0 and any((x != x[0]).any() for x in xs):
+        raise ValueError(
+            f"X differs by so little that squared distances underflow {xs[0].dtype}; rescale X."
+        )
 
 
 def check_overflow(distance: float, dtype: Any) -> None:

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
+from rffpk._annealing.ends import Cause, few_rows, low_rank
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
@@ -26,12 +27,18 @@ from rffpk.power import PowerKMeans
 
 
 def k_means(
-    embedding: Array, k: int, n_init: str | int, random: Any, n_jobs: int | None
+    embedding: Array,
+    k: int,
+    n_init: str | int,
+    random: Any,
+    n_jobs: int | None,
+    causes: list[Cause],
 ) -> PowerKMeans:
-    """Annealed k-means with restarts on the rows of an embedding."""
+    """Annealed k-means with restarts on the rows of an embedding; `causes` that its centroids
+    coincide come before those in the embedding."""
     clusterer = PowerKMeans(k, n_init=n_init, random_state=random.randint(2**31 - 1), n_jobs=n_jobs)
     clusterer._rows_name = "the embedding of X"
-    return clusterer.fit(embedding)
+    return clusterer._fit(embedding, None, causes)
 
 
 class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -117,7 +124,10 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Warns
         -----
         ConvergenceWarning
-            If centroids in the embedding coincide, or where the class says so.
+            If centroids in the embedding coincide, if its rank is below n_clusters, or where the
+            class says so.
+        UserWarning
+            If a kernel has a clearly negative eigenvalue and its spectrum is used.
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
@@ -126,15 +136,19 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             k = validation.check_n_clusters(self.n_clusters, len(xs[0]), None)
             self.history_: list[dict[str, Any]] = []
             self._fuse(xs, k, random)
-            self._label(k, random)
+            self._label(xs, k, random)
             self._n_features_out = self.embedding_.shape[1]
         return self
 
-    def _label(self, k: int, random: Any) -> None:
+    def _label(self, xs: list[Array], k: int, random: Any) -> None:
         """Annealed k-means with restarts on the embedding."""
+        flaw = low_rank(self.embedding_, xs)
         self._clusterer = k_means(
-            self._prepared(self.embedding_), k, self.n_init, random, self.n_jobs
-        )
+            self._prepared(self.embedding_), k, self.n_init, random, self.n_jobs,
+            [few_rows("X", xs), flaw],
+        )  # fmt: skip
+        if self._clusterer._n_distinct == k and (text := flaw(k)):
+            warn(text, ConvergenceWarning)
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_ = self._clusterer.inertia_

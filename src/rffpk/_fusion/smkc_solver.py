@@ -1,13 +1,14 @@
-"""SMKC without the whole of B = [G_1 ... G_V]: the tiles of the anchor kernels, and rank-k parts of
-matrices B C from the cross-products of B."""
+"""SMKC in an orthonormal basis of the columns of B = [G_1 ... G_V]: the coordinates of B in it, and
+the iterations on these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
+from scipy.linalg.lapack import dpstrf
 from sklearn.utils import gen_batches
 
 from rffpk._data import validation
@@ -23,8 +24,9 @@ _COLUMNS = 512  # of the block of B'B that one call adds to
 
 @dataclass(frozen=True)
 class AnchorKernels:
-    """B = [G_1 ... G_V], of which only tiles are computed. The tiles depend on the shapes alone, so
-    that results have the same bits for any number of threads."""
+    """B = [G_1 ... G_V], stored whole where it has at most as many rows as columns, else computed
+    in tiles. These depend on the shapes alone, so that results have the same bits for any number
+    of threads."""
 
     xs: list[Array]
     kernels: list[FittedKernel]
@@ -47,6 +49,18 @@ class AnchorKernels:
             return self._filled(xs, np.empty((len(xs[0]), self.width))) @ C
 
         return by_blocks(product, self.xs, self.width, self.n_threads)
+
+    def coordinates(self) -> Array:
+        """B in an orthonormal basis of its columns, (r, V s): B itself if it has at most V s rows,
+        else R of the numerical rank of B with R'R = B'B."""
+        if len(self.xs[0]) > self.width:
+            return factor(self.gram())
+        B = by_blocks(
+            lambda xs: self._filled(xs, np.empty((len(xs[0]), self.width))),
+            self.xs, self.width, self.n_threads,
+        )  # fmt: skip
+        validation.check_finite_kernel(B)
+        return B
 
     def gram(self) -> Array:
         """B'B, tile after tile; threads fill the rows of a tile and then add to the blocks of
@@ -74,24 +88,37 @@ class AnchorKernels:
         return M
 
 
-# ---- the iterations, on matrices of V s rows ----------------------------------------------------
+# ---- the iterations, on the coordinates of B ----------------------------------------------------
+
+
+def factor(M: Array) -> Array:
+    """R (r, len(M)) with R'R = M, r the numerical rank of M: the Cholesky decomposition with
+    pivots, which ends where the rest is rounding."""
+    triangle, pivots, rank, _ = dpstrf(M, tol=np.finfo(np.float64).eps * M.diagonal().max())
+    R = np.empty((rank, len(M)))
+    R[:, pivots - 1] = np.triu(triangle)[:rank]
+    return R
 
 
 @dataclass(frozen=True)
 class Product:
-    """B L R' of rank k, with orthogonal columns of B L and orthonormal ones of R."""
+    """P R' of rank k, with orthogonal columns of P and orthonormal ones of R."""
 
-    left: Array  # L (V s, k)
+    left: Array  # P (r, k)
     right: Array  # R (s, k)
-    image: Array  # B'B L (V s, k)
     squares: Array  # (k,): squared singular values, falling
-    lost: float = 0.0  # squared norm of the truncated part
 
     @property
     def ratio(self) -> float:
-        """sigma_1 / sigma_k."""
-        least = max(self.squares[-1], np.finfo(np.float64).tiny)
-        return float(np.sqrt(self.squares[0]) / np.sqrt(least)) if self.squares[0] > 0 else 1.0
+        """sigma_1 / sigma_k, or the last singular value that is resolved."""
+        largest, least = self.squares[0], self.squares[self.resolved].min(initial=np.inf)
+        return float(np.sqrt(largest / least)) if largest > 0 else 1.0
+
+    @property
+    def resolved(self) -> Array:
+        """A mask (k,) of the singular values whose squares are more than rounding errors."""
+        most = np.finfo(np.float64).eps * len(self.left) * self.squares[0]
+        return np.asarray(self.squares > most)
 
 
 @dataclass(frozen=True)
@@ -99,77 +126,90 @@ class Iteration:
     """The result of an iteration of SMKC, which updates G and then all H_v."""
 
     fused: Product
+    coefficients: Array  # L (V s, k): G = B L R'
     objective: float  # sum_v ||H_v - G_v||^2 + ||H_v - G||^2
     change: float  # ||G - previous G|| / ||G||
     ratio: float  # the largest sigma_1 / sigma_k of G and all H_v
 
 
-def iterations(M: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
-    """The endless iterations of SMKC, from M = B'B: Liang et al., ICML 2024, algorithm 1.
-    O(V^2 s^2 k) each, and some tens of products of Lanczos' method with V matrices (s, s)."""
-    s = len(M) // V
-    blocks = [slice(v * s, (v + 1) * s) for v in range(V)]
-    parts = run_all(lambda block: _initial_part(M, block, k), blocks, n_threads)
-    before = None
+def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
+    """The endless iterations of SMKC, from B or its coordinates (r, V s): Liang et al., ICML 2024,
+    algorithm 1. O(V r s k + V^2 (r + s) k^2) each."""
+    views = run_all(lambda G: View(G, G.T @ G), np.split(B, V, axis=1), n_threads)
+    parts = run_all(lambda view: view.initial_part(k), views, n_threads)
+    before, L = None, np.zeros((B.shape[1], k))
     while True:
-        G = _fused(parts, k)
+        G, coefficients = _fused(parts, k)
+        L = _combined(parts, coefficients, before, L)
 
-        def part(pair: tuple[slice, Product], G: Product = G) -> Product:
-            block, last = pair
-            return _part(M, block, k, G, last.right.sum(axis=1))
+        def part(pair: tuple[View, Product], G: Product = G) -> tuple[Product, float]:
+            return pair[0].part(G, pair[1])
 
-        parts = run_all(part, list(zip(blocks, parts)), n_threads)
-        objective = sum(_cost(M, block, G, H) for block, H in zip(blocks, parts))
+        found = run_all(part, list(zip(views, parts)), n_threads)
+        parts, objective = [H for H, _ in found], sum(cost for _, cost in found)
         change = np.inf if before is None else _relative_change(G, before)
-        yield Iteration(G, objective, change, max(product.ratio for product in (G, *parts)))
+        ratio = max(product.ratio for product in (G, *parts))
+        yield Iteration(G, L, objective, change, ratio)
         before = G
 
 
-def _initial_part(M: Array, block: slice, k: int) -> Product:
-    """The rank-k part of G_v, whose columns in B are `block`."""
-    squares, Q = _squares(M[block, block], k)
-    left = np.zeros((len(M), k))
-    left[block] = Q
-    return Product(left, Q, M[:, block] @ Q, squares)
+@dataclass(frozen=True)
+class View:
+    """G_v, and the rank-k parts of matrices near it."""
+
+    G: Array  # (r, s)
+    gram: Array  # G_v'G_v
+
+    def initial_part(self, k: int) -> Product:
+        """The rank-k part of G_v."""
+        squares, Q = leading_eigenvectors(self.gram, k, len(self.gram))
+        return Product(self.G @ Q, Q, np.maximum(squares, 0))
+
+    def part(self, G: Product, last: Product) -> tuple[Product, float]:
+        """H_v, the rank-k part of (G_v + G) / 2, and ||H_v - G_v||^2 + ||H_v - G||^2; `last` is the
+        H_v before."""
+        R, across = G.right, self.G.T @ G.left
+        T = across + R * (G.squares / 2)
+
+        def four_squares(x: Array) -> Array:
+            """(G_v + G)'(G_v + G) x."""
+            return self.gram @ x + T @ (R.T @ x) + R @ (T.T @ x)
+
+        k, s = len(G.squares), len(R)
+        values, Q = leading_eigenvectors(four_squares, k, s, last.right.sum(axis=1))
+        squares = np.maximum(values, 0) / 4
+        H = Product((self.G @ Q + G.left @ (R.T @ Q)) / 2, Q, squares)
+        inner, norms = np.einsum("ij,ij->", across, R), self.gram.trace() + G.squares.sum()
+        # ||H_v - G_v||^2 + ||H_v - G||^2 = 2 ||H_v - (G_v + G) / 2||^2 + ||G_v - G||^2 / 2
+        lost, apart = (norms + 2 * inner) / 4 - squares.sum(), norms - 2 * inner
+        return H, float(2 * max(lost, 0.0) + max(apart, 0.0) / 2)  # squares, but for rounding
 
 
-def _part(M: Array, block: slice, k: int, G: Product, start: Array) -> Product:
-    """H_v, the rank-k part of (G_v + G) / 2 = B (E_v + L R') / 2, E_v a block of the identity."""
-    cross = (G.image[block] + G.right * (G.squares / 2)) @ G.right.T
-    gram = (M[block, block] + cross + cross.T) / 4
-    squares, Q = _squares(gram, k, start)
-    inner = G.right.T @ Q
-    left, image = G.left @ inner, G.image @ inner + M[:, block] @ Q
-    left[block] += Q
-    return Product(left / 2, Q, image / 2, squares, float(np.trace(gram) - squares.sum()))
-
-
-def _fused(parts: list[Product], k: int) -> Product:
-    """G, the rank-k part of the mean of all H_v: B [L_1 ... L_V] [R_1 ... R_V]' / V."""
+def _fused(parts: Sequence[Product], k: int) -> tuple[Product, Array]:
+    """G, the rank-k part of the mean of all H_v, [P_1 ... P_V] [R_1 ... R_V]' / V, and the
+    coefficients (V k, k) of its left factor in [P_1 ... P_V] / V."""
     left = np.hstack([part.left for part in parts]) / len(parts)
-    image = np.hstack([part.image for part in parts]) / len(parts)
     Q, triangle = qr(np.hstack([part.right for part in parts]), mode="economic")
-    squares, Y = _squares(triangle @ (left.T @ image) @ triangle.T, k)
+    squares, Y = leading_eigenvectors(triangle @ (left.T @ left) @ triangle.T, k, len(triangle))
     coefficients = triangle.T @ Y
-    return Product(left @ coefficients, Q @ Y, image @ coefficients, squares)
+    return Product(left @ coefficients, Q @ Y, np.maximum(squares, 0)), coefficients
 
 
-def _squares(gram: Array, k: int, start: Array | None = None) -> tuple[Array, Array]:
-    """The k largest squared singular values of a matrix, and its right singular vectors, from the
-    cross-products of its columns."""
-    values, vectors = leading_eigenvectors(gram, k, len(gram), start)
-    return np.maximum(values, 0), vectors
-
-
-def _cost(M: Array, block: slice, G: Product, H: Product) -> float:
-    """||H_v - G_v||^2 + ||H_v - G||^2 = 2 ||H_v - (G_v + G) / 2||^2 + ||G_v - G||^2 / 2."""
-    inner = np.einsum("ij,ij->", G.image[block], G.right)
-    difference = np.trace(M[block, block]) - 2 * inner + G.squares.sum()
-    return 2 * max(H.lost, 0.0) + max(float(difference), 0.0) / 2  # squares, but for rounding
+def _combined(
+    parts: Sequence[Product], coefficients: Array, before: Product | None, L: Array
+) -> Array:
+    """L of G = B L R', from that of the G before: H_v = (G_v + G) Q_v Q_v' / 2, at first without
+    G."""
+    V = len(parts)
+    each = [part.right @ c for part, c in zip(parts, np.split(coefficients, V))]
+    own = np.vstack(each) / V
+    if before is None:
+        return own
+    return (own + L @ (before.right.T @ sum(each) / V)) / 2
 
 
 def _relative_change(new: Product, old: Product) -> float:
-    inner = np.einsum("ij,ij->", old.left.T @ new.image, old.right.T @ new.right)
+    inner = np.einsum("ij,ij->", old.left.T @ new.left, old.right.T @ new.right)
     total = new.squares.sum()
     difference = max(total + old.squares.sum() - 2 * inner, 0)
     return float(np.sqrt(difference / total)) if total > 0 else 0.0

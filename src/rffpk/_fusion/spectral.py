@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _config
+from rffpk._annealing.ends import warn_if_indefinite
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import over_eigenvalues
+from rffpk._data.decompositions import over_eigenvalues, ritz_values
 from rffpk._data.tiles import by_blocks
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
@@ -116,6 +117,14 @@ class SpectralFusion(KernelFusion):
 
         n_threads = _config.n_threads(self.n_jobs)
         return by_blocks(embed, xs, self._kernels[0].n, n_threads)
+
+
+def matrix_of(kernel: FittedKernel, number: int) -> Array:
+    """The matrix of a kernel, with a warning if it is indefinite."""
+    K = kernel.matrix()
+    if not kernel.definite:
+        warn_if_indefinite(f"kernel {number}", ritz_values(K.dot, kernel.n))
+    return K
 
 
 def combined(Ks: list[Array], alpha: Array) -> Array:

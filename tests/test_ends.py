@@ -1,0 +1,139 @@
+"""Fits that cannot end in the clusters that were asked for say so: one warning, with the cause and
+the remedy, the same in every class."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import rffpk
+from rffpk._annealing.ends import Ending
+
+RANDOM = np.random.default_rng(0)
+NORMAL = RANDOM.standard_normal((120, 40))
+TRIPLES = RANDOM.permutation(np.repeat(RANDOM.standard_normal((3, 4)), 20, axis=0))
+LINE = RANDOM.standard_normal((60, 1))
+SQUARE = RANDOM.standard_normal((60, 60))
+INDEFINITE = SQUARE + SQUARE.T
+INDEFINITE += np.diag(1 - np.diag(INDEFINITE))
+ISLANDS = np.vstack([RANDOM.normal(c, 0.05, (20, 2)) for c in ((0, 0), (9, 0), (0, 9), (9, 9))])
+
+FEW_FREQUENCIES = {"n_frequencies": 128}
+FEATURES = [
+    rffpk.PowerKMeans(5), rffpk.FuzzyCMeans(5), rffpk.RFFKernelPowerKMeans(5, **FEW_FREQUENCIES),
+    rffpk.RFFMultiKernelPowerKMeans(5, **FEW_FREQUENCIES),
+]  # fmt: skip
+DIFFUSION = [rffpk.DiffusionPowerKMeans(5), rffpk.DiffusionPowerKMeans(5, n_landmarks=None)]
+EXACT = [rffpk.KernelKMeans(5), rffpk.KernelPowerKMeans(5), rffpk.MultiKernelPowerKMeans(5)]
+EIGEN = [rffpk.AverageMKKM(5), rffpk.MKKM(5), rffpk.SimpleMKKM(5)]
+FUSED = [*EIGEN, rffpk.SMKC(5), rffpk.FAMKKM(5), rffpk.FAMKKM(5, fusion="kernel")]
+LANDMARKS = [clone(model).set_params(n_landmarks=40) for model in EIGEN]
+ALL = [*FEATURES, *DIFFUSION, *EXACT, *FUSED, *LANDMARKS, rffpk.NystroemKernelKMeans(5)]
+
+
+def soft(model):
+    """The model with memberships at its end that are as soft as they can be."""
+    fuzzy = isinstance(model, rffpk.FuzzyCMeans)
+    return clone(model).set_params(**{"m": 6.0} if fuzzy else {"s_final": -0.2})
+
+
+def with_kernel(model, kernel, **parameters):
+    given = kernel if kernel == "precomputed" else [(kernel, parameters)]
+    if "kernels" in model.get_params():
+        return model.set_params(kernels=given)
+    return model.set_params(kernel=kernel, **parameters)
+
+
+# The situation, the models that can come into it, their rows, and what the warning says.
+CASES = {
+    "three distinct rows": (ALL, TRIPLES, r"\d of n_clusters=5 .*: X has 3 distinct rows; .* 3"),
+    "equal rows": (ALL, np.ones((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct rows; .* 1"),
+    "rows of zeros": (ALL, np.zeros((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct rows; .* 1"),
+    "merged": (
+        [*map(soft, [*FEATURES, DIFFUSION[1], *EXACT[1:]])], NORMAL,
+        r"to 1/k = 0\.2, .* stable for (exponents|fuzzifiers) .* take a (lower s_final|smaller m)",
+    ),
+    "partly merged": (
+        [soft(DIFFUSION[0])], NORMAL,
+        "2 of n_clusters=5 .*: centroids merged; take fewer clusters or a lower s_final",
+    ),
+    "rank one": (
+        [with_kernel(clone(m), "linear") for m in [*FUSED, *LANDMARKS]], LINE,
+        "the kernels have rank 1, less than n_clusters=5, .*; take n_clusters <= 1, or kernels of",
+    ),
+    "indefinite": (
+        [with_kernel(clone(m), "precomputed") for m in [*EXACT, *EIGEN]], INDEFINITE,
+        "kernel 0 is indefinite.*; take a positive semidefinite kernel, or add 20.* diagonal",
+    ),
+    "disconnected": (
+        [m.set_params(n_clusters=2) for m in map(clone, DIFFUSION)], ISLANDS,
+        "has 4 connected components.* A larger n_neighbors connects them",
+    ),
+    "a disconnected map": (
+        [rffpk.DiffusionMap(), rffpk.DiffusionMap(n_landmarks=None)], ISLANDS,
+        "has 4 connected components.* A larger n_neighbors connects them",
+    ),
+    "a disconnected view": (
+        [rffpk.RFFMultiKernelPowerKMeans(2, kernels=["diffusion"])], [ISLANDS],
+        "of view 0 has 4 connected components.* A larger n_neighbors connects them",
+    ),
+    "all noise": (
+        [rffpk.RFFMultiKernelPowerKMeans(3, noise_threshold=0.99, **FEW_FREQUENCIES)], NORMAL,
+        "all rows are noise: .* noise_threshold=0.99; take a lower noise_threshold, or a larger",
+    ),
+}  # fmt: skip
+TABLE = [(case, model) for case, (models, _, _) in CASES.items() for model in models]
+
+
+def warnings_of(model, X):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clone(model).set_params(random_state=0).fit(X)
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize("case, model", TABLE, ids=str)
+def test_a_degenerate_end_is_named_once(case, model):
+    _, X, expected = CASES[case]
+    [message] = warnings_of(model, X)
+    assert re.search(expected, message), message
+
+
+def test_every_clusterer_is_in_the_table():
+    named = {type(model) for _, model in TABLE}
+    clusterers = {c for c in map(rffpk.__dict__.get, rffpk.__all__) if hasattr(c, "fit_predict")}
+    assert clusterers <= named
+
+
+@pytest.mark.parametrize("model", ALL, ids=str)
+def test_ends_that_are_as_they_should_be_are_silent(model):
+    """As many distinct rows as clusters, and blobs."""
+    pair = np.array([[0.0, 1.0], [1.0, 0.0]])
+    for rows in (pair, np.repeat(pair, 10, axis=0)):
+        assert warnings_of(clone(model).set_params(n_clusters=2), rows) == []
+    blobs = np.vstack([RANDOM.normal(c, 1.0, (30, 3)) for c in (0, 4, 8)])
+    assert warnings_of(clone(model).set_params(n_clusters=3), blobs) == []
+
+
+def test_flat_memberships_are_named_where_centroids_differ(digits):
+    """Annealed to -1 the two centroids of digits are not the same yet, all memberships 0.5."""
+    X = digits[0][:500]
+    model = rffpk.PowerKMeans(2, s_final=-1.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="memberships to 1/k = 0.5, a state that is stable"):
+        model.fit(X)
+    assert np.abs(model.predict_proba(X) - 0.5).max() < 0.01
+    assert warnings_of(rffpk.PowerKMeans(2, s_final=-20.0), X) == []
+
+
+@pytest.mark.parametrize("ratio, flat", [(1.0, True), (0.99, False), (0.5, False)])
+def test_flat_is_the_ratio_of_the_soft_and_the_hard_objective(ratio, flat):
+    """Of k equal distances d the power mean without its constant is k^(1/s) d."""
+    k, s = 8, -2.0
+    ending = Ending(k, k, s, soft=k ** (ratio / s), hard=1.0, critical=-5.0, parameter="s_final")
+    assert ending.flat == flat
+    assert not Ending(k, k, -np.inf, 1.0, 1.0, -5.0, "s_final").flat
+    assert not Ending(1, 1, s, 1.0, 1.0, -5.0, "s_final").flat
+    assert not Ending(k, k, s, 0.0, 0.0, -5.0, "s_final").flat

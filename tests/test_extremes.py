@@ -1,0 +1,150 @@
+"""Extremes of scale, size and parameters: the same clusters, or a refusal by name."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+import rffpk
+
+CENTROIDS = [
+    rffpk.PowerKMeans(4), rffpk.FuzzyCMeans(4), rffpk.RFFKernelPowerKMeans(4),
+    rffpk.RFFMultiKernelPowerKMeans(4, n_frequencies=128), rffpk.DiffusionPowerKMeans(4),
+]  # fmt: skip
+EXACT = [rffpk.KernelKMeans(4), rffpk.KernelPowerKMeans(4), rffpk.MultiKernelPowerKMeans(4)]
+FUSED = [
+    rffpk.AverageMKKM(4), rffpk.MKKM(4), rffpk.SimpleMKKM(4), rffpk.SMKC(4), rffpk.FAMKKM(4),
+    rffpk.NystroemKernelKMeans(4),
+]  # fmt: skip
+ALL = [*CENTROIDS, *EXACT, *FUSED]
+BLOBS, GROUPS = make_blobs(120, 5, centers=4, cluster_std=0.5, random_state=0)
+
+
+def fitted(model, X, **arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return clone(model).set_params(random_state=0).fit(X, **arguments)
+
+
+SCALES = [
+    *((np.float64, scale) for scale in (1e-150, 1e-50, 1e50, 1e150)),
+    *((np.float32, scale) for scale in (1e-30, 1e-18, 1e-12, 1e12, 1e18, 1e30)),
+]
+
+
+@pytest.mark.parametrize("kind, scale", SCALES)
+@pytest.mark.parametrize("model", ALL, ids=str)
+def test_a_scale_changes_nothing(model, kind, scale):
+    X = (BLOBS * scale).astype(kind)
+    found = fitted(model, X)
+    assert adjusted_rand_score(GROUPS, found.labels_) == 1
+    assert_array_equal(found.predict(X), found.labels_)
+    assert_array_equal(found.predict(X[:1]), found.labels_[:1])
+    assert np.isfinite(found.inertia_) and np.isfinite(found.transform(X)).all()
+    origin = np.zeros((1, 5))  # it has no scale
+    assert_array_equal(found.predict(origin.astype(kind)), found.predict(origin))
+
+
+@pytest.mark.parametrize("exponent", [-100, 100])
+@pytest.mark.parametrize("model", [*CENTROIDS, *EXACT], ids=str)
+def test_a_power_of_two_changes_no_bit_of_the_labels(model, exponent):
+    assert_array_equal(fitted(model, BLOBS * 2.0**exponent).labels_, fitted(model, BLOBS).labels_)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e160])
+@pytest.mark.parametrize("model", ALL, ids=str)
+def test_beyond_the_range_of_float64_is_refused_by_name(model, scale):
+    with pytest.raises(ValueError, match="^X (has|differs by) .*(over|under)flow"):
+        fitted(model, BLOBS * scale)
+
+
+def test_views_of_scales_that_differ_are_clustered_in_one_type():
+    views = [(BLOBS[:, :2] * 1e25).astype("f"), (BLOBS[:, 2:] * 1e-25).astype("f")]
+    for model in (rffpk.MultiKernelPowerKMeans(4), rffpk.RFFMultiKernelPowerKMeans(4), FUSED[0]):
+        found = fitted(model, views)
+        assert adjusted_rand_score(GROUPS, found.labels_) == 1
+        assert_array_equal(found.predict(views), found.labels_)
+
+
+@pytest.mark.parametrize("model", ALL, ids=str)
+def test_two_rows_are_two_clusters(model, dtype):
+    X = np.array([[0.0, 1.0], [1e-3, 1.0]], dtype)
+    found = fitted(clone(model).set_params(n_clusters=2), X)
+    assert sorted(found.labels_) == [0, 1]
+    assert_allclose(found.inertia_, 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", ALL, ids=str)
+def test_a_hundred_thousand_columns(model):
+    random = np.random.default_rng(0)
+    y = np.arange(12) % 4
+    X = random.standard_normal((4, 100_000), np.float32)[y]
+    X += random.standard_normal(X.shape, np.float32) / 10
+    found = fitted(clone(model).set_params(n_clusters=4), X)
+    assert adjusted_rand_score(y, found.labels_) == 1
+
+
+def test_five_thousand_clusters():
+    """A grid of 5000 pairs of rows, with a start at one row of each pair."""
+    grid = np.stack(np.divmod(np.arange(5000.0), 100.0), axis=1)
+    X = np.repeat(grid, 2, axis=0) + np.random.default_rng(0).normal(0, 1e-3, (10_000, 2))
+    model = rffpk.PowerKMeans(5000, init=X[::2], s0=-50.0, s_final=-50.0)
+    found = fitted(model, X.astype(np.float32))
+    assert_array_equal(found.labels_, np.repeat(np.arange(5000), 2))
+    assert_array_equal(found.predict_proba(X[:5].astype("f")).argmax(axis=1), found.labels_[:5])
+
+
+SOFT = [m for m in [*CENTROIDS, *EXACT] if "s_final" in m.get_params()]
+
+
+@pytest.mark.parametrize("s", [-0.2, -65_536.0, -1e6, -1e300])
+@pytest.mark.parametrize("model", SOFT, ids=str)
+def test_the_softest_and_the_hardest_exponents(model, s, dtype):
+    """The hard rule takes over where the type does not resolve the power mean."""
+    X = BLOBS.astype(dtype)
+    for final in ("hard", s):
+        found = fitted(clone(model).set_params(n_clusters=4, s0=s, s_final=final), X)
+        assert adjusted_rand_score(GROUPS, found.labels_) == 1
+        assert_allclose(found.predict_proba(X).sum(axis=1), 1, rtol=1e-5)
+    assert found.s_ == s
+    with pytest.raises(ValueError, match="s0 == -0.19, must be <= -0.2"):
+        clone(model).set_params(s0=-0.19).fit(X)
+
+
+@pytest.mark.parametrize("m", [1 + 1e-15, 1 + 1e-6, 6.0])
+def test_the_hardest_and_the_softest_fuzzifiers(m, dtype):
+    X = BLOBS.astype(dtype)
+    found = fitted(rffpk.FuzzyCMeans(4, m=m), X)
+    assert adjusted_rand_score(GROUPS, found.labels_) == 1
+    d = ((X[:, None] - found.cluster_centers_) ** 2).sum(axis=2, dtype=np.float64)
+    ratios = d.min(axis=1, keepdims=True) / d
+    u = ratios ** (1 / (m - 1))
+    u /= u.sum(axis=1, keepdims=True)
+    assert_allclose(found.objective_, (u**m * d).sum(), rtol=1e-4)
+    typical = fitted(rffpk.RFFMultiKernelPowerKMeans(4, m=m, n_frequencies=128), X)
+    assert np.isfinite(typical.objective_) and np.isfinite(typical.typicality(X)).all()
+    for model in (rffpk.FuzzyCMeans(4), rffpk.RFFMultiKernelPowerKMeans(4)):
+        for bad in (1.0, 6.0001):
+            with pytest.raises(ValueError, match=f"^m == {bad}, must be"):
+                clone(model).set_params(m=bad).fit(X)
+
+
+@pytest.mark.parametrize("model", [*CENTROIDS, *EXACT], ids=str)
+def test_weights_of_extreme_ratios(model, dtype):
+    """Rows of 1e29 times the weight of others; 300 orders of magnitude are refused by name."""
+    X = BLOBS.astype(dtype)
+    weight = np.ones(120)
+    weight[::7] = 1e-29
+    found = fitted(clone(model).set_params(n_clusters=4), X, sample_weight=weight)
+    assert adjusted_rand_score(GROUPS, found.labels_) == 1
+    large = fitted(model, X, sample_weight=1e70 * weight)
+    assert_allclose(large.inertia_, 1e70 * found.inertia_, rtol=1e-4, atol=1e60)
+    wide = 10.0 ** np.linspace(-150, 150, 120)
+    with pytest.raises(ValueError, match="^sample_weight contains .*, must be"):
+        fitted(model, X, sample_weight=wide)
+    with pytest.raises(ValueError, match="^sample_weight contains .* 1e-30 times the largest"):
+        fitted(model, X, sample_weight=np.minimum(wide, 1.0))
