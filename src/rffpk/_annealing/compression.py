@@ -22,9 +22,12 @@ _LEFT_OUT = 1e-3
 _CHANGE = 0.02
 
 # Passes that a search makes; costs, in operations at the rate of a large matrix product, of reading
-# a number in a pass and of a decomposition of (m, m), over m^3. A pass over fewer than _FEWEST
-# features takes no longer than one over fewer still.
-_PASSES, _READ, _DECOMPOSITION, _MARGIN, _FEWEST = 300, 48.0, 30.0, 2.0, 64
+# a number in a pass and of a decomposition of (m, m), over m^3. A search must take this many times
+# as long as the decomposition, and longer where view weights are learned, which then converge in
+# passes over all features. A pass over fewer than _FEWEST features takes no longer than one over
+# fewer still.
+_PASSES, _READ, _DECOMPOSITION, _FEWEST = 300, 48.0, 30.0, 64
+_MARGIN, _VIEWS_MARGIN = 2.0, 10.0
 
 # Features that are copied, twice with row weights: at most 64 MB each in float64.
 _NUMBERS = 1 << 23
@@ -36,7 +39,7 @@ class Compressed:
 
     rows: Rows
     bases: list[Array]  # (F_l, r_l), orthonormal columns
-    left_out: float  # sum_i p_i times the squared lengths of what is left out
+    left_out: float  # of one view: sum_i p_i times the squared lengths of what is left out
 
     def expand(self, theta: Array) -> Array:
         """Centroids in the space of all features, shifted."""
@@ -57,19 +60,21 @@ def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Comp
     cost = sum(2.0 * rows.n * F * m + _DECOMPOSITION * m**3 for F, m in zip(widths, sizes))
     search = _PASSES * rows.n * sum(widths) * (4.0 * k + _READ)
     short = k == 1 or sum(widths) < _FEWEST
-    if short or _MARGIN * cost > search or rows.n * sum(widths) > _NUMBERS:
+    hard = hard and len(widths) == 1 and rows.eta is None
+    margin = _MARGIN if hard else _VIEWS_MARGIN
+    if short or margin * cost > search or rows.n * sum(widths) > _NUMBERS:
         return None
     rows = storage.sample(rows)
     if has_maps(rows):  # features may not be stored
         return None
-    hard = hard and len(rows.xs) == 1 and rows.eta is None
     pairs = [_components(rows, i, k if hard else None) for i in range(len(widths))]
     if 2 * sum(basis.shape[1] for _, basis in pairs) > sum(widths):
         return None
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
     shifts = [np.zeros(x.shape[1], dtype=rows.dtype) for x in xs]
     small = replace(rows, xs=xs, shifts=shifts)
-    return Compressed(small, bases, total_squares(rows) - total_squares(small))
+    left_out = total_squares(rows) - total_squares(small) if hard else 0.0
+    return Compressed(small, bases, left_out)
 
 
 def total_squares(rows: Rows) -> float:
