@@ -1,6 +1,7 @@
 """The private names of the package that benchmarks import; they may change with the package."""
 
 from rffpk import _core
+from rffpk._annealing import bounds
 from rffpk._annealing.critical import critical_exponent
 from rffpk._annealing.dual import KernelSpace
 from rffpk._annealing.history import History
@@ -22,6 +23,7 @@ __all__ = [
     "Rows",
     "Stage",
     "_core",
+    "bounds",
     "critical_exponent",
     "make_rows",
     "one_pass",

@@ -26,7 +26,7 @@ LAYERS = [
         *("_annealing.agreement", "_annealing.compression", "_annealing.ends"),
         "_annealing.references",
     },
-    {"_annealing.history", "_annealing.critical", "kernels"},
+    {"_annealing.history", "_annealing.critical", "_annealing.bounds", "kernels"},
     {"_diffusion.neighbourhoods", "_diffusion.spectrum"},
     {"_diffusion.graph"},
     {"diffusion_map"},

@@ -58,8 +58,8 @@ static size_t edge[3]; /* columns edge[l] to edge[l + 1] of features and theta a
 
 /* ... and what is expected of it. */
 static double features[ROWS * MOST_F], distances[ROWS * MOST_k], seen[ROWS * MOST_k]; /* d, d' */
-static double memberships[ROWS * MOST_k], nearest[ROWS], moments[MOST_k * (MOST_F + 3)],
-    excess[MOST_k], totals[2];
+static double memberships[ROWS * MOST_k], nearest[ROWS], second_least[ROWS],
+    moments[MOST_k * (MOST_F + 3)], excess[MOST_k], totals[2];
 static int checks, failures;
 
 /* The hard rule needs one nearest centroid: with this seed the next is 6e-5 farther or more. */
@@ -226,16 +226,17 @@ static double typicality(double d, size_t j)
 /* M' = (sum_j d'_j^s)^(1/s) and v_j = dM' / dd'_j, or their limits where s = -inf, with
  * d' = u^m d + (1-u)^m eta */
 static void expect_row(const double *phi, double p, double *d, double *dd, double *share,
-                       double *least)
+                       double *least, double *second)
 {
     const int hard = isinf(pr.s);
     double sum = 0, *out = moments;
-    *least = INFINITY;
+    *least = *second = INFINITY;
     for (size_t j = 0; j < pr.k; j++) {
         d[j] = distance(phi, j);
         const double u = typicality(d[j], j);
         dd[j] = pow(u, pr.m) * d[j] + pow(1 - u, pr.m) * eta[j];
         sum += pow(dd[j], pr.s);
+        *second = fmin(*second, fmax(*least, dd[j]));
         *least = fmin(*least, dd[j]);
     }
     totals[0] += p * (hard ? *least : pow(sum, 1 / pr.s));
@@ -261,7 +262,7 @@ static void expect(void)
     memset(totals, 0, sizeof totals);
     for (size_t row = 0; row < ROWS; row++)
         expect_row(features + row * pr.F, pr.weight ? weight[row] : 1, distances + row * pr.k,
-                   seen + row * pr.k, memberships + row * pr.k, nearest + row);
+                   seen + row * pr.k, memberships + row * pr.k, nearest + row, second_least + row);
 }
 
 /* Within `tolerance` of the largest number expected. */
@@ -334,13 +335,13 @@ static void check_runs(void)
 {
     static struct {
         int32_t labels[ROWS];
-        real memberships[ROWS * MOST_k], distances[ROWS * MOST_k], nearest[ROWS];
+        real memberships[ROWS * MOST_k], distances[ROWS * MOST_k], nearest[ROWS], second[ROWS];
         int32_t neighbours[ROWS * RFFPK_MOST_NEIGHBOURS];
         real features[ROWS * MOST_F], shares[ROWS * RFFPK_MOST_NEIGHBOURS],
             sums[MOST_k * (MOST_F + 4) + 2];
     } out;
-    const rffpk_rows rows = {out.labels,   out.memberships, out.distances, out.nearest,
-                             out.features, out.neighbours,  out.shares};
+    const rffpk_rows rows = {out.labels, out.memberships, out.distances,  out.nearest,
+                             out.second, out.features,    out.neighbours, out.shares};
     const double tolerance = tolerance_of_weights();
     memset(&out, 0xff, sizeof out);
     double *first = run(0, CUT, &rows), *second = run(CUT, ROWS, &rows);
@@ -352,6 +353,8 @@ static void check_runs(void)
     compare("features", out.features, features, ROWS * pr.F, most_off);
     compare("distances", out.distances, distances, ROWS * pr.k, most_off);
     compare("nearest", out.nearest, nearest, ROWS, tolerance);
+    if (pr.k > 1)
+        compare("second", out.second, second_least, ROWS, tolerance);
     compare("memberships", out.memberships, memberships, ROWS * pr.k, tolerance);
     for (size_t row = 0, r = views[0].landmarks.n_neighbours; r && row < ROWS; row++) {
         real sum = 0;
@@ -395,15 +398,17 @@ static void check_far_rows(void)
     const size_t number = sizeof(real), width = pr.F * number, wide = pr.k * number;
     views[0].x = far_away(x[0], 3 * number);
     pr.weight = far_away(weight, number);
-    char *labels = far_away(NULL, sizeof(int32_t)), *least = far_away(NULL, number);
+    char *labels = far_away(NULL, sizeof(int32_t)), *least = far_away(NULL, number),
+         *next = far_away(NULL, number);
     char *shares = far_away(NULL, wide), *apart = far_away(NULL, wide),
          *phi = far_away(NULL, width);
-    const rffpk_rows rows = {(int32_t *)labels, shares, apart, least, phi, NULL, NULL};
+    const rffpk_rows rows = {(int32_t *)labels, shares, apart, least, next, phi, NULL, NULL};
     double *sums = run(AWAY, AWAY + ROWS, &rows);
     const double tolerance = tolerance_of_weights();
     compare("far features", (real *)(phi + AWAY * width), features, ROWS * pr.F, most_off);
     compare("far distances", (real *)(apart + AWAY * wide), distances, ROWS * pr.k, most_off);
     compare("far nearest", (real *)(least + AWAY * number), nearest, ROWS, tolerance);
+    compare("far second", (real *)(next + AWAY * number), second_least, ROWS, tolerance);
     compare("far memberships", (real *)(shares + AWAY * wide), memberships, ROWS * pr.k, tolerance);
     for (size_t row = 0; row < ROWS; row++) {
         const int32_t label = ((int32_t *)labels)[AWAY + row];
@@ -415,6 +420,7 @@ static void check_far_rows(void)
     free(sums);
     munmap(labels, (AWAY + ROWS) * sizeof(int32_t));
     munmap(least, (AWAY + ROWS) * number);
+    munmap(next, (AWAY + ROWS) * number);
     munmap(shares, (AWAY + ROWS) * wide);
     munmap(apart, (AWAY + ROWS) * wide);
     munmap(phi, (AWAY + ROWS) * width);
@@ -441,9 +447,11 @@ static void check_weights(void)
         for (size_t row = 0; row < ROWS; row++)
             products[j * ROWS + row] = (real)((1 + j - distances[row * pr.k + j]) / 2);
     }
-    void *workspace = room(core->workspace_bytes(&pr));
-    const int status = core->weigh(&pr, &gram, ROWS, 0, CUT, found, workspace) |
-                       core->weigh(&pr, &gram, ROWS, CUT, ROWS, second, workspace);
+    rffpk_problem given = pr;
+    given.n_views = given.F = 0;
+    void *workspace = room(core->workspace_bytes(&given));
+    const int status = core->weigh(&given, &gram, ROWS, 0, CUT, found, workspace) |
+                       core->weigh(&given, &gram, ROWS, CUT, ROWS, second, workspace);
     free(workspace);
     const real refused = status == RFFPK_UNKNOWN_RULE;
     compare("refusal of typicality", &refused, (double[]){pr.rule == RFFPK_TYPICALITY}, 1, 0);
@@ -467,7 +475,7 @@ static void check_problem(const size_t *s, const size_t *landmarks, double scale
     if (landmarks)
         draw_landmarks(landmarks, scale);
     choose_eta();
-    for (pr.k = 1; pr.k <= MOST_k; pr.k += MOST_k - 1)
+    for (pr.k = 1; pr.k <= MOST_k; pr.k += 3) /* the last one is above ONE_HOT_CLUSTERS */
         for (size_t i = 0; i < 2 * sizeof rules / sizeof *rules; i++) {
             pr.rule = rules[i / 2].rule;
             pr.s = rules[i / 2].s;

@@ -143,8 +143,9 @@ _DIFFERENT_STARTS = """\
 POWER = COMMON | entries(f"""
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
-    "auto": three if the starts differ, otherwise one. An array or a callable as `init` is always
-    one start.
+    "auto": three if the starts differ, otherwise one; from 100 clusters on plain k-means++ alone,
+    if swaps follow and neither view weights nor typicality are part of the objective. An array or a
+    callable as `init` is always one start.
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES} and
@@ -177,7 +178,7 @@ stop : {{"annealed", "objective"}}
 sample : "auto", int or None
     Number of rows that the starts run on: a random sample, drawn in proportion to the sample
     weights, of at least n_clusters rows. The best result is then improved on larger samples and at
-    last on all rows until convergence. "auto": 20 000 rows, or 200 for each cluster if that is
+    last on all rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is
     more. None, or a number >= n_samples: all rows.
 init : {{"k-means++", "random", "k-means"}}, array or callable
     Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows of
@@ -190,7 +191,10 @@ swaps : "auto" or int
     Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
     search. A trial moves one centroid, the one whose removal raises the objective least, to a row
     far from its centroid, and makes a few passes of k-means; it is kept if it lowers the objective.
-    There are at most 10 trials for each cluster and `swaps` more. "auto": 20 if the starts differ
+    There are at most 10 trials for each cluster and `swaps` more. From 100 clusters on a trial
+    moves a batch of them: rows become additional centroids, and as many centroids are removed
+    after a few passes; such trials are made on larger samples and on all rows too, and fewer
+    failures end the search. "auto": 20, or 4 for each cluster if that is less, if the starts differ
     (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs ``s_final="hard"`` and
     ``stop="annealed"``.
 max_iter : int
@@ -214,7 +218,8 @@ objective_ : float
     sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
 s_ : float
     Last finite exponent of the best start, or of the last start if the best was not annealed, as
-    far as that start came; `predict_proba` uses it.
+    far as that start came; if no start was annealed, the exponent at which annealing would end at
+    the best centroids. `predict_proba` uses it.
 n_iter_ : int
     Number of passes of the best start and of all that followed it, swaps included.
 sample_size_ : int

@@ -77,6 +77,7 @@ def fused_pass(
     memberships: Array | None = None,
     distances: Array | None = None,
     nearest: Array | None = None,
+    second: Array | None = None,
     features: Array | None = None,
     neighbours: Array | None = None,
     neighbour_weights: Array | None = None,
@@ -115,9 +116,9 @@ def fused_pass(
         What makes the landmark features of a view, whose frequencies are None.
     eta, m : float64 array (k,) > 0, float > 1
         Reference distances and fuzzifier of TYPICALITY.
-    labels, memberships, distances, nearest, features : arrays to fill, or None
-        int32 (n,); (n, k); (n, k) squared; (n,) squared; (n, F) shifted. With TYPICALITY all but
-        the distances are those of d'.
+    labels, memberships, distances, nearest, second, features : arrays to fill, or None
+        int32 (n,); (n, k); (n, k) squared; (n,) squared; (n,) squared, the second least distance,
+        inf where k is 1; (n, F) shifted. With TYPICALITY all but the distances are those of d'.
     neighbours, neighbour_weights : arrays to fill, or None
         int32 (n, R) and (n, R), R the sum of the r_l: the nearest landmarks of each row in each
         view that has some, nearest first, and their weights z; the views side by side.
@@ -174,8 +175,10 @@ def fused_pass(
         Q += g.T @ norms
         soft += float(p @ means)
         hard += float(p @ effective.min(axis=1))
-        results = (effective.argmin(axis=1), shares, d, effective.min(axis=1), phi)
-        for out, value in zip((labels, memberships, distances, nearest, features), results):
+        two = np.partition(np.c_[effective, np.full(len(d), np.inf)], 1, axis=1)
+        results = (effective.argmin(axis=1), shares, d, two[:, 0], two[:, 1], phi)
+        wanted = (labels, memberships, distances, nearest, second, features)
+        for out, value in zip(wanted, results):
             if out is not None:
                 out[here] = value
         near = [nearest_landmarks(x[here], lm) for x, lm in zip(xs, landmarks) if lm is not None]

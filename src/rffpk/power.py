@@ -13,7 +13,8 @@ from rffpk._annealing.parameters import (
     is_automatic,
 )
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.schedule import Result, coarse_start
+from rffpk._annealing.seeding import MANY
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
@@ -27,8 +28,8 @@ from rffpk.feature_maps import (
 )
 
 # docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
-# twenty k-means++ runs, and below it on most.
-_AUTO_STARTS, _AUTO_SWAPS = 3, 20
+# twenty k-means++ runs, and below it on most. Few clusters have few different swaps.
+_AUTO_STARTS, _AUTO_SWAPS, _SWAPS_A_CLUSTER = 3, 20, 4
 
 
 @documented(
@@ -119,13 +120,18 @@ class PowerKMeans(CentroidClusterer):
 
     def _plan(self, critical: float) -> Plan:
         starts = annealed_starts(self, critical, _AUTO_STARTS)
-        return Plan(starts, self._n_swaps(), critical=critical)
+        swaps = self._n_swaps()
+        plain = not self._objective.learns_weights and self._objective.eta is None
+        if plain and swaps and self._k >= MANY and is_option(self.n_init, "auto"):
+            starts = [coarse_start(starts[-1].schedule)]
+        return Plan(starts, swaps, critical=critical)
 
     def _n_swaps(self) -> int:
         if self._k == 1:
             return 0
         if is_option(self.swaps, "auto"):
-            return _AUTO_SWAPS if is_automatic(self) and is_option(self.s_final, "hard") else 0
+            swaps = min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * self._k)
+            return swaps if is_automatic(self) and is_option(self.s_final, "hard") else 0
         return int(self.swaps)
 
 

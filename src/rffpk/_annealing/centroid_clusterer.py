@@ -29,7 +29,7 @@ from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.search import search
-from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
+from rffpk._annealing.seeding import MANY, nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
 from rffpk._data.estimator import Estimator
@@ -41,7 +41,7 @@ from rffpk._data.validation import is_option
 INITS = ("k-means++", "random", "k-means")
 
 # Starts run on a sample of this many rows, or of this many for each cluster if that is more.
-_SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 200
+_SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
 
 
 class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -194,13 +194,15 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if plan.swaps:
             swaps.improve(run, cost, plan.swaps)
             end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+        if math.isinf(end.s):  # no start was annealed
+            end.s = run.nearly_hard_exponent()
         if small is not None:
             run.theta, history.left_out = small.expand(run.theta), 0.0
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
-            _finish(run, [*samples[1:], whole], end, schedule)
+            _finish(run, [*samples[1:], whole], end, schedule, plan.swaps)
         elif small is not None:
-            _finish(run, [base], end, schedule)
+            _finish(run, [base], end, schedule, 0)
         self.history_, self.sample_size_ = history.records, base.n
         self._publish(rows, run, end, plan)
 
@@ -247,7 +249,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if isinstance(init, str):
             history.add_seeding(seeding.n)
             with config_context(assume_finite=True, skip_parameter_validation=True):
-                return seed_centroids(features, seeding.weight, k, init, random)
+                return seed_centroids(features, seeding.weight, k, init, seeding.n_threads, random)
         if callable(init):
             history.add_seeding(seeding.n)
             drawn = init(features + seeding.shift, k, random_state=random)
@@ -428,11 +430,16 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         return tags
 
 
-def _finish(run: FeatureRun, levels: list[Rows], end: Result, schedule: Schedule) -> None:
-    """Passes over growing samples and then over all rows, at the exponent of the end."""
+def _finish(
+    run: FeatureRun, levels: list[Rows], end: Result, schedule: Schedule, patience: int
+) -> None:
+    """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
+    are improved on each of them, as a sample has few rows of each."""
     s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.rows = replace(rows, alpha=run.rows.alpha)
+        if patience and len(run.theta) >= MANY:
+            swaps.improve(run, math.inf, patience)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
         converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)

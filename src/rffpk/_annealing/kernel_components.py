@@ -97,7 +97,7 @@ def search_components(
     def seed() -> Array:
         history.add_seeding(rows.n)
         with config_context(assume_finite=True, skip_parameter_validation=True):
-            return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", random)
+            return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
 
     found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, history, random)
     first, end, _ = search(found, starts)

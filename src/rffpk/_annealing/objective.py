@@ -20,6 +20,7 @@ class PowerMean:
     """sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
 
     learns_weights = False  # whether `reweigh` changes the view weights
+    eta: Array | None = None  # reference distances of the typicality
 
     def begin(self, rows: Rows) -> Rows:
         """The rows with the constants of the objective, for the beginning of annealing."""

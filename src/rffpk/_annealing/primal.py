@@ -7,16 +7,18 @@ as M_s increases with s, it never rises when s falls either (docs/math.md, secti
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from rffpk._annealing import bounds
 from rffpk._annealing.centroids import coincidence, costliest_rows, count_distinct
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import Stage, StageEnd, StepResult
+from rffpk._annealing.schedule import HARDNESS, Stage, StageEnd, StepResult
 from rffpk._data.arrays import Array
 from rffpk._data.passes import (
     Moved,
@@ -24,11 +26,15 @@ from rffpk._data.passes import (
     StepRecord,
     Sums,
     empty_clusters,
+    is_hard,
     one_pass,
     power_constant,
     power_objective,
     take_steps,
 )
+
+# Without annealing the last exponent is found on so many rows, among powers of _FACTOR.
+_EXPONENT_ROWS, _HIGHEST, _FACTOR = 2000, -1.0, 1.2
 
 
 @dataclass
@@ -43,6 +49,7 @@ class FeatureRun:
     random: Any
     number: int = 0
     passes: int = 0
+    bounded: bounds.HardPasses | None = None  # while passes of the hard rule settle
 
     @property
     def n_rows(self) -> int:
@@ -72,10 +79,13 @@ class FeatureRun:
         """Passes until the stage is over, the view weights change, or centroids of empty clusters
         are moved."""
         rows, theta, s = self.rows, self.theta, stage.s
-        moved = take_steps(
-            rows, theta, s, variance=self.variance, tol=stage.tol,
-            most=1 if self.objective.learns_weights else most, close=self._close(),
-        )  # fmt: skip
+        if self.bounded is not None:
+            moved = self._bounded_step(self.bounded)
+        else:
+            moved = take_steps(
+                rows, theta, s, variance=self.variance, tol=stage.tol,
+                most=1 if self.objective.learns_weights else most, close=self._close(),
+            )  # fmt: skip
         penalty = self._penalty()
         results = [self._result(record, s, penalty) for record in moved.records]
         self.theta = moved.theta
@@ -89,7 +99,23 @@ class FeatureRun:
 
     def settle(self, name: str, s: float, tol: float, passes: int) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
-        return self.follow(Stage(name, s, 0.0, tol, passes)).last.shift <= tol
+        if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
+            k = len(self.theta)
+            self.bounded = bounds.HardPasses(self.rows) if bounds.pays(self.rows, k) else None
+        last = self.follow(Stage(name, s, 0.0, tol, passes)).last
+        self.bounded = None
+        return last.shift <= tol
+
+    def _bounded_step(self, passes: bounds.HardPasses) -> Moved:
+        """A step of the hard rule over the rows whose labels may change."""
+        started, theta = time.perf_counter(), self.theta
+        sums = passes.sums(theta)
+        new = sums.centroids(theta, self.rows.dtype)
+        distinct = self._count_distinct(new, sums.hard)
+        n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum())
+        shift, seconds = self._shift(new, theta), time.perf_counter() - started
+        record = sums.soft, sums.hard, shift, distinct, seconds
+        return Moved([record], new, theta, n_empty, sums)
 
     def _result(self, record: StepRecord, s: float, penalty: float) -> StepResult:
         k = len(self.theta)
@@ -101,11 +127,25 @@ class FeatureRun:
         """The result of a step that left clusters empty, after their centroids have moved."""
         theta, k = moved.theta, len(moved.theta)
         repairs = self._relocate(theta, empty_clusters(moved.sums.G, self.rows.dtype))
-        relative, absolute = self._close()
-        close = max(relative * result.hard, absolute)
-        distinct = count_distinct(self.rows.scaled(theta), close)
+        distinct = self._count_distinct(theta, result.hard)
         shift = self._shift(theta, moved.previous)
         return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
+
+    def _count_distinct(self, theta: Array, hard: float) -> int:
+        relative, absolute = self._close()
+        return count_distinct(self.rows.scaled(theta), max(relative * hard, absolute))
+
+    def nearly_hard_exponent(self) -> float:
+        """The exponent at which annealing would end at these centroids, from some of the rows."""
+        rows = self.rows
+        rows = rows.take(np.arange(0, rows.n, max(1, rows.n // _EXPONENT_ROWS)))
+        s = _HIGHEST
+        while not is_hard(_FACTOR * s, rows.dtype):
+            sums, _ = one_pass(rows, self.theta, s)
+            if sums.soft >= (1 - HARDNESS) * sums.hard:
+                break
+            s *= _FACTOR
+        return s
 
     def _penalty(self) -> float:
         return self.objective.penalty(self.rows.alpha, self.rows.total_weight)

@@ -29,6 +29,8 @@ _STAGE_TOL, _STAGE_PASSES, NOISE, _SEPARATION = 3e-3, 10, 0.02, 1e-5
 _LEAST_FACTOR, _FIRST_FACTOR, _MOST_FACTOR = 1.05, 1.2, 1.5
 _QUICK, _SLOW = 2, 5
 
+_COARSE_TOL = 1e-2  # of a start whose centroids are then moved in batches
+
 # If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
 # eight data sets); a start that is then 2 % above the best one will not become the best.
 _NEARLY_HARD, _HOPELESS = 0.99, 1.02
@@ -118,6 +120,12 @@ def portfolio(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
     plain = replace(schedule, s0=-math.inf)
     others = [Start("low", low), Start("k-means++", plain)]
     return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
+
+
+def coarse_start(schedule: Schedule) -> Start:
+    """Plain k-means, not quite to convergence: what follows moves many centroids."""
+    tol = max(schedule.tol, _COARSE_TOL)
+    return Start("k-means++", replace(schedule, s0=-math.inf, tol=tol))
 
 
 def course(start: Start, best: Callable[[], float], dtype: Any) -> Course[Result]:

@@ -1,7 +1,9 @@
 """Swaps: single centroids are moved far, and the move is kept if it lowers the hard objective.
 
 Annealing moves all centroids a little, a swap moves one of them far: from where its removal raises
-the objective least to a costly row.
+the objective least to a costly row. If there are many clusters, many swaps are made at once: rows
+become additional centroids, some passes follow, and as many centroids are removed. The number of
+passes then does not grow with the number of clusters.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import numpy as np
 
 from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Stage
+from rffpk._annealing.seeding import MANY
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, one_pass
+from rffpk._data.passes import Rows, make_rows, one_pass
 
 # After a swap at most _PASSES passes follow. They end when the centroids move by at most _TOL, or
 # when the cost exceeds that before the swap by more than _HOPE times the gain of the last pass.
@@ -26,10 +29,22 @@ _CANDIDATES, _ROWS, _DISTANCES = 5, 20_000, 2**24
 _TRIALS = 10  # most swaps are `patience` and this many for each centroid
 _GAIN = 1e-5  # the least relative gain that counts
 
+# The batch is a half of the centroids at first. It is halved after a failure until it is a
+# sixteenth. A batch fails if it lowers the objective by less than a part of itself, and a failure
+# of the smallest batch counts as several failures of single swaps: (least gain, failures) for up to
+# _SMALL multiply-adds of a pass, and for more. At most so many passes follow
+# after centroids are added, and after as many are removed.
+_LARGEST, _SMALLEST, _SMALL = 2, 16, 1 << 26
+_THOROUGH, _QUICK = (1e-5, 2), (1e-4, 10)
+_PASSES_ADDED, _PASSES_REMOVED = 3, 5
+
 
 def improve(run: FeatureRun, cost: float, patience: int) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids."""
+    if len(run.theta) >= MANY:
+        _improve_in_batches(run, patience)
+        return
     failed = 0
     for _ in range(patience + _TRIALS * len(run.theta)):
         before = run.theta, run.rows
@@ -51,6 +66,76 @@ def _descend(run: FeatureRun, cost: float) -> float:
         if result.shift <= _TOL or last - cost > _HOPE * gain:
             break
     return run.cost(-math.inf)
+
+
+def _improve_in_batches(run: FeatureRun, patience: int) -> None:
+    """Swap batches of centroids until some of the smallest batches have failed in a row."""
+    k = len(run.theta)
+    least_gain, each = _THOROUGH if run.rows.n * run.theta.size <= _SMALL else _QUICK
+    count, smallest, failed = k // _LARGEST, k // _SMALLEST, 0
+    cost, nearest = _costs(run)
+    while failed * each < patience and cost > 0:
+        before = run.theta, run.rows
+        _exchange(run, nearest, count)
+        new, new_nearest = _costs(run)
+        lower = new < (1 - least_gain) * cost
+        if new < cost:
+            cost, nearest = new, new_nearest
+        else:
+            run.theta, run.rows = before
+        failed = 0 if lower else failed + (count == smallest)
+        if not lower:
+            count = max(smallest, count // 2)
+
+
+def _costs(run: FeatureRun) -> tuple[float, Array]:
+    """The hard objective, and the cost of each row without its weight."""
+    sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
+    penalty = run.objective.penalty(run.rows.alpha, run.rows.total_weight)
+    return sums.hard + penalty, outputs["nearest"]
+
+
+def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
+    """Add `count` rows, drawn in proportion to their costs, as centroids, and remove as many
+    centroids; passes follow both."""
+    rows = run.rows
+    share = nearest.astype(np.float64)
+    share = share if rows.weight is None else share * rows.weight
+    count = min(count, int(np.count_nonzero(share)))
+    places = run.random.choice(rows.n, count, replace=False, p=share / share.sum())
+    run.theta = np.vstack([run.theta, rows.take(places).features()])
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_ADDED))
+    run.theta = _without_cheapest(run, count)
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_REMOVED))
+
+
+def _without_cheapest(run: FeatureRun, count: int) -> Array:
+    """The centroids without those `count` whose removal raises the objective least, if each row
+    goes to its second nearest centroid. The one nearest to a removed one is kept if possible: it
+    takes over most of the rows."""
+    rows, theta = run.rows, run.theta
+    _, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
+    raised = outputs["second"].astype(np.float64) - outputs["nearest"]
+    raised = raised if rows.weight is None else raised * rows.weight
+    order = np.argsort(np.bincount(outputs["labels"], raised, len(theta)), kind="stable")
+    neighbour = _nearest_others(rows, theta)
+    removed, kept = np.zeros((2, len(theta)), dtype=bool)
+    left = count
+    for j in order:
+        if left and not kept[j]:
+            removed[j] = kept[neighbour[j]] = True
+            left -= 1
+    removed[order[~removed[order]][:left]] = True
+    return np.asarray(theta[~removed])
+
+
+def _nearest_others(rows: Rows, theta: Array) -> Array:
+    """The index of the centroid that is nearest to each one, apart from itself. O(k^2 F)."""
+    scaled = np.ascontiguousarray(rows.scaled(theta), dtype=rows.dtype)
+    among = make_rows([scaled], [None], None, rows.n_threads, [np.zeros_like(scaled[0])])
+    _, outputs = one_pass(among, scaled, -math.inf, want=("distances",))
+    np.fill_diagonal(outputs["distances"], np.inf)
+    return np.asarray(outputs["distances"].argmin(axis=1))
 
 
 def _swap(run: FeatureRun) -> bool:

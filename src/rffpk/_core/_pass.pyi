@@ -33,6 +33,7 @@ def fused_pass(
     memberships: Array | None = None,
     distances: Array | None = None,
     nearest: Array | None = None,
+    second: Array | None = None,
     features: Array | None = None,
     neighbours: NDArray[np.int32] | None = None,
     neighbour_weights: Array | None = None,

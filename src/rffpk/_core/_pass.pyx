@@ -128,8 +128,8 @@ cdef class Passes:
 
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, labels=None,
-               memberships=None, distances=None, nearest=None, features=None, neighbours=None,
-               neighbour_weights=None, unsigned stages=RFFPK_ALL_STAGES):
+               memberships=None, distances=None, nearest=None, second=None, features=None,
+               neighbours=None, neighbour_weights=None, unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows. Parameters and results are those of the NumPy twin,
     `rffpk._reference.fused_pass`, and one more parameter.
 
@@ -148,7 +148,8 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         xs, omegas, shifts, theta, alpha, weight, rule, s, structures, landmarks, eta, m, stages)
     cdef rffpk_rows *out = &passes.out
     dtype, n, k, F = theta.dtype, len(xs[0]), len(theta), theta.shape[1]
-    wanted = (labels, memberships, distances, nearest, features, neighbours, neighbour_weights)
+    wanted = (labels, memberships, distances, nearest, second, features, neighbours,
+              neighbour_weights)
     if stages != RFFPK_ALL_STAGES and any([array is not None for array in wanted]):
         raise ValueError("stages must be all of them where results of rows are wanted")
     n_near = sum([each.n_neighbours for each in landmarks or () if each is not None])
@@ -156,6 +157,7 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     out.memberships = filled(memberships, "memberships", dtype, (n, k))
     out.distances = filled(distances, "distances", dtype, (n, k))
     out.nearest = filled(nearest, "nearest", dtype, (n,))
+    out.second = filled(second, "second", dtype, (n,))
     out.features = filled(features, "features", dtype, (n, F))
     out.neighbours = <int32_t *>filled(neighbours, "neighbours", np.int32, (n, n_near))
     out.neighbour_weights = filled(neighbour_weights, "neighbour_weights", dtype, (n, n_near))

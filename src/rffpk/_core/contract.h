@@ -21,7 +21,7 @@ enum rffpk_status { RFFPK_OK = 0, RFFPK_UNKNOWN_RULE = 1 };
 /* How the squared distances d_j of a row become its weights v_j. TYPICALITY is the power mean, or
  * the hard rule where s is -inf, of d' in place of d: with the typicalities
  * u_j = 1/(1 + (d_j/eta_j)^(1/(m-1))), d'_j = u_j^m d_j + (1-u_j)^m eta_j. Labels, memberships,
- * nearest and totals are then those of d'; distances stay d. */
+ * nearest, second and totals are then those of d'; distances stay d. */
 enum rffpk_rule { RFFPK_POWER = 0, RFFPK_HARD = 1, RFFPK_TYPICALITY = 2 };
 
 /* The parts of the work on a tile, in their order. A benchmark omits some to measure the share of
@@ -95,6 +95,7 @@ typedef struct {
     void *memberships;       /* (n, k) d_j^s / sum_l d_l^s; one-hot under RFFPK_HARD */
     void *distances;         /* (n, k) squared distances, >= 0 */
     void *nearest;           /* (n,) least squared distance */
+    void *second;            /* (n,) second least squared distance; inf where k is 1 */
     void *features;          /* (n, F) shifted features */
     int32_t *neighbours;     /* (n, R) nearest landmarks, of all views that have some side by side:
                               * R is the sum of their n_neighbours */

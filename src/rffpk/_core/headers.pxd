@@ -73,6 +73,7 @@ cdef extern from "contract.h" nogil:
         void *memberships
         void *distances
         void *nearest
+        void *second
         void *features
         int32_t *neighbours
         void *neighbour_weights

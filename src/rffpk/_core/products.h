@@ -213,6 +213,34 @@ static void add_moments(const real *g, size_t k, const real *phi, size_t width, 
     }
 }
 
+/* moments[label][f] += p phi[f] for every row, f < width: the product above for weights that are 0
+ * except at one cluster of each row. Lines of phi are read up to the next multiple of W. */
+static void add_rows(const real *label, const real *p, const real *phi, size_t width, size_t cols,
+                     size_t stride, double *moments)
+{
+    for (size_t col = 0; col < cols; col += W)
+        for (size_t f = 0; f < width; f += W) {
+            const size_t valid = width - f < W ? width - f : W;
+            vec v[W];
+            UNROLL
+            for (int i = 0; i < W; i++)
+                v[i] = load(phi + (f + i) * stride + col);
+            transpose_lanes(v);
+            for (int r = 0; r < W; r++) {
+                real row[W] ALIGNED;
+                store(row, v[r] * p[col + r]);
+                double *to = moments + (size_t)label[col + r] * width + f;
+                if (valid == W) {
+                    for (int i = 0; i < W; i++)
+                        to[i] += row[i];
+                } else {
+                    for (size_t i = 0; i < valid; i++)
+                        to[i] += row[i];
+                }
+            }
+        }
+}
+
 /* W rows of x, `x_step` numbers apart, become W lines of out. */
 INLINE void transpose_block(const real *x, size_t x_step, real *out, size_t stride)
 {

@@ -16,7 +16,7 @@ typedef struct {
     real *x;          /* (d, rows): the rows of one view, transposed */
     real *phi;   /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones | padding */
     real *dist;  /* (k, rows): squared distances */
-    real *g;     /* (k, rows): p v u^m, the weights of the sums */
+    real *g;     /* (k, rows): p v u^m, the weights of the sums; (1, rows) if `one_hot` */
     real *um;    /* (k, rows): u^m and ... */
     real *wm;    /* ... (k, rows): (1 - u)^m, with typicality */
     real *q;     /* (rows,): sum_l alpha_l ||phi_l||^2, then the least distance */
@@ -52,18 +52,43 @@ INLINE vec nearest(const rffpk_problem *pr, tile *t, size_t col)
     return least;
 }
 
-/* g = p at the nearest centroid, 0 elsewhere */
+/* out <- the second least distance of each row */
+static void second_nearest(const rffpk_problem *pr, const tile *t, size_t cols, real *out)
+{
+    for (size_t col = 0; col < cols; col += W) {
+        vec least = load(t->dist + col), second = splat(INFINITY);
+        for (size_t j = 1; j < pr->k; j++) {
+            const vec d = load(t->dist + j * t->stride + col);
+            const ivec less = d < least;
+            const vec other = SELECT(less, least, d);
+            second = SELECT(other < second, other, second);
+            least = SELECT(less, d, least);
+        }
+        store(out + col, second);
+    }
+}
+
+/* Whether each row is added to the sums of its nearest centroid alone, without lines of weights
+ * that are nearly all 0. */
+static int one_hot(const rffpk_problem *pr)
+{
+    return pr->rule == RFFPK_HARD && pr->n_views && pr->k >= RFFPK_ONE_HOT_CLUSTERS;
+}
+
+/* g = p at the nearest centroid, 0 elsewhere; g is not needed if `one_hot` */
 static void weigh_hard(const rffpk_problem *pr, tile *t, size_t cols, real *memberships,
                        double *totals)
 {
+    const int dense = !one_hot(pr);
     vec hard_sum = splat(0);
     for (size_t col = 0; col < cols; col += W) {
         const vec p = load(t->p + col);
         hard_sum += p * nearest(pr, t, col);
         const vec label = load(t->label + col);
-        for (size_t j = 0; j < pr->k; j++) {
+        for (size_t j = 0; j < pr->k && (dense || memberships); j++) {
             const ivec here = label == splat((real)j);
-            store(t->g + j * t->stride + col, SELECT(here, p, splat(0)));
+            if (dense)
+                store(t->g + j * t->stride + col, SELECT(here, p, splat(0)));
             if (memberships)
                 store(memberships + j * t->stride + col, SELECT(here, splat(1), splat(0)));
         }

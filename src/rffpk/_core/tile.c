@@ -38,10 +38,10 @@ static size_t shape(const rffpk_problem *pr, tile *t)
         if (v->signs && v->p > t->p_most)
             t->p_most = v->p;
     }
-    t->lines = round_up(moments_of(pr), FEATURES_AT_ONCE);
+    t->lines = round_up(moments_of(pr), one_hot(pr) && W > FEATURES_AT_ONCE ? W : FEATURES_AT_ONCE);
     const size_t lines_per_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
-    const size_t total =
-        t->d + t->lines + lines_per_centroid * pr->k + 3 + 2 * t->r_most + t->block_lines;
+    const size_t of_centroids = one_hot(pr) ? pr->k + 1 : lines_per_centroid * pr->k;
+    const size_t total = t->d + t->lines + of_centroids + 3 + 2 * t->r_most + t->block_lines;
     t->rows = RFFPK_MAX_TILE_ROWS;
     while (t->rows > MIN_TILE_ROWS && total * t->rows * sizeof(real) > RFFPK_TILE_BYTES)
         t->rows /= 2;
@@ -64,7 +64,7 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
     t.phi = t.x + t.d * t.stride;
     t.dist = t.phi + t.lines * t.stride;
     t.g = t.dist + pr->k * t.stride;
-    t.um = t.g + pr->k * t.stride;
+    t.um = t.g + (one_hot(pr) ? 1 : pr->k) * t.stride;
     t.wm = t.um + (pr->rule == RFFPK_TYPICALITY ? pr->k * t.stride : 0);
     t.q = t.wm + (pr->rule == RFFPK_TYPICALITY ? pr->k * t.stride : 0);
     t.p = t.q + t.stride;
@@ -243,14 +243,19 @@ static void make_distances(const rffpk_problem *pr, const real *theta, const rea
     }
 }
 
-static void make_weights(const rffpk_problem *pr, weigh_rule *weigh, size_t cols, real *memberships,
-                         tile *t, const rffpk_sums *sums)
+/* `second` receives the second least distances of `rows` rows, if it is not NULL. */
+static void make_weights(const rffpk_problem *pr, weigh_rule *weigh, size_t rows, size_t cols,
+                         real *memberships, real *second, tile *t, const rffpk_sums *sums)
 {
     const int typicality = pr->rule == RFFPK_TYPICALITY;
     if (typicality && pr->m == 2)
         apply_typicality(pr, 1, t, cols);
     else if (typicality)
         apply_typicality(pr, 0, t, cols);
+    if (second) {
+        second_nearest(pr, t, cols, t->g); /* whose lines are filled later */
+        memcpy(second, t->g, rows * sizeof(real));
+    }
     weigh(pr, t, cols, memberships, sums->totals);
     if (typicality)
         weigh_typicality(pr, t, cols, sums->excess);
@@ -308,7 +313,8 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
             write_rows(t.dist, pr->k, rows, t.stride, (real *)out->distances + begin * pr->k);
         /* memberships overwrite the distances, which are not needed any more */
         if (pr->stages & RFFPK_WEIGHTS)
-            make_weights(pr, weigh, cols, out->memberships ? t.dist : NULL, &t, sums);
+            make_weights(pr, weigh, rows, cols, out->memberships ? t.dist : NULL,
+                         out->second ? (real *)out->second + begin : NULL, &t, sums);
         if (out->memberships)
             write_rows(t.dist, pr->k, rows, t.stride, (real *)out->memberships + begin * pr->k);
         if (out->labels)
@@ -316,7 +322,9 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
                 out->labels[begin + r] = (int32_t)t.label[r];
         if (out->nearest)
             memcpy((real *)out->nearest + begin, t.q, rows * sizeof(real));
-        if (pr->stages & RFFPK_SUMS)
+        if (pr->stages & RFFPK_SUMS && one_hot(pr))
+            add_rows(t.label, t.p, t.phi, moments_of(pr), cols, t.stride, sums->moments);
+        else if (pr->stages & RFFPK_SUMS)
             add_moments(t.g, pr->k, t.phi, moments_of(pr), cols, t.stride, sums->moments);
     }
     return RFFPK_OK;

@@ -15,6 +15,13 @@
 #define RFFPK_SLOT_ROWS 1024
 #endif
 
+/* Least number of clusters from which the hard rule adds each row to the sums of its cluster alone.
+ * With fewer the product of all weights, nearly all of them 0, with the features is faster.
+ *     python -m bench.speed.constants ONE_HOT_CLUSTERS 1 1000000 --clusters 32 */
+#ifndef RFFPK_ONE_HOT_CLUSTERS
+#define RFFPK_ONE_HOT_CLUSTERS 32
+#endif
+
 /* Bytes of a tile, a block of rows in work: it should stay in the second-level cache and leave room
  * there for the coefficients. Flat within 2 % from 512 KiB to 1 MiB on a cache of 1 MiB (Zen 4).
  *     python -m bench.speed.constants TILE_BYTES 327680 524288 1048576 */

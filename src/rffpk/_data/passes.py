@@ -262,7 +262,8 @@ class Sums:
 
 
 _OUTPUTS = (
-    "labels", "memberships", "distances", "nearest", "features", "neighbours", "neighbour_weights",
+    "labels", "memberships", "distances", "nearest", "second", "features", "neighbours",
+    "neighbour_weights",
 )  # fmt: skip
 
 
@@ -278,10 +279,10 @@ def one_pass(
         Cast to the dtype of the rows.
     s : float
         Exponent; -inf, or anything beyond what the dtype resolves, is the hard rule.
-    want : tuple of {"labels", "memberships", "distances", "nearest", "features", \
+    want : tuple of {"labels", "memberships", "distances", "nearest", "second", "features", \
             "neighbours", "neighbour_weights"}
-        Per-row results to return: O(n), O(n k), O(n k), O(n) and O(n F) memory, and O(n) times the
-        number of neighbours for the last two.
+        Per-row results to return: O(n), O(n k), O(n k), O(n), O(n) and O(n F) memory, and O(n)
+        times the number of neighbours for the last two.
     backend : {"core", "numpy"}, optional
         Implementation; the default is RFFPK_BACKEND, else the compiled one.
 
@@ -303,9 +304,10 @@ def one_pass(
 
 
 def _empty_output(name: str, rows: Rows, k: int) -> Array:
-    n, near = rows.n, sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
+    n, F = rows.n, sum(rows.widths)
+    near = sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
     shapes: dict[str, tuple[int, ...]] = dict(
-        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n, sum(rows.widths)), (n, near), (n, near)))
+        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n,), (n, F), (n, near), (n, near)))
     )
     whole = ("labels", "neighbours")
     return np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)

@@ -1,0 +1,76 @@
+"""Seconds of the passes over all rows that end a fit, with bounds of distances and without.
+
+    python -m bench.speed.bounds [--rows N] [--repeats N] [--tol X]
+
+Fits of 10^6 x 50 rows, k = 10, float32; fits with and without bounds alternate, and seconds are
+medians. "Visited" is the share of the rows that a pass visits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bench import commands, tables
+from bench.internals import bounds
+from bench.speed.end_to_end import CLUSTERS, mixture
+from rffpk import PowerKMeans, RFFKernelPowerKMeans
+
+
+class Recorded(bounds.HardPasses):
+    """Records the share of the rows that each pass visits."""
+
+    visited: ClassVar[list[float]] = []
+
+    def _visit_all(self, theta: np.ndarray) -> None:
+        self.visited.append(1.0)
+        super()._visit_all(theta)
+
+    def _visit(self, active: np.ndarray, theta: np.ndarray) -> None:
+        self.visited.append(len(active) / self.rows.n)
+        super()._visit(active, theta)
+
+
+def last_passes(estimator: Any, X: np.ndarray, tol: float, bounded: bool) -> np.ndarray:
+    """Seconds of the passes over all rows."""
+    rows = bounds._ROWS
+    bounds._ROWS = rows if bounded else len(X) + 1
+    Recorded.visited.clear()
+    model = estimator(CLUSTERS, tol=tol, random_state=0).fit(X)
+    bounds._ROWS = rows
+    return np.array([r["seconds"] for r in model.history_ if r["rows"] == len(X) and "s" in r])
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--tol", type=float, default=1e-3)
+    args = parser.parse_args()
+    bounds.HardPasses = Recorded
+    tables.print_heading(
+        "estimator", "clusters", "passes over all rows", "visited in the last five",
+        "last five, s", "last five without, s", "two without, s",
+    )  # fmt: skip
+    for apart, kind in ((0.35, "overlap"), (1.0, "do not overlap")):
+        X = mixture(args.rows, apart)
+        for estimator in (RFFKernelPowerKMeans, PowerKMeans):
+            found: dict[bool, list[np.ndarray]] = {True: [], False: []}
+            for _ in range(args.repeats):
+                for bounded in (False, True):
+                    found[bounded].append(last_passes(estimator, X, args.tol, bounded))
+            fast, plain = (np.median(np.stack(runs), axis=0) for runs in found.values())
+            tables.print_row(
+                estimator.__name__,
+                kind,
+                len(fast),
+                ", ".join(f"{share:.1%}" for share in Recorded.visited[-len(fast) :][-5:]),
+                f"{fast[-5:].sum():.3f}",
+                f"{plain[-5:].sum():.3f}",
+                f"{2 * np.median(plain):.3f}",
+            )
+
+
+if __name__ == "__main__":
+    main()

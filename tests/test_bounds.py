@@ -1,0 +1,117 @@
+"""Bounds of distances: the same labels and sums as passes over all rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rffpk import PowerKMeans, RFFKernelPowerKMeans
+from rffpk._annealing import bounds
+from rffpk._annealing.bounds import HardPasses
+from rffpk._data.arrays import Fourier
+from rffpk._data.passes import make_rows, one_pass
+
+
+class Counted(HardPasses):
+    """Counts the rows that it visits."""
+
+    visited = 0
+
+    def _visit_all(self, theta):
+        self.visited += self.rows.n
+        super()._visit_all(theta)
+
+    def _visit(self, active, theta):
+        self.visited += len(active)
+        super()._visit(active, theta)
+
+
+def mixture(n, k, d, dtype, seed, spread=1.0):
+    random = np.random.default_rng(seed)
+    centers = spread * random.standard_normal((k, d))
+    X = centers[random.integers(k, size=n)] + 0.5 * random.standard_normal((n, d))
+    return X.astype(dtype), random
+
+
+def assert_same_passes(rows, theta, passes):
+    """Lloyd's iteration with bounds and without: the same labels, and sums to rounding."""
+    bounded = Counted(rows)
+    for _ in range(passes):
+        sums = bounded.sums(theta)
+        whole, outputs = one_pass(rows, theta, -np.inf, want=("labels",))
+        assert_array_equal(bounded._labels, outputs["labels"])
+        tolerance = 100 * float(np.finfo(rows.dtype).eps)
+        for name in ("N", "G", "Q", "hard"):
+            expected = np.asarray(getattr(whole, name))
+            unit = np.abs(whole.Q).max() if name == "hard" else np.abs(expected).max()
+            assert_allclose(getattr(sums, name), expected, rtol=0, atol=tolerance * unit)
+        theta = sums.centroids(theta, rows.dtype)
+    return bounded
+
+
+@given(
+    st.integers(2, 400), st.integers(2, 40), st.integers(1, 12), st.booleans(),
+    st.sampled_from([0.0, 0.1, 1.0, 100.0]), st.integers(0, 2**31),
+)  # fmt: skip
+def test_labels_are_those_of_passes_over_all_rows(backend, n, k, d, weighted, spread, seed):
+    for dtype in (np.float32, np.float64):
+        X, random = mixture(n, k, d, dtype, seed, spread)
+        X[random.integers(n, size=n // 3)] = X[0]  # ties
+        weight = random.uniform(0, 2, n) + 1e-3 if weighted else None
+        rows = make_rows([X], [None], weight, 2)
+        theta = rows.take(random.integers(n, size=k)).features().astype(np.float64)
+        assert_same_passes(rows, theta, 8)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_maps_and_views(dtype, n_threads):
+    """Random features beside columns, with unequal weights of the views."""
+    X, random = mixture(5000, 12, 6, dtype, 0)
+    omega = random.standard_normal((6, 40)).astype(dtype)
+    rows = make_rows([X, X[:, :4].copy()], [Fourier(omega), None], None, n_threads)
+    rows = replace(rows, alpha=np.array([0.8, 0.2]))
+    theta = rows.take(np.arange(12)).features().astype(np.float64)
+    bounded = assert_same_passes(rows, theta, 30)
+    assert bounded.visited < 0.6 * 30 * rows.n
+
+
+def test_a_centroid_that_moves_far_is_followed(dtype):
+    X, random = mixture(3000, 8, 5, dtype, 1)
+    rows = make_rows([X], [None], None, 1)
+    theta = rows.take(np.arange(8)).features().astype(np.float64)
+    bounded = Counted(rows)
+    for step in range(20):
+        bounded.sums(theta)
+        expected = one_pass(rows, theta, -np.inf, want=("labels",))[1]["labels"]
+        assert_array_equal(bounded._labels, expected)
+        theta = theta.copy()
+        theta[step % 8] += random.standard_normal(5) * 10.0 ** random.uniform(-4, 1)
+
+
+@pytest.mark.parametrize("estimator", [PowerKMeans, RFFKernelPowerKMeans])
+def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
+    X, _ = mixture(6000, 10, 8, np.float64, 2)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    models = []
+    for rows in (10**9, 1):
+        monkeypatch.setattr(bounds, "_ROWS", rows)
+        monkeypatch.setattr(bounds, "_COST", 0.0)
+        model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
+        models.append(model.fit(X, sample_weight=weight))
+    plain, bounded = models
+    assert_array_equal(bounded.labels_, plain.labels_)
+    assert_allclose(bounded.cluster_centers_, plain.cluster_centers_, rtol=0, atol=1e-10)
+    costs = [[r["objective"] for r in m.history_ if r["stage"] == "hard"] for m in models]
+    assert_allclose(*costs, rtol=1e-10)
+
+
+def test_bounds_are_not_used_with_typicality():
+    rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
+    assert bounds.pays(rows, 100)
+    assert not bounds.pays(replace(rows, eta=np.ones(1), m=2.0), 100)
+    assert not bounds.pays(rows, 10)
+    assert not bounds.pays(rows, 1)
+    assert not bounds.pays(rows.take(np.arange(1000)), 100)

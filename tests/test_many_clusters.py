@@ -1,0 +1,112 @@
+"""Many clusters: initial centroids and swaps in batches, without annealing."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans, kmeans_plusplus
+
+from rffpk import PowerKMeans, RFFMultiKernelPowerKMeans, _reference
+from rffpk._annealing.centroids import count_distinct
+from rffpk._annealing.seeding import MANY, _accepted, seed_centroids
+
+
+def mixture(n, k, d=8, seed=0):
+    random = np.random.default_rng(seed)
+    centers = random.uniform(-5, 5, (k, d))
+    return centers[np.arange(n) % k] + 0.3 * random.standard_normal((n, d))
+
+
+def cost(X, centers):
+    return ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum()
+
+
+def test_a_batch_of_initial_centroids_has_the_distribution_of_single_draws():
+    """Rows at 0, 1 and 3 after one at 0: the second draw is 3 with probability 9/10, and what
+    remains decides the third one. Two rows drawn at once and accepted have the same frequencies."""
+    X = np.array([[1.0], [3.0]])
+    least = np.array([1.0, 9.0])  # squared distances to the first centroid, 0
+    random = np.random.default_rng(0)
+    pairs = random.choice(2, (20_000, 2), p=least / least.sum())
+    first_kept = second_kept = 0
+    for pair in pairs[pairs[:, 0] == 1]:  # the first draw is 3, where 4 of 1 would remain, capped
+        mask = _accepted(X[pair], least[pair], random.uniform(size=2))
+        assert mask[0]
+        first_kept += 1
+        second_kept += mask[1]
+        assert not (pair[1] == 1 and mask[1])  # the same row again
+    # the row at 1 keeps its cost of 1, min(1, 4), so it is accepted whenever it is drawn
+    assert second_kept / first_kept == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_initial_centroids_in_batches_are_as_good_as_one_by_one(weighted):
+    k = MANY
+    X = mixture(3000, k)
+    weight = np.where(np.arange(3000) < 1500, 1.0, 0.0) if weighted else None
+    costs = []
+    for seed in range(5):
+        random = np.random.RandomState(seed)
+        ours = seed_centroids(X, weight, k, "k-means++", 2, random)
+        assert len(np.unique(ours, axis=0)) == k
+        if weighted:
+            assert (X[:1500, None] == ours).all(axis=2).any(axis=0).all()
+        theirs = kmeans_plusplus(X, k, sample_weight=weight, n_local_trials=1, random_state=seed)[0]
+        costs.append((cost(X, ours), cost(X, theirs)))
+    ours, theirs = np.mean(costs, axis=0)
+    assert ours < 1.25 * theirs
+
+
+def test_initial_centroids_from_fewer_distinct_rows():
+    X = np.repeat(np.arange(30.0)[:, None], 10, axis=0)
+    chosen = seed_centroids(X, None, MANY, "k-means++", 1, np.random.RandomState(0))
+    assert chosen.shape == (MANY, 1)
+    assert len(np.unique(chosen)) == 30
+
+
+def test_all_of_many_separated_clusters_are_found():
+    k = 150
+    X = mixture(6000, k)
+    model = PowerKMeans(k, random_state=0).fit(X)
+    assert_allclose(np.bincount(model.labels_), 40)
+    best = min(KMeans(k, n_init=1, random_state=s).fit(X).inertia_ for s in range(3))
+    assert model.inertia_ < 0.99 * best
+    stages = [record["stage"] for record in model.history_]
+    assert "swap" in stages
+    assert "anneal" not in stages
+
+
+def test_the_number_of_passes_does_not_grow_with_the_number_of_clusters():
+    passes = [PowerKMeans(k, random_state=0).fit(mixture(40 * k, k)).n_iter_ for k in (100, 800)]
+    assert passes[1] < 1.5 * passes[0]
+
+
+def test_memberships_without_annealing_are_those_of_nearly_hard_power_means():
+    X = mixture(4000, 120, d=3)
+    model = PowerKMeans(120, random_state=0).fit(X)
+    assert np.isfinite(model.s_)
+    soft, hard = model.objective_ * 120 ** (1 / model.s_), -model.score(X)
+    assert 1e-5 < 1 - soft / hard < 3e-3  # annealing ends at 1e-3
+    assert 0.5 < model.predict_proba(X).max(axis=1).mean() < 1 - 1e-6
+
+
+def test_the_result_does_not_depend_on_the_threads():
+    X = mixture(30_000, 120)
+    models = [PowerKMeans(120, n_jobs=jobs, random_state=0).fit(X) for jobs in (1, 3)]
+    assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
+    assert_array_equal(models[0].labels_, models[1].labels_)
+
+
+def test_learned_weights_are_annealed_with_many_clusters_too():
+    X = mixture(600, 100)
+    model = RFFMultiKernelPowerKMeans(100, n_frequencies=32, random_state=0).fit([X[:, :4], X])
+    assert "anneal" in {record["stage"] for record in model.history_}
+
+
+def test_distinct_centroids_are_counted_as_by_the_twin():
+    random = np.random.default_rng(0)
+    theta = random.standard_normal((500, 6)) + 100
+    theta[400:450] = theta[:50]
+    theta[450:] = theta[50:100] + 1e-5
+    for close in (0.0, 1e-12, 1e-8, 1.0, 100.0):
+        assert count_distinct(theta, close) == _reference.count_distinct(theta, close)
+    assert count_distinct(theta, 1e-8) == 400
