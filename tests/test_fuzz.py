@@ -7,6 +7,7 @@ import os
 import warnings
 
 import numpy as np
+import pandas as pd
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -45,6 +46,8 @@ CHOICES = [
         "max_iter": st.sampled_from([1, 50]),
     }),
     (rffpk.NystroemKernelKMeans, {"kernel": KERNEL, "n_anchors": st.integers(1, 20)}),
+    (rffpk.DiffusionMap, {"metric": st.sampled_from(["euclidean", "cosine"])}),
+    (rffpk.DiffusionPowerKMeans, {"time": st.sampled_from(["auto", 1.0, 1e5])}),
 ]  # fmt: skip
 
 
@@ -86,7 +89,16 @@ def arrays(draw):
 
 
 def is_named(error):
-    names = ("X", "kernel", "sample_weight", "n_clusters", "gamma", "n_anchors", "n_frequencies")
+    names = (
+        "X",
+        "kernel",
+        "sample_weight",
+        "n_clusters",
+        "gamma",
+        "n_anchors",
+        "n_frequencies",
+        "time",
+    )
     return any(name in str(error) for name in names)
 
 
@@ -138,3 +150,41 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
     assert np.isfinite(objective) and (objective >= 0 or "sigmoid" in str(model.get_params()))
     for row, label in zip(X, model.labels_):
         assert {*model.labels_[(X == row).all(axis=1)]} == {label}
+
+
+VIEW_CLASSES = [
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.MKKM,
+    rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+]  # fmt: skip
+
+
+@st.composite
+def views(draw):
+    """Two views of the same rows, of any scale each; some are frames of nullable columns."""
+    X, seed = draw(arrays()), draw(st.integers(0, 2**20))
+    other = np.random.default_rng(seed).standard_normal((len(X), draw(st.integers(1, 3))))
+    pair = [X, other * 10.0 ** draw(st.sampled_from([0, -20, 20]))]
+    if draw(st.booleans()):
+        pair = [pd.DataFrame(x.astype(x.dtype.newbyteorder("="))).convert_dtypes() for x in pair]
+    return pair
+
+
+@settings(max_examples=EXAMPLES // 3)
+@given(st.sampled_from(VIEW_CLASSES), st.integers(1, 4), views())
+def test_views_are_refused_by_name_or_give_a_valid_result(cls, k, X):
+    parameters = {"n_frequencies": 32} if cls is rffpk.RFFMultiKernelPowerKMeans else {}
+    model = cls(k, random_state=0, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", EXPECTED, UserWarning)
+        try:
+            model.fit(X)
+        except (ValueError, TypeError) as error:
+            assert is_named(error), error
+            assert not [name for name in vars(model) if name.endswith("_")]
+            return
+        assert np.isfinite(model.transform(X)).all()
+        assert_array_equal(model.predict(X), model.labels_)
+        assert_array_equal(model.predict([x[:1] for x in X]), model.labels_[:1])
+    assert ((model.labels_ >= 0) & (model.labels_ < k)).all() and model.inertia_ >= 0
