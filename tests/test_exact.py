@@ -614,3 +614,10 @@ def test_spectral_starts_do_not_depend_on_rows_without_weight_or_the_order_of_ro
 def test_indefinite_polynomial_kernels_give_a_warning(blobs):
     with pytest.warns(UserWarning, match="kernel 0 is indefinite"):
         KernelKMeans(3, kernel="poly", coef0=-50, gamma=0.1, random_state=0).fit(blobs[0])
+
+
+def test_automatic_starts_of_kernel_k_means_are_ten():
+    X = np.random.RandomState(0).randn(40, 3)
+    auto, ten = (KernelKMeans(3, n_init=n, random_state=0).fit(X) for n in ("auto", 10))
+    assert sum(record["stage"] == "start" for record in auto.history_) == 10
+    assert_array_equal(auto.dual_coef_, ten.dual_coef_)

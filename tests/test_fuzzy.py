@@ -122,3 +122,10 @@ def test_a_square_array_is_taken_as_centroids():
     squares = ((rows[:, None] - np.eye(3)) ** 2).sum(axis=2)
     expected = (1 / (1 / squares).sum(axis=1)).sum()
     assert model.history_[0]["objective"] == pytest.approx(expected)
+
+
+def test_one_start_is_the_default():
+    models = [FuzzyCMeans(3, n_init=n, random_state=0).fit(X) for n in ("auto", 1)]
+    assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
+    with pytest.raises(ValueError, match="n_init == 0"):
+        FuzzyCMeans(3, n_init=0).fit(X)

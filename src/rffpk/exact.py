@@ -38,9 +38,9 @@ class KernelKMeans(KernelClusterer):
 
     Parameters
     ----------
-    n_init : int
-        Number of starts, at least 1; the best result is kept. An array as `init` is always one
-        start. All starts advance together, with one product of matrices in each pass.
+    n_init : "auto" or int
+        Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is
+        always one start. All starts advance together, with one product of matrices in each pass.
     tol : float
         Tolerance >= 0: a start ends when the root mean square shift of the centroids in one pass is
         at most `tol` times the standard deviation of the features (the root of their total
@@ -94,7 +94,7 @@ class KernelKMeans(KernelClusterer):
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         init: Any = "k-means++",
-        n_init: int = 10,
+        n_init: str | int = "auto",
         max_iter: int = 300,
         tol: float = 0.0,
         cache: str | bool = "auto",
@@ -128,11 +128,12 @@ class KernelKMeans(KernelClusterer):
 
     def _starts(self, critical: float) -> list[Start]:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
-        return given_starts(schedule, self.init, self.n_init)
+        n_init = _AUTO_EQUAL_STARTS if is_option(self.n_init, "auto") else self.n_init
+        return given_starts(schedule, self.init, n_init)
 
 
-# Number of starts of different kinds if n_init is "auto"; see docs/exact.md.
-_AUTO_STARTS = 8
+# Numbers of starts of different kinds, and of one kind, if n_init is "auto"; see docs/exact.md.
+_AUTO_STARTS, _AUTO_EQUAL_STARTS = 8, 10
 
 
 @documented(
@@ -212,7 +213,7 @@ class KernelPowerKMeans(KernelKMeans):
             coef0=coef0,
             kernel_params=kernel_params,
             init=init,
-            n_init=n_init,  # type: ignore[arg-type]
+            n_init=n_init,
             max_iter=max_iter,
             tol=tol,
             cache=cache,

@@ -46,9 +46,9 @@ class FuzzyCMeans(CentroidClusterer):
         memberships of the rows, shape (n_samples, n_clusters), >= 0 with rows that sum to one,
         whose centroids are taken. A callable gets (seeding rows, n_clusters, random_state=...) and
         returns centroids.
-    n_init : int
+    n_init : "auto" or int
         Number of starts, at least 1, from initial centroids of their own; the best result is kept.
-        An array or a callable as `init` is always one start.
+        "auto": one. An array or a callable as `init` is always one start.
     random_state : int, RandomState instance or None
         Draws the seeding rows and the initial centroids. An int gives the same result in each call.
     store_memberships : bool
@@ -100,7 +100,7 @@ class FuzzyCMeans(CentroidClusterer):
         *,
         m: float = 2.0,
         init: Any = "k-means++",
-        n_init: int = 1,
+        n_init: str | int = "auto",
         store_memberships: bool = False,
         max_iter: int = 300,
         tol: float = 1e-4,

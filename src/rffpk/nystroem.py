@@ -110,6 +110,7 @@ class NystroemKernelKMeans(
         n_init: str | int = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -122,6 +123,7 @@ class NystroemKernelKMeans(
         self.n_init = n_init
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
@@ -169,8 +171,9 @@ class NystroemKernelKMeans(
             self._features = self._restricted(raw, X, n_threads)
             self.embedding_ = self._embedded(X)
             self._clusterer = k_means(
-                self.embedding_, k, self.n_init, random, self.n_jobs, [few_rows("X", [X])]
-            )
+                self.embedding_, k, self.n_init, random, self.n_jobs, [few_rows("X", [X])],
+                self.verbose,
+            )  # fmt: skip
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_ = self._clusterer.inertia_

@@ -77,13 +77,13 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     feature_names_in_: NDArray[np.object_]
 
     _rows_name = "X"  # what warnings call the rows that are clustered
-    _automatic_starts = False  # whether `n_init` may be "auto"
+    _automatic_starts = False  # whether starts may differ in kind
 
     # ---- what subclasses define -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         also = "an array or a callable"
-        validation.check_search_parameters(self, INITS, also, auto=self._automatic_starts)
+        validation.check_search_parameters(self, INITS, also)
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         """The checked views of X, of one dtype; a single array is one view."""

@@ -94,14 +94,14 @@ def check_n_jobs(n_jobs: Any) -> None:
 
 
 def check_search_parameters(
-    estimator: Any, inits: tuple[str, ...] | None = None, also: str = "", auto: bool = True
+    estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
 ) -> None:
     """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
-    if `inits`, the names that init accepts, is given. `auto`: whether `n_init` may be "auto"."""
+    if `inits`, the names that init accepts, is given."""
     check_int(estimator.n_clusters, "n_clusters", 1)
     if inits is not None and isinstance(estimator.init, str):
         check_choice(estimator.init, "init", inits, also=also)
-    if not (auto and is_option(estimator.n_init, "auto")):
+    if not is_option(estimator.n_init, "auto"):
         check_int(estimator.n_init, "n_init", 1)
     if inits is not None:
         check_int(estimator.max_iter, "max_iter", 1)

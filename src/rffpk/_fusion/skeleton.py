@@ -33,10 +33,12 @@ def k_means(
     random: Any,
     n_jobs: int | None,
     causes: list[Cause],
+    verbose: int = 0,
 ) -> PowerKMeans:
     """Annealed k-means with restarts on the rows of an embedding; `causes` that its centroids
     coincide come before those in the embedding."""
-    clusterer = PowerKMeans(k, n_init=n_init, random_state=random.randint(2**31 - 1), n_jobs=n_jobs)
+    seed = random.randint(2**31 - 1)
+    clusterer = PowerKMeans(k, n_init=n_init, random_state=seed, n_jobs=n_jobs, verbose=verbose)
     clusterer._rows_name = "the embedding of X"
     return clusterer._fit(embedding, None, causes)
 
