@@ -5,12 +5,21 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
-from rffpk import PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
+from rffpk import (
+    KernelPowerKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    _reference,
+)
 from rffpk._annealing import compression
-from rffpk._annealing.compression import compressed
+from rffpk._annealing.compression import compressed, total_squares
+from rffpk._annealing.kernel_components import kernel_components, kernel_variance
+from rffpk._annealing.kernel_products import Products
 from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows
 from rffpk._data.store import Storage
+from rffpk.kernels import FittedKernel, specification
 
 STORED = Storage("auto", None)
 
@@ -103,3 +112,75 @@ def test_features_of_many_rows_are_not_copied(monkeypatch):
     assert compressed(wide_rows(np.float64), 400, STORED) is None
     monkeypatch.setattr(compression, "_NUMBERS", 80 * 800)
     assert compressed(wide_rows(np.float64), 400, STORED) is not None
+
+
+def decaying(n, widths, k, power=1.0):
+    """Rows about k points, in views whose columns have falling variances."""
+    random = np.random.default_rng(0)
+    xs = []
+    for d in widths:
+        scales = 1 / (1 + np.arange(d)) ** power
+        centers = 3 * random.standard_normal((k, d))
+        xs.append((centers[np.arange(n) % k] + random.standard_normal((n, d))) * scales)
+    return make_rows(xs, [None] * len(xs), None, 1)
+
+
+def test_partitions_keep_their_order_of_costs_in_few_components():
+    """The cost of any partition changes by a constant and at most 2 % of the least cost."""
+    n, k = 1000, 5
+    rows = decaying(n, (300,), k, power=0.1)
+    assert compressed(rows, k, STORED) is None  # more than half have 99.9 % of the variance
+    few = compressed(rows, k, STORED, True)
+    assert few.rows.xs[0].shape[1] < 100
+    whole, small = rows.features(), few.rows.features()
+    random, changes, costs = np.random.default_rng(1), [], []
+    for labels in [np.arange(n) % k, *random.integers(0, k, (20, n))]:
+        cost = [
+            sum(((x[labels == j] - x[labels == j].mean(axis=0)) ** 2).sum() for j in range(k))
+            for x in (whole, small)
+        ]
+        costs.append(cost[0])
+        changes.append(cost[0] - cost[1] - few.left_out)
+    assert -0.02 * min(costs) <= min(changes) and max(changes) <= 1e-9 * max(costs)
+
+
+def test_several_views_keep_the_variance():
+    rows = decaying(1000, (200, 150), 20)
+    hard, soft = (compressed(rows, 20, STORED, hard) for hard in (True, False))
+    for a, b in zip(hard.rows.xs, soft.rows.xs):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_components_of_a_kernel_are_those_of_its_features(weighted):
+    """Of the linear kernel; distances in the components are those of projections."""
+    random, k = np.random.default_rng(0), 5
+    X = decaying(900, (60,), k).xs[0]
+    weight = random.integers(0, 3, 900).astype(float) if weighted else None
+    products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
+    rows = kernel_components(products, weight, k)
+    p = np.ones(900) if weight is None else weight
+    x, found = X - p @ X / p.sum(), rows.xs[0]
+    assert found.shape[1] < 40
+    basis = np.linalg.lstsq(x[p > 0], found[p > 0], rcond=None)[0]
+    assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-8)
+    assert_allclose((x @ basis)[p > 0], found[p > 0], atol=1e-8 * np.abs(x).max())
+    left = p @ ((x - x @ basis @ basis.T) ** 2).sum(axis=1)
+    assert_allclose(kernel_variance(products, p) - total_squares(rows), left, rtol=1e-6)
+
+
+def test_few_rows_are_searched_with_the_kernel_itself():
+    X = decaying(500, (60,), 5).xs[0]
+    products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
+    assert kernel_components(products, None, 5) is None
+
+
+def test_exact_kernels_end_converged_in_the_space_of_the_kernel():
+    X, y = make_blobs(700, 8, centers=12, cluster_std=2.5, random_state=1)
+    model = KernelPowerKMeans(12, gamma=0.01, random_state=0).fit(X)
+    stages = [record["stage"] for record in model.history_]
+    assert stages[-1] == "hard" and "seeding" in stages
+    again = KernelPowerKMeans(12, gamma=0.01, init=model.labels_, s0=-1e9).fit(X)
+    assert_array_equal(again.labels_, model.labels_)
+    passes = [r["objective"] for r in model.history_ if "s" in r and r["stage"] == "hard"]
+    assert passes[-1] >= model.inertia_ * (1 - 1e-9)

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from rffpk import PowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk import PowerKMeans, RFFMultiKernelPowerKMeans, _reference
+from rffpk._annealing.centroids import count_distinct
 from rffpk._annealing.seeding import MANY, _accepted, seed_centroids
 
 
@@ -99,3 +100,13 @@ def test_learned_weights_are_annealed_with_many_clusters_too():
     X = mixture(600, 100)
     model = RFFMultiKernelPowerKMeans(100, n_frequencies=32, random_state=0).fit([X[:, :4], X])
     assert "anneal" in {record["stage"] for record in model.history_}
+
+
+def test_distinct_centroids_are_counted_as_by_the_twin():
+    random = np.random.default_rng(0)
+    theta = random.standard_normal((500, 6)) + 100
+    theta[400:450] = theta[:50]
+    theta[450:] = theta[50:100] + 1e-5
+    for close in (0.0, 1e-12, 1e-8, 1.0, 100.0):
+        assert count_distinct(theta, close) == _reference.count_distinct(theta, close)
+    assert count_distinct(theta, 1e-8) == 400

@@ -398,15 +398,17 @@ static void check_far_rows(void)
     const size_t number = sizeof(real), width = pr.F * number, wide = pr.k * number;
     views[0].x = far_away(x[0], 3 * number);
     pr.weight = far_away(weight, number);
-    char *labels = far_away(NULL, sizeof(int32_t)), *least = far_away(NULL, number);
+    char *labels = far_away(NULL, sizeof(int32_t)), *least = far_away(NULL, number),
+         *next = far_away(NULL, number);
     char *shares = far_away(NULL, wide), *apart = far_away(NULL, wide),
          *phi = far_away(NULL, width);
-    const rffpk_rows rows = {(int32_t *)labels, shares, apart, least, phi, NULL, NULL};
+    const rffpk_rows rows = {(int32_t *)labels, shares, apart, least, next, phi, NULL, NULL};
     double *sums = run(AWAY, AWAY + ROWS, &rows);
     const double tolerance = tolerance_of_weights();
     compare("far features", (real *)(phi + AWAY * width), features, ROWS * pr.F, most_off);
     compare("far distances", (real *)(apart + AWAY * wide), distances, ROWS * pr.k, most_off);
     compare("far nearest", (real *)(least + AWAY * number), nearest, ROWS, tolerance);
+    compare("far second", (real *)(next + AWAY * number), second_least, ROWS, tolerance);
     compare("far memberships", (real *)(shares + AWAY * wide), memberships, ROWS * pr.k, tolerance);
     for (size_t row = 0; row < ROWS; row++) {
         const int32_t label = ((int32_t *)labels)[AWAY + row];
@@ -418,6 +420,7 @@ static void check_far_rows(void)
     free(sums);
     munmap(labels, (AWAY + ROWS) * sizeof(int32_t));
     munmap(least, (AWAY + ROWS) * number);
+    munmap(next, (AWAY + ROWS) * number);
     munmap(shares, (AWAY + ROWS) * wide);
     munmap(apart, (AWAY + ROWS) * wide);
     munmap(phi, (AWAY + ROWS) * width);

@@ -43,7 +43,8 @@ def constants() -> dict[str, str]:
 
 
 def build(folder: Path, definition: str | None) -> ModuleType:
-    """The extension module of the core, compiled with a macro definition, or None, in `folder`."""
+    """The extension modules of the core as one, compiled in `folder` with a macro definition if one
+    is given."""
     folder.mkdir()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     flags = [f"-Dc_args=-DRFFPK_{definition}"] if definition else []
@@ -56,11 +57,18 @@ def build(folder: Path, definition: str | None) -> ModuleType:
         )
         if done.returncode:
             raise SystemExit(done.stdout + done.stderr)
-    (library,) = folder.glob("src/rffpk/_core/_pass.*.so")
-    spec = importlib.util.spec_from_file_location(f"{folder.name}._pass", library)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    before, core = dict(sys.modules), ModuleType(folder.name)
+    try:
+        for name in ("_runtime", "_pass", "_products"):
+            (library,) = folder.glob(f"src/rffpk/_core/{name}.*.so")
+            spec = importlib.util.spec_from_file_location(f"rffpk._core.{name}", library)
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module  # where the others find _runtime
+            spec.loader.exec_module(module)
+            vars(core).update(vars(module))
+    finally:
+        sys.modules.update(before)
+    return core
 
 
 def pass_problem(args: argparse.Namespace) -> Run:

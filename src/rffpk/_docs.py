@@ -194,7 +194,7 @@ swaps : "auto" or int
     There are at most 10 trials for each cluster and `swaps` more. From 100 clusters on a trial
     moves a batch of them: rows become additional centroids, and as many centroids are removed
     after a few passes; such trials are made on larger samples and on all rows too, and fewer
-    failures end the search. "auto": 20 if the starts differ
+    failures end the search. "auto": 20, or 4 for each cluster if that is less, if the starts differ
     (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs ``s_final="hard"`` and
     ``stop="annealed"``.
 max_iter : int

@@ -45,7 +45,7 @@ _PHASE_ROWS, _PHASE_ERROR = 100, 0.25
 # Names of kernels that only the classes with exact kernels take.
 _EXACT_ONLY = ("precomputed", "poly", "polynomial", "sigmoid", "cosine", "linear")
 
-_DRAWING = 3  # arrays of the size of the frequencies, while they are drawn
+_DRAWING = 4  # arrays of the size of the frequencies, while they are drawn
 _SEEDING_ROWS = 20  # that starts take for each cluster, at least
 
 
@@ -393,12 +393,17 @@ def _draw_structure(gamma: float, d: int, D: int, random: Any) -> Structure:
     return Structure(signs, math.sqrt(2 * gamma) / p, D)
 
 
+def _uniform(gaussian: Array) -> Array:
+    """Orthonormal columns, uniform over the orthogonal group, from standard normal numbers."""
+    q, r = np.linalg.qr(gaussian)
+    return np.asarray(q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :])
+
+
 def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
     """Columns distributed as standard normal vectors, orthogonal in blocks of d."""
-    blocks = []
-    for start in range(0, D, d):
-        gaussian = random.standard_normal((d, min(d, D - start)))
-        q, r = np.linalg.qr(gaussian)
-        blocks.append(q * np.sign(np.diag(r)))  # uniform over the orthogonal group
+    whole, rest = divmod(D, d)
+    blocks = [_uniform(random.standard_normal((whole, d, d))).swapaxes(0, 1).reshape(d, whole * d)]
+    if rest:
+        blocks.append(_uniform(random.standard_normal((d, rest))))
     lengths = np.sqrt(random.chisquare(d, size=D))
     return np.hstack(blocks) * lengths

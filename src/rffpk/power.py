@@ -28,8 +28,8 @@ from rffpk.feature_maps import (
 )
 
 # docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
-# twenty k-means++ runs, and below it on most.
-_AUTO_STARTS, _AUTO_SWAPS = 3, 20
+# twenty k-means++ runs, and below it on most. Few clusters have few different swaps.
+_AUTO_STARTS, _AUTO_SWAPS, _SWAPS_A_CLUSTER = 3, 20, 4
 
 
 @documented(
@@ -130,7 +130,8 @@ class PowerKMeans(CentroidClusterer):
         if self._k == 1:
             return 0
         if is_option(self.swaps, "auto"):
-            return _AUTO_SWAPS if is_automatic(self) and is_option(self.s_final, "hard") else 0
+            swaps = min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * self._k)
+            return swaps if is_automatic(self) and is_option(self.s_final, "hard") else 0
         return int(self.swaps)
 
 

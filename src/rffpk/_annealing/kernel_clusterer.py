@@ -218,7 +218,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             )
         distinct, s = run.count_distinct(run.hard_cost()), -math.inf if plan.ends_hard else end.s
         ending = Ending(len(run.W), distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
-        warn_of_ending(ending, [few_rows("X", xs, run.space.weight)])
+        if run.space.products.definite:  # else that warning has named the cause
+            warn_of_ending(ending, [few_rows("X", xs, run.space.weight)])
 
     # ---- prediction ------------------------------------------------------------------------
 

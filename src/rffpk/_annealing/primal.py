@@ -99,25 +99,41 @@ class FeatureRun:
 
     def settle(self, name: str, s: float, tol: float, passes: int) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
-        bounded = is_hard(s, self.rows.dtype) and not self.objective.learns_weights
-        if bounded and bounds.pays(self.rows, len(self.theta)):
-            self.bounded = bounds.HardPasses(self.rows)
-        end = self.follow(Stage(name, s, 0.0, tol, passes))
+        if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
+            k = len(self.theta)
+            self.bounded = bounds.HardPasses(self.rows) if bounds.pays(self.rows, k) else None
+        last = self.follow(Stage(name, s, 0.0, tol, passes)).last
         self.bounded = None
-        return end.last.shift <= tol
+        return last.shift <= tol
 
     def _bounded_step(self, passes: bounds.HardPasses) -> Moved:
-        """One step of the hard rule that visits the rows whose label may change."""
-        started = time.perf_counter()
-        sums = passes.sums(self.theta)
-        theta = sums.centroids(self.theta, self.rows.dtype)
-        relative, absolute = self._close()
-        close = max(relative * sums.hard, absolute)
-        distinct = count_distinct(self.rows.scaled(theta), close)
+        """A step of the hard rule over the rows whose labels may change."""
+        started, theta = time.perf_counter(), self.theta
+        sums = passes.sums(theta)
+        new = sums.centroids(theta, self.rows.dtype)
+        distinct = self._count_distinct(new, sums.hard)
         n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum())
-        shift = self._shift(theta, self.theta)
-        record = sums.soft, sums.hard, shift, distinct, time.perf_counter() - started
-        return Moved([record], theta, self.theta, n_empty, sums)
+        shift, seconds = self._shift(new, theta), time.perf_counter() - started
+        record = sums.soft, sums.hard, shift, distinct, seconds
+        return Moved([record], new, theta, n_empty, sums)
+
+    def _result(self, record: StepRecord, s: float, penalty: float) -> StepResult:
+        k = len(self.theta)
+        soft, hard, shift, distinct, _ = record
+        objective = power_objective(soft, hard, k, s) + penalty
+        return StepResult(soft, hard, objective, penalty, shift, distinct, distinct < k, 0)
+
+    def _repaired(self, result: StepResult, moved: Moved) -> StepResult:
+        """The result of a step that left clusters empty, after their centroids have moved."""
+        theta, k = moved.theta, len(moved.theta)
+        repairs = self._relocate(theta, empty_clusters(moved.sums.G, self.rows.dtype))
+        distinct = self._count_distinct(theta, result.hard)
+        shift = self._shift(theta, moved.previous)
+        return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
+
+    def _count_distinct(self, theta: Array, hard: float) -> int:
+        relative, absolute = self._close()
+        return count_distinct(self.rows.scaled(theta), max(relative * hard, absolute))
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids, from some of the rows."""
@@ -130,22 +146,6 @@ class FeatureRun:
                 break
             s *= _FACTOR
         return s
-
-    def _result(self, record: StepRecord, s: float, penalty: float) -> StepResult:
-        k = len(self.theta)
-        soft, hard, shift, distinct, _ = record
-        objective = power_objective(soft, hard, k, s) + penalty
-        return StepResult(soft, hard, objective, penalty, shift, distinct, distinct < k, 0)
-
-    def _repaired(self, result: StepResult, moved: Moved) -> StepResult:
-        """The result of a step that left clusters empty, after their centroids have moved."""
-        theta, k = moved.theta, len(moved.theta)
-        repairs = self._relocate(theta, empty_clusters(moved.sums.G, self.rows.dtype))
-        relative, absolute = self._close()
-        close = max(relative * result.hard, absolute)
-        distinct = count_distinct(self.rows.scaled(theta), close)
-        shift = self._shift(theta, moved.previous)
-        return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
 
     def _penalty(self) -> float:
         return self.objective.penalty(self.rows.alpha, self.rows.total_weight)

@@ -304,12 +304,10 @@ def one_pass(
 
 
 def _empty_output(name: str, rows: Rows, k: int) -> Array:
-    n, near = rows.n, sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
+    n, F = rows.n, sum(rows.widths)
+    near = sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
     shapes: dict[str, tuple[int, ...]] = dict(
-        zip(
-            _OUTPUTS,
-            ((n,), (n, k), (n, k), (n,), (n,), (n, sum(rows.widths)), (n, near), (n, near)),
-        )
+        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n,), (n, F), (n, near), (n, near)))
     )
     whole = ("labels", "neighbours")
     return np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)

@@ -1,0 +1,168 @@
+"""The random parts follow the distributions that docs/math.md derives. Seeds are fixed, and
+thresholds are far from what chance gives: 5 standard deviations, or probabilities of 1e-6."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+
+import rffpk
+from rffpk._annealing.seeding import nested_samples, seed_centroids
+from rffpk._data.passes import make_rows
+
+DRAWS = 1000
+STEP = np.array([0.7, -0.4, 0.2, 0.5])  # from one row to the other
+
+
+def kernel_estimates(kernel, sampling, D, gamma, step=STEP):
+    """phi(x)'phi(y) for many draws of the frequencies."""
+    pair = np.stack([np.zeros_like(step), step])
+    mapping = rffpk.RandomFourierFeatures(D, kernel=kernel, gamma=gamma, sampling=sampling)
+    found = []
+    for seed in range(DRAWS):
+        phi = mapping.set_params(random_state=seed).fit_transform(pair)
+        found.append(phi[0] @ phi[1])
+    return np.array(found)
+
+
+def exact(kernel, t, gamma):
+    if kernel == "rbf":
+        return np.exp(-gamma * (t**2).sum())
+    if kernel == "laplacian":
+        return np.exp(-gamma * np.abs(t).sum())
+    return np.prod(1 / (1 + gamma * t**2))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
+def test_independent_frequencies_have_the_mean_and_the_variance_derived(kernel):
+    """E = kappa(t), and a variance of ((1 + kappa(2t))/2 - kappa(t)^2)/D: section 9."""
+    D, gamma = 16, 0.6
+    found, kappa = kernel_estimates(kernel, "iid", D, gamma), exact(kernel, STEP, gamma)
+    variance = ((1 + exact(kernel, 2 * STEP, gamma)) / 2 - kappa**2) / D
+    if kernel != "cauchy":  # the closed forms of (9.1)
+        power = 2 if kernel == "rbf" else 1
+        assert_allclose(variance, (1 - kappa**2) ** power / (2 * D), rtol=1e-12)
+    assert abs(found.mean() - kappa) < 5 * np.sqrt(variance / DRAWS)
+    # the fourth moment of a mean of 16 bounded terms is close to that of a normal distribution
+    assert abs(found.var() / variance - 1) < 5 * np.sqrt(2.2 / DRAWS)
+
+
+def test_orthogonal_and_structured_frequencies_have_less_variance():
+    """(9.2): at small distances 3/(d + 2) of it; structured ones less, with the bias (9.3)."""
+    d, gamma = 16, 0.5
+    step = np.random.default_rng(0).standard_normal(d)
+    step *= 0.5 / np.linalg.norm(step)
+    kappa, small = exact("rbf", step, gamma), 2 * gamma * (step**2).sum()
+    errors = {
+        sampling: kernel_estimates("rbf", sampling, d, gamma, step) - kappa
+        for sampling in ("iid", "orthogonal", "structured")
+    }
+    iid = (1 - kappa**2) ** 2 / (2 * d)
+    variances = {sampling: error.var() for sampling, error in errors.items()}
+    assert abs(variances["iid"] / iid - 1) < 0.25
+    assert abs(variances["orthogonal"] / (iid * 3 / (d + 2)) - 1) < 0.3
+    assert variances["structured"] < 0.5 * variances["orthogonal"]
+    for sampling in ("iid", "orthogonal"):
+        assert abs(errors[sampling].mean()) < 5 * np.sqrt(variances[sampling] / DRAWS)
+    bias = -(small**2) / (4 * (d + 2))
+    assert_allclose(errors["structured"].mean(), bias, rtol=0.15)
+
+
+def uniform(counts, expected):
+    """Whether counts follow the expected ones, by Pearson's chi-square."""
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    return chi2.sf(statistic, len(counts) - 1) > 1e-6
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_the_first_centroid_is_uniform_or_follows_the_weights(init):
+    X, weight = np.arange(6.0)[:, None] ** 2, np.array([1.0, 2, 3, 1, 2, 3])
+    for given in (None, weight):
+        share = np.ones(6) / 6 if given is None else weight / weight.sum()
+        drawn = [
+            int(np.sqrt(seed_centroids(X, given, 1, init, np.random.RandomState(seed))[0, 0]) + 0.5)
+            for seed in range(DRAWS)
+        ]
+        assert uniform(np.bincount(drawn, minlength=6), DRAWS * share)
+        assert not uniform(np.bincount(drawn, minlength=6), DRAWS * np.roll(weight, 1) / 12)
+
+
+def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances():
+    """Greedy k-means++ draws 2 + log 2 candidates, in proportion to D^2, and keeps the best: the
+    probability of each row follows from that of its rank."""
+    X = np.array([0.0, 2.0, 3.0, 7.0])  # no two candidates are equally good
+    squares = (X[:, None] - X) ** 2
+    expected = np.zeros((4, 4))
+    for first in range(4):
+        share = squares[first] / squares[first].sum()
+        costs = np.minimum(squares, squares[first]).sum(axis=1)
+        order = np.argsort(costs)
+        reached = 0.0
+        for row in order:  # the best of two draws is this row
+            expected[first, row] = (1 - reached) ** 2 - (1 - reached - share[row]) ** 2
+            reached += share[row]
+    expected *= DRAWS * 3 / 4
+    counts = np.zeros((4, 4))
+    for seed in range(3 * DRAWS):
+        found = seed_centroids(X[:, None], None, 2, "k-means++", np.random.RandomState(seed))
+        counts[tuple(np.searchsorted(X, found[:, 0]))] += 1
+    frequent = expected > 5
+    assert counts.diagonal().sum() == 0 and counts[~frequent].sum() < 30
+    assert uniform(counts[frequent], expected[frequent])
+    assert not uniform(counts[frequent], np.full(frequent.sum(), 3 * DRAWS / frequent.sum()))
+
+
+def test_samples_are_uniform_and_those_with_weights_follow_them():
+    n, size, draws = 40, 10, 500
+    X, weight = np.arange(float(n))[:, None], np.repeat([1.0, 3.0], n // 2)
+    plain, heavy = np.zeros(n), np.zeros(n)
+    for seed in range(draws):
+        for given, counts in ((None, plain), (weight, heavy)):
+            rows = make_rows([X], [None], given, 1)
+            drawn = nested_samples(rows, size, 2, np.random.RandomState(seed))[0]
+            counts[drawn.xs[0][:, 0].astype(int)] += 1 if given is None else drawn.weight
+    assert plain.sum() == heavy.sum() == draws * size
+    assert uniform(plain, np.full(n, draws * size / n))
+    assert uniform(heavy, draws * size * weight / weight.sum())
+    assert not uniform(plain, draws * size * weight / weight.sum())
+
+
+@pytest.mark.parametrize("cls", [rffpk.AverageMKKM, rffpk.SMKC, rffpk.NystroemKernelKMeans])
+def test_landmarks_and_anchors_are_uniform(cls):
+    n, size, draws = 24, 6, 100
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    name = "n_landmarks" if cls is rffpk.AverageMKKM else "n_anchors"
+    counts = np.zeros(n)
+    for seed in range(draws):
+        model = cls(2, **{name: size}, n_init=1, n_jobs=1, random_state=seed).fit(X)
+        counts[model.landmarks_ if cls is rffpk.AverageMKKM else model.anchors_] += 1
+    assert counts.sum() == draws * size
+    assert uniform(counts, np.full(n, draws * size / n))
+
+
+@pytest.mark.parametrize(
+    "cls", [getattr(rffpk, name) for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]
+)
+def test_the_random_state_fixes_everything(cls):
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    parameters = {"n_frequencies": 32} if "n_frequencies" in cls().get_params() else {}
+
+    def transformed(seed):
+        np.random.seed(len(found))  # noqa: NPY002  the global state has no influence
+        return cls(random_state=seed, **parameters).fit(X).transform(X)
+
+    found: list = []
+    for seed in (3, np.random.RandomState(3)):
+        found.append(transformed(seed))
+    assert_array_equal(found[0], found[1])
+
+
+def test_labels_of_separated_clusters_are_those_of_every_instruction_set(isa, dtype):
+    """Bits differ between instruction sets, labels of separated clusters do not."""
+    random = np.random.default_rng(0)
+    y = np.arange(400) % 5
+    X = (10 * random.standard_normal((5, 7))[y] + random.standard_normal((400, 7))).astype(dtype)
+    for cls in (rffpk.PowerKMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans):
+        labels = cls(5, random_state=0).fit(X).labels_
+        pairs = np.unique(np.stack([labels, y]), axis=1)
+        assert pairs.shape[1] == 5 == len(np.unique(labels))
