@@ -80,7 +80,10 @@ def test_the_first_centroid_is_uniform_or_follows_the_weights(init):
     for given in (None, weight):
         share = np.ones(6) / 6 if given is None else weight / weight.sum()
         drawn = [
-            int(np.sqrt(seed_centroids(X, given, 1, init, np.random.RandomState(seed))[0, 0]) + 0.5)
+            int(
+                np.sqrt(seed_centroids(X, given, 1, init, 1, np.random.RandomState(seed))[0, 0])
+                + 0.5
+            )
             for seed in range(DRAWS)
         ]
         assert uniform(np.bincount(drawn, minlength=6), DRAWS * share)
@@ -104,7 +107,7 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
     expected *= DRAWS * 3 / 4
     counts = np.zeros((4, 4))
     for seed in range(3 * DRAWS):
-        found = seed_centroids(X[:, None], None, 2, "k-means++", np.random.RandomState(seed))
+        found = seed_centroids(X[:, None], None, 2, "k-means++", 1, np.random.RandomState(seed))
         counts[tuple(np.searchsorted(X, found[:, 0]))] += 1
     frequent = expected > 5
     assert counts.diagonal().sum() == 0 and counts[~frequent].sum() < 30

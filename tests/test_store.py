@@ -65,8 +65,8 @@ def test_the_memory_limit_holds():
 
 
 def test_a_sample_respects_the_limit_too(monkeypatch):
-    sizes = []
-    monkeypatch.setattr(store, "stored", lambda rows: sizes.append(rows.n) or rows)
+    sizes, stored = [], store.stored
+    monkeypatch.setattr(store, "stored", lambda rows: sizes.append(rows.n) or stored(rows))
     X = np.random.default_rng(0).standard_normal((500, 4))
     for cache, limit, expected in ((False, None, []), ("auto", 10, []), ("auto", None, [100])):
         sizes.clear()
