@@ -115,3 +115,25 @@ def test_bounds_are_not_used_with_typicality():
     assert not bounds.pays(rows, 10)
     assert not bounds.pays(rows, 1)
     assert not bounds.pays(rows.take(np.arange(1000)), 100)
+
+
+@pytest.mark.parametrize("weights", [None, (0.1, 1.0, 1e-12)])
+def test_a_cluster_that_nearly_vanishes_has_the_sums_of_what_is_left(dtype, weights):
+    """One row stays where thousands were: its centroid has no trace of them."""
+    random = np.random.default_rng(0)
+    X = np.vstack([1000 + random.standard_normal((30_000, 8)), random.standard_normal((30_000, 8))])
+    X[0] = 1020.0
+    weight = None if weights is None else random.uniform(*weights[:2], len(X))
+    if weight is not None:
+        weight[0] = weights[2]
+    rows = make_rows([X.astype(dtype)], [None], weight, 2)
+    passes = HardPasses(rows)
+    shift = rows.shift.astype(np.float64)
+    far = np.stack([X[0], np.zeros(8), np.full(8, 1000.0)]) - shift  # takes the others step by step
+    theta = np.stack([np.full(8, 1001.0), np.zeros(8), np.full(8, 3000.0)]) - shift
+    passes.sums(theta)
+    theta = np.stack([np.full(8, 1001.0), np.zeros(8), np.full(8, 990.0)]) - shift
+    passes.sums(theta)
+    sums, full = passes.sums(far), one_pass(rows, far, -np.inf)[0]
+    assert_allclose(sums.centroids(far, dtype), full.centroids(far, dtype), rtol=1e-5, atol=1e-5)
+    assert_allclose(sums.G, full.G, rtol=1e-6)

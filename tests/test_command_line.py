@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,6 +102,9 @@ def bad_files(folder):
     np.save(folder / "words.npy", np.array([["a"]]))
     np.save(folder / "cube.npy", np.ones((2, 2, 2)))
     (folder / "words.csv").write_text("1,2\n3,x\n")
+    (folder / "gap.csv").write_text("1,NA\n3,4\n9,9\n")
+    (folder / "latin.csv").write_bytes(b"\xe4,1\n")
+    (folder / "bad.npy").write_bytes(b"no array")
     (folder / "empty.csv").write_text("a,b\n")
     (folder / "nan.csv").write_text("1,2\n3,nan\n")
     (folder / "model").write_text("no pickle")
@@ -119,6 +123,12 @@ def bad_files(folder):
         (["cluster", "cube.npy", "-k", "3"], "has 3 dimensions"),
         (["cluster", "words.csv", "-k", "1"], "words.csv: could not convert string 'x'"),
         (["cluster", "empty.csv", "-k", "1"], "empty.csv: no rows"),
+        (["cluster", "gap.csv", "-k", "1"], "gap.csv: could not convert string"),
+        (["cluster", "latin.csv", "-k", "1"], "latin.csv: is not UTF-8 text"),
+        (["cluster", "bad.npy", "-k", "1"], "bad.npy: is not a file of arrays"),
+        (["cluster", "ok.csv", "-k", "3", "--out", "no/l.csv"], "no/l.csv: there is no folder"),
+        (["cluster", "ok.csv", "-k", "3", "--out", "a.csv", "--model", "a.csv"], "is named for"),
+        (["plot", "model", "ok.csv", "--out", "-"], "not written to standard output"),
         (["cluster", "nan.csv", "-k", "1"], "NaN"),
         (["cluster", "ok.csv", "-k", "151"], "n_clusters == 151"),
         (["cluster", "ok.csv", "-k", "3", "--out", "labels.txt"], "must end in .csv or .npy"),
@@ -149,3 +159,34 @@ def test_a_result_that_cannot_be_written_leaves_the_file_before(tmp_path, monkey
     with pytest.raises(OSError, match="disk full"):
         rffpk.__main__.write_table(str(path), np.arange(3))
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["labels.csv"]
+
+
+def test_links_and_permissions_stay(tmp_path):
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("before")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    rffpk.__main__.write_table(str(link), np.arange(3))
+    assert target.read_text() == "0\n1\n2\n" and link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_standardized_model_of_diffusion_features_is_drawn(table, tmp_path):
+    pytest.importorskip("matplotlib")
+    model, picture = str(tmp_path / "m"), tmp_path / "c.svg"
+    main(["cluster", str(table), "-k", "3", "--standardize", "--method", "diffusion",
+          "--model", model, "--out", str(tmp_path / "l.csv")])  # fmt: skip
+    main(["plot", model, str(table), "--out", str(picture)])
+    assert "<svg" in picture.read_text()
+
+
+def test_models_of_other_versions_are_named(table, tmp_path, capsys):
+    model = tmp_path / "m"
+    fitted = FuzzyCMeans(3, random_state=0).fit(X)
+    state = {**fitted.__getstate__(), "_rffpk_version": "7.0.0"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FuzzyCMeans, "__getstate__", lambda self: state)
+        joblib.dump(fitted, model)
+    with pytest.raises(SystemExit):
+        main(["predict", str(model), str(table)])
+    assert "was pickled by rffpk 7.0.0" in capsys.readouterr().err

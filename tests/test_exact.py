@@ -621,3 +621,28 @@ def test_automatic_starts_of_kernel_k_means_are_ten():
     auto, ten = (KernelKMeans(3, n_init=n, random_state=0).fit(X) for n in ("auto", 10))
     assert sum(record["stage"] == "start" for record in auto.history_) == 10
     assert_array_equal(auto.dual_coef_, ten.dual_coef_)
+
+
+@pytest.mark.parametrize("distinct, k", [(2, 3), (2, 5), (6, 7)])
+def test_components_leave_no_centroid_away_from_all_rows(distinct, k):
+    X = np.repeat(np.random.RandomState(0).randn(distinct, 2), 800 // distinct, axis=0)
+    with pytest.warns(ConvergenceWarning, match=f"{distinct} of n_clusters={k} centroids"):
+        model = KernelPowerKMeans(k, random_state=0).fit(X)
+    assert_allclose(model.dual_coef_.sum(axis=1), 1)
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_the_search_in_components_keeps_to_the_largest_number_of_passes():
+    X = np.random.RandomState(0).randn(800, 4)
+    with pytest.warns(ConvergenceWarning, match="max_iter=10"):
+        model = KernelPowerKMeans(4, n_init=1, max_iter=10, random_state=0).fit(X)
+    assert model.n_iter_ <= 11  # one with the kernel itself
+
+
+def test_components_keep_to_the_memory_limit():
+    X = np.random.RandomState(0).randn(600, 4)
+    stages = [
+        KernelPowerKMeans(4, cache=False, memory_limit=limit, random_state=0).fit(X).history_[0]
+        for limit in (None, 1000)
+    ]
+    assert stages[0]["stage"] == "seeding" != stages[1]["stage"]

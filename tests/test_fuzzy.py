@@ -129,3 +129,17 @@ def test_one_start_is_the_default():
     assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
     with pytest.raises(ValueError, match="n_init == 0"):
         FuzzyCMeans(3, n_init=0).fit(X)
+
+
+def test_memberships_of_an_earlier_fit_are_forgotten():
+    model = FuzzyCMeans(3, store_memberships=True, random_state=0).fit(X)
+    assert not hasattr(model.set_params(store_memberships=False).fit(X), "memberships_")
+
+
+def test_scales_at_which_squares_underflow_are_refused():
+    with pytest.raises(ValueError, match="underflow"):
+        cmeans(X * 1e-170, 3)
+    with pytest.raises(ValueError, match="overflow"):
+        cmeans(X * 1e170, 3)
+    large = cmeans(X, 3, init=np.full((3, 150), 1.7e308) * [[1.0], [0.5], [0.1]])
+    assert_allclose(large.u0.sum(axis=0), 1)

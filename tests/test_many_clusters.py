@@ -110,3 +110,21 @@ def test_distinct_centroids_are_counted_as_by_the_twin():
     for close in (0.0, 1e-12, 1e-8, 1.0, 100.0):
         assert count_distinct(theta, close) == _reference.count_distinct(theta, close)
     assert count_distinct(theta, 1e-8) == 400
+
+
+@pytest.mark.parametrize(
+    "given, kept",
+    [({"s0": -2.0, "anneal_factor": 1.05}, "anneal"), ({"init": "k-means"}, "k-means")],
+)
+def test_parameters_of_annealing_are_followed_with_many_clusters_too(given, kept):
+    model = PowerKMeans(MANY, swaps=5, random_state=0, **given).fit(mixture(600, MANY))
+    assert kept in {record["stage"] for record in model.history_}
+
+
+def test_the_last_exponent_does_not_depend_on_rows_without_weight():
+    X = mixture(8000, MANY)
+    weight = np.ones(len(X))
+    weight[::2] = 0
+    model = PowerKMeans(MANY, random_state=0).fit(X, sample_weight=weight)
+    alone = PowerKMeans(MANY, random_state=0).fit(X[1::2])
+    assert 0.5 < model.s_ / alone.s_ < 2 and model.s_ < -5

@@ -550,3 +550,22 @@ def test_references_within_clusters_are_those_of_repeated_rows_and_of_each_view(
     assert_allclose(weighted, equal, rtol=1e-5)
     constant = clone(model).fit([np.ones((30, 2)), np.ones((30, 1))])
     assert np.isfinite(constant.eta_).all() and (constant.eta_ > 0).all()
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-16, 1e16, 1e150])
+def test_references_within_clusters_follow_the_scale(scale):
+    X, _ = make_blobs(400, 2, centers=3, cluster_std=0.4, random_state=1)
+    X = np.vstack([X, np.random.RandomState(0).uniform(-12, 12, (100, 2))])
+    model = RFFMultiKernelPowerKMeans(
+        3, kernels="linear", eta="within", noise_threshold=0.2, random_state=0
+    )
+    assert_array_equal(clone(model).fit(scale * X).labels_ == -1, model.fit(X).labels_ == -1)
+
+
+def test_references_within_clusters_leave_out_equal_rows():
+    random = np.random.RandomState(0)
+    X = np.vstack([np.zeros((2200, 2)), *(random.randn(700, 2) + 9 * c for c in (1, 2, 3))])
+    model = RFFMultiKernelPowerKMeans(
+        4, kernels="linear", eta="within", noise_threshold=0.2, random_state=0
+    ).fit(X)
+    assert (model.labels_[2200:] == -1).mean() < 0.1

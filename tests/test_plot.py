@@ -7,8 +7,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, make_blobs, make_moons
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rffpk import (
+    MKKM,
     SMKC,
     DiffusionPowerKMeans,
     FuzzyCMeans,
@@ -171,3 +175,26 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="pip install matplotlib"):
         plot.clusters(PowerKMeans(2, random_state=0).fit(X), X)
+
+
+def test_pipelines_and_mixtures_are_drawn(ax):
+    model = make_pipeline(StandardScaler(), FuzzyCMeans(3, random_state=0)).fit(X)
+    plot.clusters(model, X, ax=ax)
+    assert sum(len(group.get_offsets()) for group in ax.collections) == 300
+    ax.clear()
+    plot.clusters(GaussianMixture(3, random_state=0).fit(X), X, ax=ax)
+    assert len(ax.collections) == 3
+
+
+def test_centers_of_an_embedding_are_not_drawn_among_the_rows(ax):
+    plot.clusters(SMKC(2, random_state=0).fit([X, X]), [X, X], places=X, ax=ax)
+    before = len(ax.collections)
+    plot.clusters(MKKM(2, random_state=0).fit(X + 1000), X + 1000, ax=ax)
+    assert len(ax.collections) == 2 * before == 4
+
+
+def test_failures_open_no_figure():
+    before = pyplot.get_fignums()
+    with pytest.raises(ValueError, match="X has no rows"):
+        plot.clusters(PowerKMeans(2, random_state=0).fit(X), X[:0])
+    assert pyplot.get_fignums() == before

@@ -67,7 +67,7 @@ def test_a_seed_fixes_the_result_and_the_estimator_is_not_changed():
 
 def test_equal_rows_have_indices():
     selection = select_n_clusters(np.ones((20, 2)), [2, 3], random_state=0)
-    assert selection.n_clusters in (2, 3)
+    assert selection.indices["silhouette"].max() == -1
     assert not any(np.isnan(values).any() for values in selection.indices.values())
 
 
@@ -89,3 +89,17 @@ def test_equal_rows_have_indices():
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         select_n_clusters(**{"X": X} | arguments)
+
+
+@pytest.mark.parametrize("criterion", ["silhouette", "stability"])
+def test_numbers_of_clusters_that_rows_do_not_have_are_not_chosen(criterion):
+    rows = np.repeat(np.eye(3), 50, axis=0)
+    assert select_n_clusters(rows, criterion=criterion, random_state=0).n_clusters == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cluster_of_one_row_among_many_has_a_silhouette(seed):
+    rows = np.random.RandomState(0).randn(5000, 2)
+    rows[17] = 500.0
+    selection = select_n_clusters(rows, [2], random_state=seed)
+    assert selection.indices["silhouette"][0] > 0.9

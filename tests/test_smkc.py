@@ -458,3 +458,11 @@ def test_kernels_are_centered_at_the_anchors_and_normalised(views, center, norma
     given = SMKC(4, kernels="precomputed", random_state=0).fit(Gs)
     assert_allclose(model.embedding_, given.embedding_, atol=1e-8)
     assert_allclose(model.transform([x[:9] for x in xs]), model.embedding_[:9], atol=1e-10)
+
+
+@pytest.mark.parametrize("constant", [0, 1])
+def test_a_constant_view_among_many_rows_has_no_influence(constant):
+    X, y = make_blobs(600, 4, centers=3, random_state=0)
+    views = [X, X]
+    views[constant] = np.ones((600, 2))
+    assert adjusted_rand_score(y, SMKC(3, random_state=0).fit(views).labels_) > 0.95

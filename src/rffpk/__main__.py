@@ -30,7 +30,16 @@ from rffpk import (
     purity_score,
     show_config,
 )
-from rffpk._data.files import STANDARD, TableError, read_table, write_table, write_whole
+from rffpk._data.estimator import VersionError
+from rffpk._data.files import (
+    RESULTS,
+    STANDARD,
+    TableError,
+    check_output,
+    read_table,
+    write_table,
+    write_whole,
+)
 
 METHODS = {
     "plain": PowerKMeans,
@@ -38,6 +47,7 @@ METHODS = {
     "rff": RFFKernelPowerKMeans,
     "diffusion": DiffusionPowerKMeans,
 }
+PICTURES = (".png", ".svg", ".pdf")
 _FAILED = 2  # the exit code after an error
 
 
@@ -46,6 +56,11 @@ _FAILED = 2  # the exit code after an error
 
 def cluster(options: argparse.Namespace) -> dict[str, Any]:
     """Cluster the rows of a table: labels go to --out, the fitted model to --model."""
+    check_output(options.out, RESULTS)
+    if options.model:
+        check_output(options.model)
+        if os.path.realpath(options.model) == os.path.realpath(options.out):
+            raise TableError(f"{options.out}: is named for the labels and for the model")
     X = read_table(options.file, options.key)
     model = METHODS[options.method](
         options.k, random_state=options.seed, n_jobs=options.jobs, verbose=options.verbose
@@ -70,6 +85,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
 
 def predict(options: argparse.Namespace) -> dict[str, Any]:
     """Label the rows of a table by a model that `cluster` has written."""
+    check_output(options.out, RESULTS)
     model, X = _read_model(options.model), read_table(options.file, options.key)
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
     write_table(options.out, outputs)
@@ -94,9 +110,12 @@ def plot(options: argparse.Namespace) -> dict[str, Any]:
     os.environ.setdefault("MPLBACKEND", "agg")  # a picture in a file needs no display
     from rffpk import plot as pictures
 
+    check_output(options.out, PICTURES)
+    if options.out == STANDARD:
+        raise TableError("a picture is not written to standard output: name a file by --out")
     model, X = _read_model(options.model), np.asarray(read_table(options.file, options.key))
     ax = pictures.clusters(model, X)
-    kind = os.path.splitext(options.out)[1][1:] or "png"
+    kind = os.path.splitext(options.out)[1][1:].lower()
     write_whole(options.out, lambda file: ax.figure.savefig(file, format=kind, dpi=150))
     return {"rows": len(X), "picture": options.out}
 
@@ -111,11 +130,11 @@ def _labels(path: str) -> Any:
 def _read_model(path: str) -> Any:
     try:
         model = joblib.load(path)
-    except OSError:
+    except (OSError, MemoryError, VersionError):
         raise
     except Exception as error:
         raise TableError(f"{path}: is not a model that `rffpk cluster` has written") from error
-    if not hasattr(model, "predict"):
+    if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
         raise TableError(f"{path}: is not a model that `rffpk cluster` has written")
     return model
 

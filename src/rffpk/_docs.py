@@ -117,7 +117,8 @@ _PASS_RECORDS = """\
     Records of what was done, in order. Each pass has a record with "stage", "start" (number of its
     start, from 0), "rows" (number of rows visited), "s" (the exponent; -inf for hard assignment),
     "objective" (before the centroids moved), "shift" (of the centroids, relative as in `tol`),
-    "distinct" (number of centroids that do not coincide), "repairs" (number of empty clusters whose
+    "distinct" (number of centroids that do not coincide; swaps of batches have more centroids than
+    n_clusters for some passes), "repairs" (number of empty clusters whose
     centroid was moved to one of the rows farthest from theirs) and "seconds"."""
 _STAGES = """\
     The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes of
@@ -359,8 +360,8 @@ EXACT = (
     | entries(f"""
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
-    "auto": eight if the starts differ, otherwise one. An array as `init` is always one start. All
-    starts advance together, with one product of matrices in each pass.
+    "auto": eight if the starts differ, otherwise one. An array as `init` is always one start.
+    Starts with the kernel itself advance together, with one product of matrices in each pass.
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES}.

@@ -16,7 +16,7 @@ from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, make_rows, one_pass, power_constant
+from rffpk._data.passes import Rows, make_rows, one_pass, power_constant, total_variance
 from rffpk._docs import FUZZY, documented
 from rffpk.metrics import checked_memberships, partition_coefficient
 
@@ -134,6 +134,7 @@ class FuzzyCMeans(CentroidClusterer):
 
     def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         super()._publish(rows, run, end, plan)
+        self.__dict__.pop("memberships_", None)  # of an earlier fit
         if self.store_memberships:
             theta = self.cluster_centers_.astype(np.float64) - rows.shift
             _, outputs = one_pass(rows, theta, end.s, want=("memberships",))
@@ -243,13 +244,14 @@ def cmeans(
         u = check_array(init, dtype=np.float64, input_name="init", copy=True).T
         if u.shape != (len(X), c):
             raise ValueError(f"init has shape {u.T.shape}, must be {(c, len(X))}: (c, n_samples).")
-        if (u < 0).any() or not u.sum(axis=1).all():
+        if (u < 0).any() or not u.any(axis=1).all():
             raise ValueError("init must be >= 0, with columns that are not zero.")
+    u /= u.max(axis=1, keepdims=True)  # sums of the largest numbers overflow
     u /= u.sum(axis=1, keepdims=True)
     with _config.one_blas_thread():
-        return _iterate(
-            make_rows([X], [None], None, _config.n_threads(n_jobs)), u, m, error, maxiter
-        )
+        rows = make_rows([X], [None], None, _config.n_threads(n_jobs))
+        total_variance(rows)  # must neither underflow nor overflow
+        return _iterate(rows, u, m, error, maxiter)
 
 
 def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeansResult:

@@ -74,8 +74,8 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         "median": the median of the squared distances from the median feature, on a sample, which
         outliers do not inflate. "within": 1.44 times the median squared distance of a cluster's
         rows from its centroid, from two fits to a sample: for `noise_threshold`, of which 0.2, with
-        ``m=2``, then leaves about 98 % of a normal cluster of two dimensions in it, and more if it
-        has more. A number from 1e-30 to 1e30: the same for all views.
+        ``m=2``, then leaves about 98 % of a normal cluster of two dimensions in it, more if it has
+        more, and 80 % of one column. A number from 1e-30 to 1e30: the same for all views.
     kernels : str, list or None
         For each view the name of a kernel of `RandomFourierFeatures` ("rbf", "laplacian" or
         "cauchy"), or a pair of a name and its gamma, a number or one of "mean", "median" and

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._annealing.centroid_clusterer import CentroidClusterer
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk.diffusion import DiffusionPowerKMeans
@@ -46,6 +48,8 @@ def _axes(ax: Any) -> Any:
 
 def _some(n: int) -> Array:
     """Evenly spaced rows, at most _POINTS."""
+    if n == 0:
+        raise ValueError("X has no rows, must have at least one.")
     return np.arange(0, n, -(-n // _POINTS))
 
 
@@ -84,7 +88,6 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         principal components of the columns. Crosses are rows labeled -1, noise.
     """
     check_is_fitted(model)
-    ax = _axes(ax)
     index = _some(_length(X))
     rows, columns = _take(X, index)
     labels, opacity = model.predict(rows), _opacity(model, rows)
@@ -92,6 +95,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         points, names = _places(model, rows, columns)
     else:
         points, names = _checked_places(places, _length(X))[index], ("", "")
+    ax = _axes(ax)
     for label in np.unique(labels):
         here = labels == label
         if label < 0:
@@ -99,12 +103,18 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         else:
             ax.scatter(*points[here].T, s=18, alpha=opacity[here], **_style(label))
     centers = getattr(model, "cluster_centers_", None)
-    if points is columns and centers is not None and np.shape(centers)[1] == 2:
+    if points is columns and _are_columns(model) and centers is not None:
         ax.scatter(*np.asarray(centers).T, s=130, marker="+", color="black", linewidths=2)
     ax.set(
         xlabel=names[0], ylabel=names[1], title=f"{len(np.unique(labels[labels >= 0]))} clusters"
     )
     return ax
+
+
+def _are_columns(model: Any) -> bool:
+    """Whether centroids are points in the space of the columns."""
+    maps = getattr(model, "feature_maps_", [getattr(model, "feature_map_", None)])
+    return isinstance(model, CentroidClusterer) and not any(maps)
 
 
 def _checked_places(places: Any, n: int) -> Array:
@@ -120,23 +130,29 @@ def _style(label: int) -> dict[str, Any]:
 
 
 def _places(model: Any, rows: Any, columns: Array) -> tuple[Array, tuple[str, str]]:
+    if isinstance(model, Pipeline):
+        rows, model = model[:-1].transform(rows), model[-1]
     if isinstance(model, DiffusionPowerKMeans):
         features = model.feature_map_.transform(rows)
         if features.shape[1] > 1:
             return features[:, :2], ("diffusion feature 1", "diffusion feature 2")
     if columns.shape[1] == 2:
         return columns, ("column 1", "column 2")
-    if columns.shape[1] == 1:
+    if columns.shape[1] == 1 or len(columns) == 1:
+        columns = columns[:, :1]
         return np.c_[columns, np.zeros(len(columns))], ("column 1", "")
     return PCA(2).fit_transform(columns), ("principal component 1", "principal component 2")
 
 
 def _opacity(model: Any, rows: Any) -> Array:
     """From _FAINTEST, where all memberships are equal, to one."""
-    if not hasattr(model, "predict_proba") or model.n_clusters < 2:
+    try:
+        u = model.predict_proba(rows)
+    except (AttributeError, ValueError):  # precomputed kernels have none
         return np.ones(_length(rows))
-    least = 1 / model.n_clusters
-    largest = model.predict_proba(rows).max(axis=1)
+    if u.shape[1] < 2:
+        return np.ones(len(u))
+    least, largest = 1 / u.shape[1], u.max(axis=1)
     return np.clip(_FAINTEST + (1 - _FAINTEST) * (largest - least) / (1 - least), 0, 1)
 
 

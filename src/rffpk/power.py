@@ -122,9 +122,12 @@ class PowerKMeans(CentroidClusterer):
         starts = annealed_starts(self, critical, _AUTO_STARTS)
         swaps = self._n_swaps()
         plain = not self._objective.learns_weights and self._objective.eta is None
-        if plain and swaps and self._k >= MANY and is_option(self.n_init, "auto"):
+        if plain and swaps and self._k >= MANY and self._is_default():
             starts = [coarse_start(starts[-1].schedule)]
         return Plan(starts, swaps, critical=critical)
+
+    def _is_default(self) -> bool:
+        return is_automatic(self) and is_option(self.n_init, "auto")
 
     def _n_swaps(self) -> int:
         if self._k == 1:

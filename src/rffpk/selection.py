@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import (
     adjusted_rand_score,
     calinski_harabasz_score,
@@ -110,8 +112,10 @@ def select_n_clusters(
 
     Notes
     -----
-    The silhouette is that of 2000 rows. The stability is the mean adjusted Rand index of the labels
-    of all pairs of `n_resamples` fits, of one start each to 70 % of the rows, that label all rows.
+    A number of clusters that the rows do not have, as too few are distinct, has the worst value of
+    each index. The silhouette is that of 2000 rows, and one more of each cluster. The stability is
+    the mean adjusted Rand index of the labels of all pairs of `n_resamples` fits, of one start each
+    to 70 % of the rows, that label all rows.
     The index of Xie and Beni takes memberships with the fuzzifier 2. Of equal values that of the
     larger number counts. One fit and `n_resamples` small ones for each number.
 
@@ -181,21 +185,34 @@ def _features(estimator: Any, rows: Array, most: int, seed: int) -> tuple[Array,
 
 
 def _indices(model: Any, features: Array, k: int, n_resamples: int, seed: int) -> dict[str, float]:
-    fitted = clone(model).set_params(n_clusters=k, random_state=seed).fit(features)
-    labels, memberships = fitted.labels_, fitted.predict_proba(features, s=_SOFT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = clone(model).set_params(n_clusters=k, random_state=seed).fit(features)
+    labels = fitted.labels_
+    if len(np.unique(labels)) < k:  # the rows have no k clusters
+        worst = {name: -1.0 if best is max else np.inf for name, best in _INDICES.items()}
+        return {"inertia": fitted.inertia_, **worst}
+    memberships = fitted.predict_proba(features, s=_SOFT)
     values = {
         "inertia": fitted.inertia_,
         "xie_beni": xie_beni_index(features, memberships, fitted.cluster_centers_),
         "stability": _stability(model, features, k, n_resamples, seed),
     }
-    if len(np.unique(labels)) < 2:  # equal rows
-        return values | {"silhouette": -1.0, "calinski_harabasz": 0.0, "davies_bouldin": np.inf}
-    size = min(len(features), _SILHOUETTE_ROWS)
+    some = _rows_of_all(labels, np.random.RandomState(seed))
     return values | {
-        "silhouette": silhouette_score(features, labels, sample_size=size, random_state=seed),
+        "silhouette": silhouette_score(features[some], labels[some]),
         "calinski_harabasz": calinski_harabasz_score(features, labels),
         "davies_bouldin": davies_bouldin_score(features, labels),
     }
+
+
+def _rows_of_all(labels: Array, random: Any) -> Array:
+    """At most _SILHOUETTE_ROWS random rows, and one row of each cluster."""
+    n = len(labels)
+    if n <= _SILHOUETTE_ROWS:
+        return np.arange(n)
+    drawn = sample_without_replacement(n, _SILHOUETTE_ROWS, random_state=random)
+    return np.union1d(drawn, np.unique(labels, return_index=True)[1])
 
 
 def _stability(model: Any, features: Array, k: int, n_resamples: int, seed: int) -> float:
@@ -207,7 +224,9 @@ def _stability(model: Any, features: Array, k: int, n_resamples: int, seed: int)
     for _ in range(n_resamples):
         model.set_params(random_state=random.randint(2**31 - 1))
         part = sample_without_replacement(n, max(k, round(_RESAMPLE * n)), random_state=random)
-        labels.append(model.fit(features[np.sort(part)]).predict(features))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            labels.append(model.fit(features[np.sort(part)]).predict(features))
     return float(np.mean([adjusted_rand_score(a, b) for a, b in combinations(labels, 2)]))
 
 

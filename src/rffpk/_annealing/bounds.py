@@ -27,6 +27,10 @@ _ROWS, _COST = 20_000, 20_000.0
 # so many bytes.
 _MOST_ACTIVE, _BLOCK_BYTES = 0.6, 32 << 20
 
+# All rows are visited, too, if the weight of a cluster is less than this part of its largest since
+# the last such visit: what is left of its sums has the rounding errors of what was subtracted.
+_SHRUNKEN = 0.5
+
 
 def pays(rows: Rows, k: int) -> bool:
     """Whether bounds are valid for passes over the rows, and make these faster."""
@@ -52,6 +56,9 @@ class HardPasses:
             self._visit_all(theta)
         else:
             self._visit(active, theta)
+            if (self._sums.G < _SHRUNKEN * self._largest).any():
+                self._visit_all(theta)
+            np.maximum(self._largest, self._sums.G, out=self._largest)
         self._theta = theta
         hard = self._hard(theta)
         return replace(self._sums, soft=hard, hard=hard)
@@ -88,6 +95,7 @@ class HardPasses:
 
     def _visit_all(self, theta: Array) -> None:
         self._sums, outputs = one_pass(self.rows, theta, -math.inf, want=_WANTED)
+        self._largest = self._sums.G.copy()
         self._labels = outputs["labels"]
         self._upper, self._lower = self._bounds(outputs, theta)
 

@@ -18,7 +18,7 @@ _LEFT_OUT = 1e-3
 # For the hard objective of one view more may be left out. Of k clusters only k - 1 directions
 # matter: without the components after the r-th the cost of a partition changes by a constant and by
 # at most k - 1 times the (r+1)-th variance, and no partition costs less than the sum of the
-# variances from the k-th on (docs/math.md, section 14). The quotient is at most this.
+# variances from the k-th on (docs/math.md, section 9). The quotient is at most this.
 _CHANGE = 0.02
 
 # Passes that a search makes; costs, in operations at the rate of a large matrix product, of reading

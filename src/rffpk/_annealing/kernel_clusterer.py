@@ -178,7 +178,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         objective = self._make_objective()
         single = self._soft and len(products.kernels) == 1 and products.definite
         small = single and self._searches_components()
-        rows = kernel_components(products, weight, k) if small else None
+        rows = kernel_components(products, weight, k, self._fits) if small else None
         if rows is not None:
             exponent = critical.of_rows(rows, rows.xs[0])
             plan = Plan(self._starts(exponent), critical=exponent)
@@ -193,6 +193,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         run, end, _ = search(space, plan.starts)
         self.history_ = history.records
         return run, end, plan
+
+    def _fits(self, needed: int) -> bool:
+        return check_fits(needed, "components", "auto", self.memory_limit)
 
     def _searches_components(self) -> bool:
         """Whether starts on the principal components of a kernel differ from those with the kernel

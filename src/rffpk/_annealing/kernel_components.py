@@ -28,12 +28,17 @@ _ITERATIONS = 2
 # kernel are as fast.
 _FACTOR, _MORE, _DOUBLINGS, _SHARE = 8, 16, 2, 0.25
 
+_COPIES = 5  # of the components, while they are computed
+
 _FEW = 500  # up to so many rows products with the kernel take less time than what is around them
 
 
-def kernel_components(products: Products, weight: Array | None, k: int) -> Rows | None:
+def kernel_components(
+    products: Products, weight: Array | None, k: int, fits: Callable[[int], bool]
+) -> Rows | None:
     """Rows whose features are the leading principal components of a kernel: enough of them for the
-    hard objective of k clusters; None if that takes too many, or rows are few.
+    hard objective of k clusters; None if that takes too many, rows are few, or their memory does
+    not pass `fits`.
 
     O(n^2 r) time for r components.
     """
@@ -49,12 +54,13 @@ def kernel_components(products: Products, weight: Array | None, k: int) -> Rows 
         return np.asarray(root[:, None] * (product - share @ product))
 
     variance = kernel_variance(products, p)
+    error = n * float(np.finfo(products.dtype).eps)
     first, V = _FACTOR * k + _MORE, np.empty((n, 0))
     for r in [first << doublings for doublings in range(_DOUBLINGS + 1)]:
-        if n <= _FEW or r > _SHARE * n:
+        if n <= _FEW or r > _SHARE * n or not fits(_COPIES * 8 * n * r):
             return None
         fresh = np.random.default_rng(0).standard_normal((n, r - V.shape[1]))
-        values, V, coordinates = _leading(multiply, np.hstack([V, fresh]))
+        values, V, coordinates = _leading(multiply, np.hstack([V, fresh]), error)
         cost = max(variance - values[: k - 1].sum(), 0.0)
         enough = enough_for_clusters(values, cost, k)
         if enough < r:
@@ -71,18 +77,20 @@ def kernel_variance(products: Products, p: Array) -> float:
     return float(p @ products.diagonals[0] - p.sum() * (share @ mean))
 
 
-def _leading(multiply: Callable[[Array], Array], V: Array) -> tuple[Array, Array, Array]:
+def _leading(
+    multiply: Callable[[Array], Array], V: Array, error: float
+) -> tuple[Array, Array, Array]:
     """Approximations of the leading eigenvalues, falling, and eigenvectors, by subspace iterations
     from the columns V; and the coordinates of the rows in the space of the kernel that these span,
-    which are exact."""
+    which are exact. Eigenvalues of at most `error` times the largest are zero."""
     for _ in range(_ITERATIONS):
         V = qr(multiply(V), mode="economic")[0]
     product = multiply(V)
     values, turn = eigh(V.T @ product)
     values, turn = np.maximum(values[::-1], 0), turn[:, ::-1]
-    resolved = values > np.finfo(V.dtype).eps * len(V) * values[0]
+    resolved = values > error * values[0]
     scale = np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=resolved)
-    return values, V @ turn, product @ turn * scale
+    return np.where(resolved, values, 0), V @ turn, product @ turn * scale
 
 
 def search_components(
@@ -103,15 +111,27 @@ def search_components(
     first, end, _ = search(found, starts)
     history.left_out = 0.0
     labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
-    space.seed = lambda _: cluster_means(labels, k, weight)
+    means = cluster_means(labels, k, weight)
+    for j in np.flatnonzero(~means.any(axis=1)):  # no clusters of their own: at a row, as seeds are
+        means[j, _nearest_row(rows, first.theta[j])] = 1.0
+    space.seed = lambda _: means
     run, schedule = space.begin([first.number])[0], starts[-1].schedule
     last = None
     while last is None:
-        stage = Stage("hard", -math.inf, 0.0, schedule.tol, schedule.max_iter)
+        left = max(schedule.max_iter - first.passes, 1)
+        stage = Stage("hard", -math.inf, 0.0, schedule.tol, left)
         last = space.advance([run], [stage])[0]
-    end.converged = last.last.shift <= schedule.tol
+    end.converged = end.converged and last.last.shift <= schedule.tol
     run.passes += first.passes
     return run, end
+
+
+def _nearest_row(rows: Rows, center: Array) -> int:
+    """The row with a weight that is nearest to a centroid."""
+    gaps = ((rows.xs[0] - rows.shifts[0] - center) ** 2).sum(axis=1)
+    if rows.weight is not None:
+        gaps[rows.weight == 0] = np.inf
+    return int(gaps.argmin())
 
 
 def cluster_means(labels: Array, k: int, weight: Array | None) -> Array:

@@ -137,12 +137,12 @@ class FeatureRun:
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids, from some of the rows."""
-        rows = self.rows
+        rows = self.rows.counted()
         rows = rows.take(np.arange(0, rows.n, max(1, rows.n // _EXPONENT_ROWS)))
         s = _HIGHEST
         while not is_hard(_FACTOR * s, rows.dtype):
             sums, _ = one_pass(rows, self.theta, s)
-            if sums.soft >= (1 - HARDNESS) * sums.hard:
+            if sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard:
                 break
             s *= _FACTOR
         return s

@@ -24,6 +24,7 @@ _MEDIAN_ROWS = 5000
 # multiple of their median. In two dimensions squared distances from the centroid of a normal
 # cluster are exponential: the reference is then their mean, and 98 % of them are counted.
 _COUNTED, _MEAN_OF_MEDIAN, _TRIMMINGS = 4.0, 1 / math.log(2), 100
+_EQUAL = 1e-12  # rows at most this part of the largest squared distance away are at a centroid
 _LEAST = 1e-300  # in place of a sum of zeros
 
 
@@ -66,6 +67,10 @@ def _distances_within(rows: Rows, k: int, model: Callable[..., Any]) -> NDArray[
     typicality, and then of a second one with these reference distances."""
     some = _some(rows, max(_MEDIAN_ROWS, 20 * k))
     features = np.ascontiguousarray(some.scaled(some.features()), dtype=rows.dtype)
+    size = float(np.abs(features).max(initial=0))
+    if not 0 < size < math.inf:
+        return np.zeros(len(rows.xs))
+    features /= size
     eta, _ = _trimmed(model(possibilistic=False), features, some.weight)
     typical = model(eta=eta)
     eta, counted = _trimmed(typical, features, some.weight)
@@ -73,7 +78,7 @@ def _distances_within(rows: Rows, k: int, model: Callable[..., Any]) -> NDArray[
     weight = None if some.weight is None else some.weight[counted]
     costs = np.average(residuals.astype(np.float64) ** 2, axis=0, weights=weight)
     parts = np.add.reduceat(costs, np.cumsum([0, *(len(c) for c in rows.shifts[:-1])]))
-    return np.asarray(eta * parts / max(float(parts.sum()), _LEAST) / rows.alpha)
+    return np.asarray(eta * parts / max(float(parts.sum()), _LEAST) / rows.alpha * size * size)
 
 
 def _trimmed(model: Any, features: Array, weight: Array | None) -> tuple[float, Array]:
@@ -83,7 +88,11 @@ def _trimmed(model: Any, features: Array, weight: Array | None) -> tuple[float, 
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit itself will say so
         nearest = model.fit(features, sample_weight=weight).transform(features).min(axis=1)
     distances = nearest.astype(np.float64) ** 2
-    counted, eta = np.ones(len(features), dtype=bool), math.inf
+    apart = distances > _EQUAL * distances.max()  # equal rows say nothing of a cluster's size
+    distances = np.where(apart, distances, math.inf)
+    counted, eta = apart, math.inf
+    if not apart.any():
+        return ETA_RANGE[0], np.ones(len(features), dtype=bool)
     for _ in range(_TRIMMINGS):
         part = None if weight is None else weight[counted]
         last, eta = eta, _MEAN_OF_MEDIAN * float(_median(distances[counted, None], part)[0])

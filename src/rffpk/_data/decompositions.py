@@ -37,6 +37,9 @@ def leading_eigenvectors(
         vector = np.random.default_rng(0).standard_normal(n)
         if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
             vector = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(vector) * vector
+        product = matrix(vector) if callable(matrix) else matrix @ vector
+        if not product.any():  # ARPACK cannot start
+            return np.zeros(k), np.eye(n, k)
         values, vectors = eigsh(operator, k=k, which="LA", v0=vector)
     order = np.argsort(-values, kind="stable")
     return values[order], fixed_signs(vectors[:, order])

@@ -18,6 +18,10 @@ def _line(version: str) -> tuple[str, ...]:
     return tuple(parts[: 2 if parts[0] == "0" else 1])
 
 
+class VersionError(ValueError):
+    """A pickle of a version that this one does not read."""
+
+
 class Estimator(BaseEstimator):
     """scikit-learn's BaseEstimator with versioned pickles."""
 
@@ -28,7 +32,7 @@ class Estimator(BaseEstimator):
         state = dict(state)
         written = state.pop(_KEY, "0.0")
         if _line(written) != _line(__version__):
-            raise ValueError(
+            raise VersionError(
                 f"This {type(self).__name__} was pickled by rffpk {written}, and rffpk "
                 f"{__version__} does not read it: fit it again, or install rffpk {written}."
             )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rffpk._data.arrays import Array
 
 STANDARD = "-"  # standard input or output, as CSV
 FORMATS = (".csv", ".npy", ".npz", ".parquet")
+RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
 
 class TableError(ValueError):
@@ -38,7 +40,7 @@ def read_table(path: str, key: str | None = None) -> Array:
     if kind == ".csv":
         return _read_csv(path)
     if kind == ".npy":
-        return _checked(np.load(path, mmap_mode="r", allow_pickle=False), path)
+        return _checked(_load(path, mmap_mode="r"), path)
     if kind == ".npz":
         return _read_npz(path, key)
     if kind == ".parquet":
@@ -47,10 +49,13 @@ def read_table(path: str, key: str | None = None) -> Array:
 
 
 def _read_csv(path: str) -> Array:
-    """Numbers with commas between; a first line that is not all numbers is a line of names."""
-    text = sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8-sig")
-    first, _, rest = text.partition("\n")
-    body = text if _are_numbers(first) else rest
+    """Numbers with commas between; a first line without any number is a line of names."""
+    try:
+        text = sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path}: is not UTF-8 text") from error
+    first, _, rest = text.removeprefix("\ufeff").partition("\n")
+    body = rest if _are_names(first) else f"{first}\n{rest}"
     if not body.strip():
         raise TableError(f"{path}: no rows")
     try:
@@ -59,22 +64,35 @@ def _read_csv(path: str) -> Array:
         raise TableError(f"{path}: {error}") from error
 
 
-def _are_numbers(line: str) -> bool:
+def _are_names(line: str) -> bool:
+    return bool(line.strip(", \r")) and not any(map(_is_number, line.split(",")))
+
+
+def _is_number(field: str) -> bool:
     try:
-        [float(field) for field in line.split(",")]
+        float(field)
     except ValueError:
         return False
     return True
 
 
 def _read_npz(path: str, key: str | None) -> Array:
-    with np.load(path, allow_pickle=False) as arrays:
+    with _load(path) as arrays:
         names = arrays.files
+        if not names:
+            raise TableError(f"{path}: has no arrays")
         if key is None and len(names) != 1:
             raise TableError(f"{path}: has the arrays {', '.join(names)}; name one by --key")
         if key is not None and key not in names:
             raise TableError(f"{path}: has no array {key!r}, but {', '.join(names)}")
         return _checked(arrays[key or names[0]], path)
+
+
+def _load(path: str, **options: Any) -> Any:
+    try:
+        return np.load(path, allow_pickle=False, **options)
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise TableError(f"{path}: is not a file of arrays of numbers") from error
 
 
 def _read_parquet(path: str) -> Array:
@@ -103,12 +121,9 @@ def _column(array: Array, path: str) -> Array:
 
 def write_table(path: str, array: Array) -> None:
     """Write an array as CSV or .npy, by the end of the name."""
-    kind = ".csv" if path == STANDARD else Path(path).suffix.lower()
-    if kind not in (".csv", ".npy"):
-        raise TableError(f"{path}: the name must end in .csv or .npy")
     if path == STANDARD:
         sys.stdout.write(_csv(array))
-    elif kind == ".npy":
+    elif Path(path).suffix.lower() == ".npy":
         write_whole(path, lambda file: np.save(file, array, allow_pickle=False))
     else:
         write_whole(path, lambda file: file.write(_csv(array).encode()))
@@ -122,17 +137,42 @@ def _csv(array: Array) -> str:
 
 
 def write_whole(path: str, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file beside its place and move it there, so that a partial one is never seen."""
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, part = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.")
+    """Write a file beside its place and move it there, so that a partial one is never seen. Links
+    are followed, and what is no regular file, such as a pipe, is written directly."""
+    place = os.path.realpath(path)
+    if os.path.exists(place) and not os.path.isfile(place):
+        with open(place, "wb") as file:
+            write(file)
+        return
+    handle, part = tempfile.mkstemp(dir=os.path.dirname(place))
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)  # as files that are opened by name get
-        os.replace(part, path)
+        os.chmod(part, _mode(place))
+        os.replace(part, place)
     except BaseException:
         with suppress(OSError):
             os.unlink(part)
         raise
+
+
+def _mode(place: str) -> int:
+    """The permissions of the file that is there, or those that a new one would get."""
+    if os.path.exists(place):
+        return os.stat(place).st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:
+    """Raise an error if a result could not be written there, before there is one."""
+    if path == STANDARD and suffixes:
+        return
+    if suffixes and Path(path).suffix.lower() not in suffixes:
+        raise TableError(f"{path}: the name must end in {' or '.join(suffixes)}")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise TableError(f"{path}: there is no folder {folder}")
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise TableError(f"{path}: cannot be written")

@@ -166,6 +166,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         if reset:
             estimator._in_float64 = _beyond_float32(X)
         return _widened(X, estimator)
+    except OverflowError as error:
+        raise ValueError(f"X has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
         if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
             raise
