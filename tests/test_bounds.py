@@ -46,7 +46,8 @@ def assert_same_passes(rows, theta, passes):
         tolerance = 100 * float(np.finfo(rows.dtype).eps)
         for name in ("N", "G", "Q", "hard"):
             expected = np.asarray(getattr(whole, name))
-            unit = np.abs(whole.Q).max() if name == "hard" else np.abs(expected).max()
+            unit = np.abs(expected).max()
+            unit = max(unit, np.abs(whole.Q).max()) if name == "hard" else unit
             assert_allclose(getattr(sums, name), expected, rtol=0, atol=tolerance * unit)
         theta = sums.centroids(theta, rows.dtype)
     return bounded
