@@ -85,7 +85,7 @@ BAD_KERNEL = [
     ({"kernel": "laplacian", "sampling": "orthogonal"}, "sampling == 'orthogonal' needs"),
 ]
 BAD_FUZZY = [
-    ({"n_init": "auto"}, "n_init must be an instance of int"),
+    ({"n_init": "many"}, "n_init must be an instance of int"),
     ({"m": 1.0}, "m == 1.0, must be > 1"),
     ({"m": 6.5}, "m == 6.5, must be <= 6"),
     ({"m": None}, "m == None, must be a number"),
