@@ -16,7 +16,7 @@ PACKAGE = Path(rffpk.__file__).parent
 LAYERS = [
     {"_data.arrays", "_data.messages", "_core", "_docs"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
-    {"_reference"},
+    {"_reference", "_data.views"},
     {"_config"},
     {"_data.passes", "_data.estimator"},
     {"_data.pairs", "metrics"},
@@ -32,7 +32,8 @@ LAYERS = [
     {"diffusion_map"},
     {"_annealing.primal", "_annealing.search", "_annealing.kernel_products", "_fusion.operators"},
     {"_annealing.swaps", "_annealing.dual"},
-    {"_annealing.centroid_clusterer", "_annealing.kernel_seeding", "_annealing.kernel_components"},
+    {"_annealing.evaluation", "_annealing.kernel_seeding", "_annealing.kernel_components"},
+    {"_annealing.centroid_clusterer"},
     {"_annealing.kernel_clusterer"},
     {"power", "exact", "fuzzy"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},

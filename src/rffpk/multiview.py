@@ -21,6 +21,7 @@ from rffpk._data.messages import warn
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
+from rffpk._data.views import check_views
 from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
 from rffpk.diffusion_map import DiffusionMap, check_view_map, fit_diffusion_map, warn_of_components
 from rffpk.feature_maps import (
@@ -241,7 +242,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         return [_kernel_of_view(kernel) for kernel in kernels]
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
-        xs = validation.check_views(self, X, reset=reset)
+        xs = check_views(self, X, reset=reset)
         if not reset:
             return xs if self._n_views else xs * len(self._feature_maps)
         if not self._n_views:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._annealing.centroid_clusterer import CentroidClusterer
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.views import is_list_of_views
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.selection import NClustersSelection
@@ -55,7 +56,7 @@ def _some(n: int) -> Array:
 
 def _take(X: Any, index: Array) -> tuple[Any, Array]:
     """The rows at `index` as the model takes them, and their columns side by side."""
-    if validation.is_list_of_views(X):
+    if is_list_of_views(X):
         views = [np.asarray(x)[index] for x in X]
         return views, np.hstack(views)
     rows = X.iloc[index] if hasattr(X, "iloc") else np.asarray(X)[index]
@@ -63,7 +64,7 @@ def _take(X: Any, index: Array) -> tuple[Any, Array]:
 
 
 def _length(X: Any) -> int:
-    return len(X[0]) if validation.is_list_of_views(X) else len(X)
+    return len(X[0]) if is_list_of_views(X) else len(X)
 
 
 def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:

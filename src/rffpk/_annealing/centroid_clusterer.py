@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,18 +23,19 @@ from rffpk._annealing import critical, swaps
 from rffpk._annealing.centroids import coincidence, count_distinct
 from rffpk._annealing.compression import compressed
 from rffpk._annealing.ends import Cause, Ending, few_rows, warn_of_ending
+from rffpk._annealing.evaluation import evaluate, finish
 from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
-from rffpk._annealing.schedule import Result, Schedule
+from rffpk._annealing.schedule import Result
 from rffpk._annealing.search import search
-from rffpk._annealing.seeding import MANY, nested_samples, seed_centroids, seeding_rows
+from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
-from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass, total_variance
+from rffpk._data.passes import Rows, accurate_cost, make_rows, one_pass, total_variance
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.validation import is_option
 
@@ -200,9 +201,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             run.theta, history.left_out = small.expand(run.theta), 0.0
         if samples:
             whole = self._whole(rows, storage, LAST_PASSES)
-            _finish(run, [*samples[1:], whole], end, schedule, plan.swaps)
+            finish(run, [*samples[1:], whole], end, schedule, plan.swaps)
         elif small is not None:
-            _finish(run, [base], end, schedule, 0)
+            finish(run, [base], end, schedule, 0)
         self.history_, self.sample_size_ = history.records, base.n
         self._publish(rows, run, end, plan)
 
@@ -281,7 +282,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
         alpha, self._alpha = run.rows.alpha, run.rows.alpha
         rows = replace(rows, alpha=alpha)
-        final = _evaluate(rows, run.theta, end.s)
+        final = evaluate(rows, run.theta, end.s)
         self.cluster_centers_ = final.centers
         self.labels_ = self._without_noise(final.labels, final.nearest)
         self.inertia_ = final.inertia
@@ -428,46 +429,3 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _finish(
-    run: FeatureRun, levels: list[Rows], end: Result, schedule: Schedule, patience: int
-) -> None:
-    """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
-    are improved on each of them, as a sample has few rows of each."""
-    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
-    for rows in levels:
-        run.rows = replace(rows, alpha=run.rows.alpha)
-        if patience and len(run.theta) >= MANY:
-            swaps.improve(run, math.inf, patience)
-        # the sampling error of the centroids is larger than this
-        coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
-        converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
-    # these passes do not lower s, so a final exponent that was not reached stays so
-    end.converged = converged and (schedule.ends_hard or end.converged)
-
-
-@dataclass(frozen=True)
-class _Evaluation:
-    """The end of a run, evaluated at the centroids in the dtype of X, as they are published."""
-
-    centers: Array  # (k, F), the dtype of X
-    theta: Array  # the same, shifted, float64
-    labels: NDArray[np.int32]
-    nearest: Array
-    soft_sums: Sums
-    hard_sums: Sums
-    inertia: float
-
-
-def _evaluate(rows: Rows, theta: Array, s: float) -> _Evaluation:
-    centers = (theta + rows.shift).astype(rows.dtype)
-    theta = centers.astype(np.float64) - rows.shift
-    soft_sums, _ = one_pass(rows, theta, s)
-    plain = replace(rows, eta=None)
-    sums, outputs = one_pass(plain, theta, -math.inf, want=("labels", "nearest"))
-    labels = outputs["labels"]
-    estimate = float((sums.view_costs() @ rows.alpha).sum())
-    means = sums.centroids(theta, rows.dtype)
-    inertia = accurate_cost(plain, estimate, sums, means, labels)
-    return _Evaluation(centers, theta, labels, outputs["nearest"], soft_sums, sums, inertia)

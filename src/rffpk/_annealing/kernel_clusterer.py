@@ -41,6 +41,7 @@ from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import is_option
+from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
 INITS = ("k-means++", "random", "k-means", "spectral")
@@ -124,7 +125,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
-            xs = validation.check_views(self, X, reset=True)
+            xs = check_views(self, X, reset=True)
             if self._n_views and not self._several:
                 raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
             n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]))
@@ -229,7 +230,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def _visit(self, X: Any, caller: str) -> tuple[Array, Any]:
         """Squared distances (n, k) of new rows to the centroids, and the dtype of X."""
         check_is_fitted(self)
-        xs = validation.check_views(self, X, reset=False)
+        xs = check_views(self, X, reset=False)
         if any(centered.kernel.precomputed for centered in self._kernels):
             raise ValueError(
                 f"{caller} needs k(x, x), which precomputed kernels of new rows do not contain."
@@ -272,7 +273,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             Indices of the clusters.
         """
         check_is_fitted(self)
-        xs = validation.check_views(self, X, reset=False)
+        xs = check_views(self, X, reset=False)
         with _config.one_blas_thread():
             return self._labels(xs)
 

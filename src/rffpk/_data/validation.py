@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from rffpk._data.arrays import Array
-from rffpk._data.messages import warn
 
 MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
@@ -164,8 +163,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
             X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
         if reset:
-            estimator._in_float64 = _beyond_float32(X)
-        return _widened(X, estimator)
+            estimator._in_float64 = beyond_float32(X)
+        return widened(X, estimator)
     except OverflowError as error:
         raise ValueError(f"X has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
@@ -174,7 +173,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         raise type(error)(f"X is not acceptable: {error}") from error
 
 
-def _beyond_float32(X: Array) -> bool:
+def beyond_float32(X: Array) -> bool:
     """Whether float32 does not hold the squares of the entries."""
     flat = X.reshape(-1)
     with np.errstate(over="ignore"):
@@ -182,151 +181,9 @@ def _beyond_float32(X: Array) -> bool:
     return not _SQUARES[0] <= mean <= _SQUARES[1] and (mean > 0 or bool(flat.any()))
 
 
-def _widened(X: Array, estimator: Any) -> Array:
+def widened(X: Array, estimator: Any) -> Array:
     dtype = np.float64 if estimator._in_float64 else X.dtype
     return np.require(X, dtype=dtype, requirements="A")
-
-
-def is_list_of_views(X: Any) -> bool:
-    """Whether X is a list or tuple that contains a two-dimensional array."""
-    return isinstance(X, (list, tuple)) and any(len(np.shape(x)) == 2 for x in X)
-
-
-def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
-    """The views of X as `check_rows` returns them, of equal dtypes; one array is one view, or has
-    those of the parameter `views`.
-
-    Sets `_view_columns`, `_n_views` (0: one array) and `_widths` in fit, and compares new rows with
-    them.
-    """
-    _check_container(X)
-    if reset:
-        estimator._view_columns = getattr(estimator, "views", None)
-    views = estimator._view_columns
-    if is_list_of_views(X):
-        if views is not None:
-            raise ValueError("X is a list of views, must be one array if views is given.")
-        return _check_list(estimator, X, reset)
-    if not reset and estimator._n_views and views is None:
-        raise ValueError(f"X is one array, but was a list of {estimator._n_views} in fit.")
-    X = check_rows(estimator, X, reset=reset)
-    xs = [X] if views is None else _columns_of_views(X, views, estimator)
-    if reset:
-        estimator._n_views = 0 if views is None else len(xs)
-        estimator._widths = [x.shape[1] for x in xs]
-    return xs
-
-
-def _check_container(X: Any) -> None:
-    """Say how to pass views that come in other containers than a list."""
-    if isinstance(X, dict) and not sparse.issparse(X):
-        raise TypeError(f"X is a dict of {len(X)} views, must be a list: pass [*X.values()].")
-    if not isinstance(X, np.ndarray):
-        return
-    if X.ndim == 3:
-        raise ValueError(
-            f"X.shape == {X.shape}: pass a stack of views or kernels along the last axis as the "
-            "list [X[:, :, i] for i in range(X.shape[2])]."
-        )
-    if X.dtype == object and any(np.ndim(x) == 2 for x in X.ravel()):
-        raise TypeError("X is an array of arrays, such as a cell array: pass [*X.ravel()].")
-
-
-def _columns_of_views(X: Array, views: Any, estimator: Any) -> list[Array]:
-    """A contiguous array for each entry of the parameter `views`."""
-    if not isinstance(views, (list, tuple)) or not views:
-        raise TypeError(f"views == {views!r}, must be a list with the columns of each view.")
-    if is_option(getattr(estimator, "kernels", None), "precomputed"):
-        raise ValueError("views needs columns, but kernels == 'precomputed'.")
-    names = list(getattr(estimator, "feature_names_in_", []))
-    return [
-        np.ascontiguousarray(X[:, _columns(view, f"views[{i}]", names, X.shape[1])])
-        for i, view in enumerate(views)
-    ]
-
-
-def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
-    """The indices of the columns that an entry of `views` names."""
-    if isinstance(view, slice):
-        if not range(*view.indices(width)):
-            raise ValueError(f"{name} == {view!r} has none of the {width} columns of X.")
-        return view
-    given = np.asarray(view)
-    if given.ndim != 1 or not given.size:
-        raise ValueError(f"{name} == {view!r}, must be a slice, or a list of columns.")
-    if given.dtype.kind == "b" and len(given) == width and given.any():
-        return np.flatnonzero(given)
-    if given.dtype.kind in "UO":
-        unknown = [column for column in given.tolist() if column not in names]
-        if unknown:
-            raise ValueError(f"{name} has {unknown}, must have names of columns of X, or indices.")
-        return np.array([names.index(column) for column in given])
-    if given.dtype.kind not in "iu" or not ((-width <= given) & (given < width)).all():
-        raise ValueError(f"{name} == {view!r}, must have indices of the {width} columns of X.")
-    return given.astype(np.intp)
-
-
-def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
-    names = [_column_names(x) for x in X]
-    xs = [_check_view(x, f"X[{i}]") for i, x in enumerate(X)]
-    for number, x in enumerate(xs):
-        if len(x) != len(xs[0]):
-            same = len({each.shape[1] for each in xs}) == 1
-            remedy = " Rows are samples: pass the transposes." if same else ""
-            raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.{remedy}")
-    widths = [x.shape[1] for x in xs]
-    if reset:
-        estimator._in_float64 = any(map(_beyond_float32, xs))
-        estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
-        estimator.n_features_in_ = sum(widths)
-        if hasattr(estimator, "feature_names_in_"):  # of an earlier fit on one array
-            del estimator.feature_names_in_
-    elif estimator._n_views != len(xs):
-        before = estimator._n_views or "one array, not a list"
-        raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")
-    elif estimator._widths != widths:
-        pairs = zip(widths, estimator._widths)
-        number = next(i for i, pair in enumerate(pairs) if len({*pair}) > 1)
-        raise ValueError(
-            f"X[{number}] has {widths[number]} columns, in fit it had {estimator._widths[number]}."
-        )
-    else:
-        for i, (new, fitted) in enumerate(zip(names, estimator._view_names)):
-            _check_names(new, fitted, f"X[{i}]")
-    xs = [_widened(x, estimator) for x in xs]
-    dtype = np.result_type(*xs)
-    return [x.astype(dtype, copy=False) for x in xs]
-
-
-def _column_names(x: Any) -> list[str] | None:
-    """The names of the columns of a frame, if all are strings."""
-    names = list(getattr(x, "columns", []))
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -> None:
-    """Compare the names of the columns of a view with those in fit, as scikit-learn does for X."""
-    if names is None or fitted is None:
-        if names != fitted:
-            which = ("has no", "had") if names is None else ("has", "had no")
-            warn(f"{view} {which[0]} names of columns, in fit it {which[1]} such.", UserWarning)
-        return
-    if names == fitted:
-        return
-    unseen, missing = ([n for n in a if n not in b] for a, b in ((names, fitted), (fitted, names)))
-    how = f"{unseen} are new, {missing} are missing" if unseen or missing else "their order differs"
-    raise ValueError(f"{view} must have the columns that it had in fit, in their order: {how}.")
-
-
-def _check_view(x: Any, name: str) -> Array:
-    check_plain(x, name)
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
-    except (ValueError, TypeError) as error:
-        if name in str(error):
-            raise
-        raise type(error)(f"{name} is not acceptable: {error}") from error
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | None:

@@ -22,6 +22,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, check_kernels
 from rffpk.power import PowerKMeans
 
@@ -134,7 +135,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
-            xs = validation.check_views(self, X, reset=True)
+            xs = check_views(self, X, reset=True)
             k = validation.check_n_clusters(self.n_clusters, len(xs[0]), None)
             self.history_: list[dict[str, Any]] = []
             self._fuse(xs, k, random)
@@ -182,7 +183,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             In the space of `embedding_`.
         """
         check_is_fitted(self)
-        xs = validation.check_views(self, X, reset=False)
+        xs = check_views(self, X, reset=False)
         with _config.one_blas_thread():
             return self._embedded(xs)
 
