@@ -158,7 +158,7 @@ def test_components_of_a_kernel_are_those_of_its_features(weighted):
     X = decaying(900, (60,), k).xs[0]
     weight = random.integers(0, 3, 900).astype(float) if weighted else None
     products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    rows = kernel_components(products, weight, k)
+    rows = kernel_components(products, weight, k, lambda needed: True)
     p = np.ones(900) if weight is None else weight
     x, found = X - p @ X / p.sum(), rows.xs[0]
     assert found.shape[1] < 40
@@ -172,7 +172,7 @@ def test_components_of_a_kernel_are_those_of_its_features(weighted):
 def test_few_rows_are_searched_with_the_kernel_itself():
     X = decaying(500, (60,), 5).xs[0]
     products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    assert kernel_components(products, None, 5) is None
+    assert kernel_components(products, None, 5, lambda needed: True) is None
 
 
 def test_exact_kernels_end_converged_in_the_space_of_the_kernel():
