@@ -343,3 +343,11 @@ def test_booleans_are_those_of_python_and_numpy(estimator):
             with pytest.raises(error, match="verbose"):
                 estimator(verbose=bad).fit(ROWS)
         estimator(3, verbose=np.bool_(False), random_state=0).fit(ROWS[:9])
+
+
+@pytest.mark.parametrize("views", [False, True])
+def test_integers_beyond_float64_are_refused_by_name(views):
+    large = [[10**400, 1], [2, 3], [4, 5]]
+    X, name = ([large, np.ones((3, 1))], r"X\[0\]") if views else (large, "X")
+    with pytest.raises(ValueError, match=f"^{name} has numbers that float64 does not hold"):
+        rffpk.RFFMultiKernelPowerKMeans(2).fit(X)

@@ -2,7 +2,7 @@
 The number of clusters
 ======================
 
-Two indices of validity against the number of clusters: five blobs, of which two pairs are close.
+Two indices of validity against the number of clusters, for five blobs.
 """
 
 from matplotlib import pyplot

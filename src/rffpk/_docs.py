@@ -118,8 +118,8 @@ _PASS_RECORDS = """\
     start, from 0), "rows" (number of rows visited), "s" (the exponent; -inf for hard assignment),
     "objective" (before the centroids moved), "shift" (of the centroids, relative as in `tol`),
     "distinct" (number of centroids that do not coincide; swaps of batches have more centroids than
-    n_clusters for some passes), "repairs" (number of empty clusters whose
-    centroid was moved to one of the rows farthest from theirs) and "seconds"."""
+    n_clusters for some passes), "repairs" (number of empty clusters whose centroid was moved to one
+    of the rows farthest from theirs) and "seconds"."""
 _STAGES = """\
     The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes of
     k-means after annealing), "settle" (passes at a finite exponent until convergence)"""

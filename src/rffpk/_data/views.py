@@ -150,6 +150,8 @@ def _checked_view(x: Any, name: str) -> Array:
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
+    except OverflowError as error:
+        raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
         if name in str(error):
             raise
