@@ -15,11 +15,12 @@ PACKAGE = Path(rffpk.__file__).parent
 # A module imports only modules of the lines above its own.
 LAYERS = [
     {"_data.arrays", "_data.messages", "_core", "_docs"},
+    {"_data.sampling"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
-    {"_reference", "_data.views"},
+    {"_reference", "_data.views", "_data.streams", "_data.sinks"},
     {"_config"},
     {"_data.passes", "_data.estimator"},
-    {"_data.pairs", "metrics"},
+    {"_data.pairs", "_data.survey", "metrics"},
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),

@@ -81,6 +81,7 @@ def fused_pass(
     features: Array | None = None,
     neighbours: Array | None = None,
     neighbour_weights: Array | None = None,
+    carry: tuple[Array, Array, Array, Array, float, float] | None = None,
 ) -> tuple[Array, Array, Array, Array, float, float]:
     """One pass over the rows.
 
@@ -122,6 +123,8 @@ def fused_pass(
     neighbours, neighbour_weights : arrays to fill, or None
         int32 (n, R) and (n, R), R the sum of the r_l: the nearest landmarks of each row in each
         view that has some, nearest first, and their weights z; the views side by side.
+    carry : tuple, optional
+        What a pass over the rows before these returned; these are added to its sums.
 
     Returns
     -------
@@ -185,6 +188,9 @@ def fused_pass(
         for out, parts in zip((neighbours, neighbour_weights), zip(*near)):
             if out is not None:
                 out[here] = np.hstack(parts)
+    if carry is not None:
+        N, G, Q, E = N + carry[0], G + carry[1], Q + carry[2], E + carry[3]
+        soft, hard = soft + carry[4], hard + carry[5]
     return N, G, Q, E, soft, hard
 
 
@@ -250,15 +256,21 @@ def take_steps(
         N, G, *_, soft, hard = sums
         empty = ~(G > least_share * G.sum())
         new = np.where(empty[:, None], old, N / np.where(empty, 1, G)[:, None])
-        squares = float((scales * (new - old) ** 2).sum()) / len(new)
-        shift = float(np.sqrt(squares / variance)) if variance > 0 else 0.0
+        moved = shift(new, old, scales, variance)
         near = max(close[0] * unit * hard, close[1])
         distinct = count_distinct(new * np.sqrt(scales), near)
         seconds = time.perf_counter() - started
-        records.append((unit * soft, unit * hard, shift, distinct, seconds))
-        if empty.any() or shift <= tol:
+        records.append((unit * soft, unit * hard, moved, distinct, seconds))
+        if empty.any() or moved <= tol:
             break
     return records, new, old, int(empty.sum()), sums
+
+
+def shift(after: Array, before: Array, scale: Array, variance: float) -> float:
+    """The root mean square shift of centroids (k, F) over the root of `variance`; `scale` (F,)
+    multiplies the squares."""
+    squares = float((scale * (after - before) ** 2).sum()) / len(after)
+    return float(np.sqrt(squares / variance)) if variance > 0 else 0.0
 
 
 def count_distinct(theta: Array, close: float) -> int:

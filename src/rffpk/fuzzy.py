@@ -132,12 +132,11 @@ class FuzzyCMeans(CentroidClusterer):
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
         return _centroids(rows.xs[0].astype(np.float64), weight * u)
 
-    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
-        super()._publish(rows, run, end, plan)
+    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        super()._publish(rows, some, run, end, plan)
         self.__dict__.pop("memberships_", None)  # of an earlier fit
         if self.store_memberships:
-            theta = self.cluster_centers_.astype(np.float64) - rows.shift
-            _, outputs = one_pass(rows, theta, end.s, want=("memberships",))
+            _, outputs = one_pass(rows, self._theta(rows), end.s, want=("memberships",))
             self.memberships_ = outputs["memberships"]
 
     def _plan(self, critical: float) -> Plan:

@@ -164,7 +164,7 @@ class NystroemKernelKMeans(
         n_threads = _config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             X = validation.check_rows(self, X, reset=True)
-            k = validation.check_n_clusters(self.n_clusters, len(X), None)
+            k = validation.check_n_clusters(self.n_clusters, len(X))
             m = min(self.n_anchors, len(X))
             self.anchors_ = np.sort(random.choice(len(X), m, replace=False))
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)

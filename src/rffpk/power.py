@@ -16,9 +16,9 @@ from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Result, coarse_start
 from rffpk._annealing.seeding import MANY
 from rffpk._data import validation
-from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
 from rffpk._data.store import check_cache
+from rffpk._data.survey import Survey
 from rffpk._data.validation import is_option
 from rffpk._docs import POWER, RANDOM_FEATURES, documented
 from rffpk.feature_maps import (
@@ -246,15 +246,13 @@ class RFFKernelPowerKMeans(PowerKMeans):
         check_kernel(self.kernel, self.gamma, self.sampling)
         check_cache(self.cache, self.memory_limit)
 
-    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
-        return [fit_map(self, xs[0], self.kernel, self.gamma, weight, random)]
+    def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
+        return [fit_map(self, survey, 0, self.kernel, self.gamma, random)]
 
-    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         self.feature_map_ = self._feature_maps[0]
-        super()._publish(rows, run, end, plan)
-        self.k_means_agreement_ = k_means_agreement(
-            rows.xs[0], self.labels_, rows.n_threads, rows.weight
-        )
+        super()._publish(rows, some, run, end, plan)
+        self.k_means_agreement_ = k_means_agreement(some, self._theta(rows))
         if self.verbose and self.k_means_agreement_ > SAME:
             print(
                 "The clusters are those of plain k-means (adjusted Rand index "

@@ -129,7 +129,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             if self._n_views and not self._several:
                 raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
             n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]))
-            k = validation.check_n_clusters(self.n_clusters, n, weight)
+            counted = n if weight is None else int(np.count_nonzero(weight))
+            k = validation.check_n_clusters(self.n_clusters, n, counted)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
             run, end, plan = self._search(products, k, weight, given, random)

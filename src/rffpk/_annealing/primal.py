@@ -27,6 +27,7 @@ from rffpk._data.passes import (
     Sums,
     empty_clusters,
     is_hard,
+    moved_by,
     one_pass,
     power_constant,
     power_objective,
@@ -108,14 +109,11 @@ class FeatureRun:
 
     def _bounded_step(self, passes: bounds.HardPasses) -> Moved:
         """A step of the hard rule over the rows whose labels may change."""
-        started, theta = time.perf_counter(), self.theta
-        sums = passes.sums(theta)
-        new = sums.centroids(theta, self.rows.dtype)
-        distinct = self._count_distinct(new, sums.hard)
-        n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum())
-        shift, seconds = self._shift(new, theta), time.perf_counter() - started
-        record = sums.soft, sums.hard, shift, distinct, seconds
-        return Moved([record], new, theta, n_empty, sums)
+        started = time.perf_counter()
+        sums = passes.sums(self.theta)
+        moved = moved_by(self.rows, sums, self.theta, self.variance, self._close())
+        record = (*moved.records[0][:-1], time.perf_counter() - started)
+        return replace(moved, records=[record])
 
     def _result(self, record: StepRecord, s: float, penalty: float) -> StepResult:
         k = len(self.theta)
@@ -181,13 +179,9 @@ class FeatureRun:
     def _relocate(self, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many
         moved."""
-        rows = self.rows
-        _, outputs = one_pass(rows, theta[~empty], -math.inf, want=("nearest",))
-        chosen = costliest_rows(
-            outputs["nearest"], rows.weight, int(empty.sum()), self.variance, rows.dtype
-        )
+        chosen = costliest_rows(self.rows, theta[~empty], int(empty.sum()), self.variance)
         if len(chosen):
-            theta[np.flatnonzero(empty)[: len(chosen)]] = rows.take(chosen).features()
+            theta[np.flatnonzero(empty)[: len(chosen)]] = chosen
         return len(chosen)
 
 

@@ -45,13 +45,14 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         PyErr_CheckSignals()
         if single != NULL:
             narrow(after, single, size)
+        passes.clear()
         passes.run()
         memcpy(before, after, size * sizeof(double))
         empty = divide(moments, after, k, F, passes.problem.n_views, least_share)
         soft, hard = unit * totals[0], unit * totals[1]
         near = max(relative * hard, absolute)
         distinct = n_distinct(after, scale, k, F, near, marks)
-        shift = sqrt(moved(after, before, scale, k, F) / k / variance) if variance > 0 else 0
+        shift = shift_of(after, before, scale, k, F, variance)
         records.append((soft, hard, shift, distinct, perf_counter() - started))
         if shift <= tol:
             break
@@ -81,15 +82,25 @@ cdef size_t divide(const double *moments, double *theta, size_t k, size_t F, siz
     return empty
 
 
-cdef double moved(const double *after, const double *before, const double *scale, size_t k,
-                  size_t F) noexcept nogil:
+cdef double shift_of(const double *after, const double *before, const double *scale, size_t k,
+                     size_t F, double variance) noexcept nogil:
+    """The root mean square shift of the centroids over the root of `variance`."""
     cdef size_t j, f
     cdef double total = 0, gap
     for j in range(k):
         for f in range(F):
             gap = after[j * F + f] - before[j * F + f]
             total += scale[f] * gap * gap
-    return total
+    return sqrt(total / k / variance) if variance > 0 else 0
+
+
+def shift(after, before, scale, double variance):
+    """The shift between centroids, as `take_steps` records it. Parameters are those of the NumPy
+    twin, `rffpk._reference.shift`."""
+    cdef size_t k = after.shape[0], F = after.shape[1]
+    return shift_of(<const double *>data(after, "after", np.float64, (k, F)),
+                    <const double *>data(before, "before", np.float64, (k, F)),
+                    <const double *>data(scale, "scale", np.float64, (F,)), k, F, variance)
 
 
 cdef bint is_near(const double *a, const double *b, const double *scale, size_t F,

@@ -241,15 +241,15 @@ def check_weighted_variance(weighted: float, plain: float, resolved: float, dtyp
         )
 
 
-def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
-    """An integer between 1 and the number of rows with a positive weight."""
+def check_n_clusters(n_clusters: Any, n: int, counted: int | None = None) -> int:
+    """An integer between 1 and the number of rows, or of those with a positive weight."""
     k = check_int(n_clusters, "n_clusters", 1)
     if k > n:
         raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
-    if weight is not None and k > np.count_nonzero(weight):
+    if counted is not None and k > counted:
         raise ValueError(
-            f"n_clusters == {k}, must be <= {np.count_nonzero(weight)}, the number of rows with "
-            "a positive sample_weight."
+            f"n_clusters == {k}, must be <= {counted}, the number of rows with a positive "
+            "sample_weight."
         )
     return k
 

@@ -136,7 +136,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = check_views(self, X, reset=True)
-            k = validation.check_n_clusters(self.n_clusters, len(xs[0]), None)
+            k = validation.check_n_clusters(self.n_clusters, len(xs[0]))
             self.history_: list[dict[str, Any]] = []
             self._fuse(xs, k, random)
             self._label(xs, k, random)
