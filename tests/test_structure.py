@@ -20,7 +20,7 @@ LAYERS = [
     {"_reference", "_data.views", "_data.streams", "_data.sinks"},
     {"_config"},
     {"_data.passes", "_data.estimator"},
-    {"_data.pairs", "_data.survey", "metrics"},
+    {"_data.pairs", "_data.survey", "metrics", "sources"},
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),

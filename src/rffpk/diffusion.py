@@ -140,7 +140,8 @@ class DiffusionPowerKMeans(PowerKMeans):
         check_cache(self.cache, self.memory_limit)
 
     def _survey_rows(self) -> int:
-        return max(super()._survey_rows(), map_rows(self))
+        rows = super()._survey_rows()
+        return rows if self.n_landmarks is None else max(rows, map_rows(self))
 
     def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
         if self.n_landmarks is None and survey.stream is not None:

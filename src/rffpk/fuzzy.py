@@ -126,7 +126,8 @@ class FuzzyCMeans(CentroidClusterer):
 
     def _given_init(self, rows: Rows) -> Any:
         shape = None if self._draws_init() else np.shape(self.init)
-        if shape != (rows.n, self._k) or shape == (self._k, len(rows.shift)):
+        of_centroids = shape == (self._k, len(rows.shift))
+        if shape != (rows.n, self._k) or of_centroids or rows.stream is not None:
             return super()._given_init(rows)
         u = checked_memberships(self.init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]

@@ -96,6 +96,14 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether starts may differ in kind
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "labels_" and "cluster_centers_" in vars(self):
+            raise AttributeError(
+                "labels_ of the rows of a source are not kept: pass labels_to to fit, or call "
+                "predict."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     # ---- what subclasses define -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
@@ -223,8 +231,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         assert survey.stream is not None
         stream = survey.stream.prepared(lambda xs: [x for x, _ in self._views(xs)])
         unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
-        empty = [x[:0] for x in some.xs]
-        return replace(some, xs=empty, weight=None, weight_unit=unit, stream=stream)
+        views = self._views([x[:1] for x in survey.some()[0]])
+        xs, maps = [x[:0] for x, _ in views], [each for _, each in views]
+        return replace(some, xs=xs, maps=maps, weight=None, weight_unit=unit, stream=stream)
 
     def _mapped(
         self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
@@ -247,7 +256,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         history = History([], self.verbose)
         samples = self._samples(rows, survey, storage)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
-        automatic = self._automatic_starts and is_automatic(self)
+        automatic = self._automatic_starts and is_automatic(self) and base.stream is None
         hard = automatic and is_option(self.s_final, "hard")
         small = compressed(base, self._k, storage, hard) if automatic else None
         searched = base if small is None else small.rows

@@ -98,8 +98,12 @@ class Storage:
 
     def check(self, rows: Rows) -> bool:
         """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
-        and they do not fit."""
-        return has_maps(rows) and self._fits(stored_bytes(rows))
+        and they do not fit, a ValueError if rows are read."""
+        if rows.stream is None:
+            return has_maps(rows) and self._fits(stored_bytes(rows))
+        if not isinstance(self.cache, str) and self.cache:
+            raise ValueError("cache=True needs all rows in memory, but X is a source.")
+        return False
 
     def _fits(self, needed: int) -> bool:
         return check_fits(needed, "the features of all rows", self.cache, self.memory_limit)

@@ -121,6 +121,12 @@ def check_plain(values: Any, name: str) -> None:
     entries, and structured arrays; of arrays, frames and lists."""
     if any(_is_masked(part) for part in [values, *_parts(values)]):
         raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
+    if callable(values) and not hasattr(values, "__array__"):
+        raise TypeError(
+            f"{name} is a source or another function, must be an array; PowerKMeans, "
+            "RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans and FuzzyCMeans "
+            "take sources."
+        )
     with contextlib.suppress(ValueError):  # ragged lists are refused later
         frame = hasattr(values, "columns") and hasattr(values, "dtypes")
         for dtype in list(values.dtypes) if frame else [np.asarray(values).dtype]:
