@@ -319,7 +319,7 @@ def test_a_sample_finds_a_few_heavy_rows():
         heavy = np.isin(rows, X[:10]).all(axis=1)
         assert heavy.sum() == 10 and len(rows) == size
         assert_allclose(p[heavy], 2000, rtol=1e-4)
-        assert_allclose(p[~heavy].sum(), 19_990, rtol=0.02)
+        assert_allclose(p[~heavy].sum(), 19_990, rtol=0.25)
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])

@@ -132,7 +132,7 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
     assert uniform(first, draws * weight / weight.sum())
     assert not uniform(first, np.full(n, draws / n))
     assert_allclose(estimates / draws, weight, rtol=0.35)  # each is unbiased
-    assert_allclose(estimates.sum() / draws, weight.sum(), rtol=0.01)
+    assert_allclose(estimates.sum() / draws, weight.sum(), rtol=0.05)
 
 
 @pytest.mark.parametrize("cls", [rffpk.AverageMKKM, rffpk.SMKC, rffpk.NystroemKernelKMeans])

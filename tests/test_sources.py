@@ -89,6 +89,7 @@ def test_one_reading_tells_what_a_fit_needs_and_one_evaluates_it(rows):
         model = cls(K, random_state=0, **parameters).fit(counting)
         settling = [r for r in model.history_ if r.get("rows") == N and "shift" in r]
         assert settling and counting.reads == len(settling) + 2
+        assert all(0 < r["computing"] <= r["seconds"] and r["reading"] > 0 for r in settling)
 
 
 def test_few_rows_of_a_source_are_read_once(rows):
@@ -265,7 +266,7 @@ def test_a_reading_that_is_left_ends_its_thread():
             closed.set()
 
     before = threading.active_count()
-    items = streams.prefetched(endless)
+    items = streams.prefetched(endless, streams.Clock())
     assert next(items) == 1
     items.close()
     assert closed.wait(5) and threading.active_count() == before
@@ -277,10 +278,13 @@ def test_reading_and_computing_overlap():
             time.sleep(0.02)
             yield item
 
-    started = time.perf_counter()
-    for _ in streams.prefetched(slow):
+    clock, started = streams.Clock(), time.perf_counter()
+    for _ in streams.prefetched(slow, clock):
         time.sleep(0.02)
-    assert time.perf_counter() - started < 0.36  # 0.4 one after the other
+    seconds, parts = time.perf_counter() - started, clock.lap()
+    assert min(parts.values()) >= 0.2
+    assert seconds < 0.9 * sum(parts.values())
+    assert clock.lap() == {"reading": 0, "computing": 0}
 
 
 def test_what_needs_all_rows_says_so(rows):
@@ -302,10 +306,8 @@ def test_labels_go_to_a_file(rows, tmp_path, suffix):
         pytest.importorskip("pyarrow")
     path = tmp_path / f"labels{suffix}"
     model = PowerKMeans(K, random_state=0).fit(source(rows), labels_to=path)
-    if suffix == ".npy":
-        labels = np.load(path)
-    else:
-        labels = np.concatenate([*from_parquet(path)()])[:, 0]
+    read = np.load if suffix == ".npy" else from_parquet(path)
+    labels = read(path) if suffix == ".npy" else np.concatenate([*read()])[:, 0]
     assert_array_equal(labels, model.predict(rows))
     array = PowerKMeans(K, random_state=0).fit(rows, labels_to=path)
     assert_array_equal(array.labels_, labels)

@@ -366,13 +366,24 @@ def resolve_gamma(
         distance = _sampled_distance(X, kernel, gamma, weight, random)
     else:
         found = column_moments(X, weight, n_threads) if moments is None else moments()
-        validation.check_underflow(found.variance, [X if weight is None else X[weight > 0]])
+        _check_variance(found.variance, X, weight, n_threads)
         distance = 2 * found.variance  # the mean over all ordered pairs
         if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
             distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
     if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
         raise ValueError("X has values so small that squared distances underflow; rescale X.")
     return 1 / (2 * distance) if distance > 0 else 1.0
+
+
+def _check_variance(variance: float, X: Array, weight: Array | None, n_threads: int) -> None:
+    """Raise a ValueError if rows differ but their variance is zero, with the cause."""
+    if variance > 0:
+        return
+    if weight is not None:
+        X = X[weight > 0]
+        plain, eps = column_moments(X, None, n_threads).variance, float(np.finfo(X.dtype).eps)
+        validation.check_weighted_variance(variance, plain, eps**2, X.dtype)
+    validation.check_underflow(variance, [X])
 
 
 def _sampled_distance(

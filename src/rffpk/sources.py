@@ -11,7 +11,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -22,6 +22,9 @@ from rffpk._data.files import whole_file
 from rffpk._data.streams import Source, block_rows
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
+
+_PATH = (str, os.PathLike)
+_Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _ARROW_ROWS = 1 << 17  # in a block that Arrow reads
 
@@ -60,7 +63,7 @@ def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[An
 
 
 def from_npy(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    paths: _Paths,
 ) -> Callable[[], Iterator[Array]]:
     """The source of rows in .npy files, which are read, not mapped into memory.
 
@@ -94,8 +97,7 @@ def from_npy(
      [2. 3.]
      [4. 5.]]
     """
-    single = isinstance(paths, (str, os.PathLike))
-    names = [os.fspath(path) for path in ([paths] if single else paths)]  # type: ignore[list-item]
+    names = _names(paths)
     if not names:
         raise ValueError("paths is empty, must name at least one file.")
     widths = {name: _opened(name)[1][1] for name in names}
@@ -107,6 +109,10 @@ def from_npy(
             yield from _npy_blocks(name)
 
     return blocks
+
+
+def _names(paths: _Paths) -> list[str]:
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, _PATH) else paths)]
 
 
 def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
@@ -138,7 +144,7 @@ def _npy_blocks(name: str) -> Iterator[Array]:
         file.seek(begin)
         for rows in gen_batches(n, step):
             block = np.empty((rows.stop - rows.start, d), dtype=dtype)
-            _fill(file, memoryview(block).cast("B"), name)
+            _fill(file, block.data.cast("B"), name)
             yield block
 
 
@@ -152,7 +158,7 @@ def _fill(file: Any, buffer: memoryview, name: str) -> None:
 
 
 def from_parquet(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    paths: _Paths,
     *,
     columns: Sequence[str] | None = None,
     dtype: Any = np.float64,
@@ -184,8 +190,7 @@ def from_parquet(
     several passes are made.
     """
     dataset = _imported("pyarrow.dataset", "Parquet files need pyarrow")
-    single = isinstance(paths, (str, os.PathLike))
-    names = os.fspath(paths) if single else [os.fspath(path) for path in paths]  # type: ignore
+    names = os.fspath(paths) if isinstance(paths, _PATH) else _names(paths)
     return from_arrow(dataset.dataset(names, format="parquet"), columns=columns, dtype=dtype)
 
 
@@ -318,7 +323,8 @@ def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator
 
 
 def _write_rows(source: Source, file: BinaryIO) -> None:
-    n, d, dtype = 0, 0, np.dtype(np.float64)
+    n, d = 0, 0
+    dtype: np.dtype[Any] = np.dtype(np.float64)
     for block in source():
         rows = np.asarray(block)
         if rows.ndim != 2 or (n and rows.shape[1] != d):

@@ -25,9 +25,11 @@ class History:
         self.records.append({"stage": "seeding", "rows": rows})
 
     def add_step(
-        self, stage: Stage, result: StepResult, start: int, rows: int, alpha: Array, seconds: float
-    ) -> None:
-        """Record one pass of a start over `rows` rows, and print it if `verbose`."""
+        self, stage: Stage, result: StepResult, start: int, rows: int, alpha: Array, seconds: float,
+        parts: dict[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        """Record one pass of a start over `rows` rows, with `parts` of the seconds that it took,
+        and print it if `verbose`."""
         record: Record = {
             "stage": stage.name,
             "start": start,
@@ -41,6 +43,7 @@ class History:
         }
         if len(alpha) > 1:
             record["kernel_weights"] = alpha
+        record |= parts or {}
         self.records.append(record)
         if self.verbose:
             print(

@@ -93,7 +93,8 @@ class FeatureRun:
         if moved.n_empty:
             results[-1] = self._repaired(results[-1], moved)
         for result, (*_, seconds) in zip(results, moved.records):
-            self.history.add_step(stage, result, self.number, rows.n, rows.alpha, seconds)
+            parts = None if rows.stream is None else rows.stream.clock.lap()
+            self.history.add_step(stage, result, self.number, rows.n, rows.alpha, seconds, parts)
         self._reweigh(moved.sums, s)
         self.passes += len(results)
         return results

@@ -459,10 +459,11 @@ def take_steps(
     `tol`, some cluster is empty, or `most` passes are made.
 
     `variance` is the total variance of the features. Centroids are distinct if their squared
-    distance is above close[0] times the hard objective and above close[1].
+    distance is above close[0] times the hard objective and above close[1]. Rows of a stream are
+    read once, for one pass.
     """
     if rows.stream is not None:
-        return _read_steps(rows, theta, s, variance, tol, most, close, backend)
+        return _read_step(rows, theta, s, variance, close, backend)
     arguments, options = _arguments(rows, theta, s)
     records, new, old, n_empty, sums = _config.backend(backend).take_steps(
         *arguments, **options, unit=rows.weight_unit, variance=variance, tol=tol, most=most,
@@ -471,27 +472,21 @@ def take_steps(
     return Moved(records, new, old, n_empty, _sums(rows, sums))
 
 
-def _read_steps(
+def _read_step(
     rows: Rows,
     theta: Array,
     s: float,
     variance: float,
-    tol: float,
-    most: int,
     close: tuple[float, float],
     backend: str | None,
 ) -> Moved:
-    """`take_steps` over rows that are read in each step."""
-    records: list[StepRecord] = []
-    while True:
-        started = time.perf_counter()
-        sums, _ = one_pass(rows, theta, s, backend=backend)
-        moved = moved_by(rows, sums, theta, variance, close, backend)
-        records.append((*moved.records[0][:-1], time.perf_counter() - started))
-        moved = replace(moved, records=records)
-        if moved.n_empty or records[-1][2] <= tol or len(records) >= most:
-            return moved
-        theta = moved.theta
+    """A step over rows that are read."""
+    assert rows.stream is not None
+    rows.stream.clock.lap()
+    started = time.perf_counter()
+    sums, _ = one_pass(rows, theta, s, backend=backend)
+    moved = moved_by(rows, sums, theta, variance, close, backend)
+    return replace(moved, records=[(*moved.records[0][:-1], time.perf_counter() - started)])
 
 
 def moved_by(

@@ -7,6 +7,7 @@ over them have the bits of passes over one array.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,20 @@ def is_source(X: Any) -> bool:
     return all(callable(part) and not hasattr(part, "__array__") for part in parts)
 
 
+@dataclass
+class Clock:
+    """Seconds since the last lap."""
+
+    reading: float = 0.0  # of the thread that reads, checks and cuts
+    computing: float = 0.0  # of the caller between the blocks
+
+    def lap(self) -> dict[str, float]:
+        """Both, which begin anew."""
+        found = {"reading": self.reading, "computing": self.computing}
+        self.reading = self.computing = 0.0
+        return found
+
+
 @dataclass(frozen=True)
 class Stream:
     """The rows of a source, or of one for each view, as checked views of one dtype."""
@@ -52,11 +67,12 @@ class Stream:
     dtype: Any = None
     # what passes take in place of the views of a block
     prepare: Callable[[list[Array]], list[Array]] = field(default=lambda xs: xs)
+    clock: Clock = field(default_factory=Clock)
 
     def blocks(self) -> Iterator[tuple[list[Array], Array | None]]:
         """The views and weights of consecutive rows, in blocks whose sizes are multiples of
         SLOT_ROWS except that of the last one; read by another thread, one block ahead."""
-        return prefetched(self._checked)
+        return prefetched(self._checked, self.clock)
 
     def _checked(self) -> Iterator[tuple[list[Array], Array | None]]:
         begin, dtype = 0, self.dtype
@@ -174,17 +190,26 @@ def _joined(parts: list[list[Array]]) -> list[Array]:
     return [joined[tuple(map(id, column))] for column in zip(*parts)]
 
 
-def prefetched(make: Callable[[], Iterator[T]]) -> Iterator[T]:
+def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
     """The items of an iterator that another thread makes and advances, one item ahead. Its errors
     are raised here, and its thread ends with this iterator."""
     end: Any = object()
+
+    def read() -> T:
+        started = time.perf_counter()
+        item = next(items, end)
+        clock.reading += time.perf_counter() - started
+        return item
+
     with ThreadPoolExecutor(1, "rffpk-reader") as reader:
         items = reader.submit(make).result()
-        following = reader.submit(next, items, end)
+        following = reader.submit(read)
         try:
             while (item := following.result()) is not end:
-                following = reader.submit(next, items, end)
+                following = reader.submit(read)
+                started = time.perf_counter()
                 yield item
+                clock.computing += time.perf_counter() - started
         finally:
             following.cancel()
             reader.submit(_close, items)
