@@ -17,8 +17,9 @@ LAYERS = [
     {"_data.arrays", "_data.messages", "_core", "_docs"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference", "_data.views"},
-    {"_config"},
-    {"_data.passes", "_data.estimator"},
+    {"_config", "_data.tensor_files"},
+    {"_data.passes", "_data.model_state"},
+    {"_data.estimator"},
     {"_data.pairs", "metrics"},
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
@@ -39,7 +40,7 @@ LAYERS = [
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},
     {"mkkm", "simplemkkm", "smkc", "famkkm", "nystroem"},
-    {"plot"},
+    {"plot", "model_files"},
     {"__init__"},
     {"__main__"},
 ]
