@@ -35,7 +35,7 @@ LAYERS = [
     {"_annealing.swaps", "_annealing.dual"},
     {"_annealing.evaluation", "_annealing.kernel_seeding", "_annealing.kernel_components"},
     {"_annealing.centroid_clusterer"},
-    {"_annealing.kernel_clusterer"},
+    {"_annealing.kernel_clusterer", "_annealing.incremental"},
     {"power", "exact", "fuzzy"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},

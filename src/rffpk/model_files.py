@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rffpk._annealing.incremental import RunningSums
 from rffpk._annealing.kernel_products import CenteredKernel
 from rffpk._annealing.objective import PowerMean, WeightedViews
 from rffpk._data.arrays import Fourier, Structure
@@ -52,6 +53,7 @@ RECORDS |= {
     "WeightedViews": Record(
         WeightedViews, {"weight_entropy": _FLOAT, "eta": _MAYBE_ARRAY, "m": _FLOAT}
     ),
+    "RunningSums": Record(RunningSums, {"N": _ARRAY, "G": _ARRAY, "s": _FLOAT}),
     "Spectrum": Record(Spectrum, {"gaps": _ARRAY, "functions": _ARRAY, "shares": _ARRAY}),
     "Neighbourhoods": Record(
         Neighbourhoods,

@@ -202,6 +202,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.cache = cache
         self.memory_limit = memory_limit
 
+    _incremental = False
     _n_views: int  # in fit; 0: one array
     _widths: list[int]
     _objective: WeightedViews

@@ -45,6 +45,11 @@ INITS = ("k-means++", "random", "k-means")
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
 
 
+def automatic_sample_size(k: int) -> int:
+    """The number of rows that starts for k clusters run on, where there are as many."""
+    return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
+
+
 class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators that minimise a power mean of squared distances to centroids.
 
@@ -228,7 +233,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if self.sample is None:
             return n
         if is_option(self.sample, "auto"):
-            return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k))
+            return min(n, automatic_sample_size(self._k))
         return min(n, max(int(self.sample), self._k))
 
     def _views(self, xs: list[Array]) -> list[View]:
@@ -293,6 +298,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         self.objective_ = plan.unit * objective
         self.n_iter_ = run.passes
         self._shifts = rows.shifts
+        self._cluster_weights = (final.hard_sums if plan.ends_hard else final.soft_sums).G
         self._n_features_out = self._k
         if not end.converged:
             warn(
@@ -311,6 +317,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     # ---- prediction ------------------------------------------------------------------------
 
+    def _check_fitted(self) -> None:
+        """Raise a NotFittedError before a fit."""
+        check_is_fitted(self)
+
     def _visit(
         self,
         X: Any,
@@ -320,9 +330,20 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         typical: bool = False,
     ) -> Any:
         """One pass over new rows at the fitted centroids, without typicality unless `typical`."""
-        check_is_fitted(self)
+        self._check_fitted()
         xs = self._check_views(X, reset=False)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]))
+        return self._pass(xs, weight, s, want, typical)
+
+    def _pass(
+        self,
+        xs: list[Array],
+        weight: Array | None,
+        s: float,
+        want: tuple[str, ...],
+        typical: bool = False,
+    ) -> Any:
+        """`_visit` for views and weights that have been checked."""
         shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
         rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
         rows = rows if typical else replace(rows, eta=None)
@@ -368,7 +389,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         memberships : ndarray of shape (n_samples, n_clusters)
             In [0, 1]; rows sum to one.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         s = self.s_ if s is None else check_exponent(s)
         return self._visit(X, s, ("memberships",), typical=True)[-1]["memberships"]
 
