@@ -103,12 +103,13 @@ def test_a_model_is_the_same_after_a_round_trip(name, number, tmp_path):
 
 def test_all_public_classes_can_be_saved_and_all_records_are_used(tmp_path):
     assert {*ESTIMATORS.values()} == {*CLASSES} and all(map(inspect.isclass, CLASSES))
+    models = [fitted(getattr(rffpk, name), *fit) for name, fits in FITS.items() for fit in fits]
+    models.append(rffpk.PowerKMeans(2).fit(NEW).partial_fit(NEW))
     kinds = set()
-    for name, fits in FITS.items():
-        for parameters, X in fits:
-            fitted(getattr(rffpk, name), parameters, X).save(tmp_path / "model")
-            content = (tmp_path / "model").read_text("latin-1")
-            kinds |= {kind for kind in RECORDS if f'{{\\"{kind}\\":' in content}
+    for model in models:
+        model.save(tmp_path / "model")
+        content = (tmp_path / "model").read_text("latin-1")
+        kinds |= {kind for kind in RECORDS if f'{{\\"{kind}\\":' in content}
     assert kinds == {*RECORDS}
 
 
@@ -279,9 +280,9 @@ def taken_apart(content):
     return json.loads(content[8 : 8 + length]), content[8 + length :]
 
 
-def put_together(header, data):
+def put_together(header, data, more=0):
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
+    text += b" " * (-len(text) % 8 + more)
     return sealed(len(text).to_bytes(8, "little") + text + data)
 
 
@@ -299,7 +300,7 @@ def test_the_helpers_reproduce_a_file(tmp_path):
 @pytest.fixture
 def parts(tmp_path):
     model = rffpk.FuzzyCMeans(2, init=np.zeros((2, 4)), random_state=0).fit(NEW)
-    model._flag = np.array([True, False])
+    model._empty = np.zeros((0, 3))
     return taken_apart(bytes_of(model, tmp_path))
 
 
@@ -331,6 +332,7 @@ HOSTILE = {
     r"of shape \[-20\]": array("labels_", shape=[-20]),
     r"of shape \[20.0\]": array("labels_", shape=[20.0]),
     r"of shape \[1, 1, ": array("labels_", shape=[1] * 8 + [20]),
+    r"'_empty' of shape \[0, ": array("_empty", shape=[0, 2**40, 2**40]),
     "of the type 'F8'": array("labels_", dtype="F8"),
     "the data_offsets": array("labels_", data_offsets=[80, 0]),
     "without dtype": array("labels_", more=1),
@@ -369,6 +371,11 @@ def test_a_file_that_save_does_not_write_is_refused_by_name(message, parts, tmp_
     HOSTILE[message](header)
     with pytest.raises(ModelFileError, match=message):
         loaded(put_together(header, data), tmp_path)
+
+
+def test_arrays_that_are_not_aligned_are_refused(parts, tmp_path):
+    with pytest.raises(ModelFileError, match="begins inside of a number"):
+        loaded(put_together(*parts, more=4), tmp_path)
 
 
 def test_a_header_of_any_stated_length_is_refused(tmp_path):

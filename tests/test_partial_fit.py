@@ -123,11 +123,10 @@ def test_the_first_rows_are_fitted(model):
     X = rows_of(3)
     expected = clone(model).fit(X[:75])
     for batch in batches(X, (1, 20, 38)):
-        before = batch.copy()
-        assert model.partial_fit(batch) is model
-        batch[:] = 0  # rows are copied
+        given = batch.copy()
+        assert model.partial_fit(given) is model
+        given[:] = 0  # rows are copied
         check_refuses_to_predict(model)
-        batch[:] = before
     assert model.n_buffered_ == 59 and not hasattr(model, "cluster_centers_")
     model.partial_fit(X[59:75])
     assert model.n_buffered_ == 0
