@@ -205,6 +205,9 @@ tol : float
     Tolerance >= 0: passes have converged when the root mean square shift of the centroids in one
     pass is at most `tol` times the standard deviation of the features (the root of their total
     variance). At 1e-3 a pass of k-means lowers the objective by some millionths of itself.
+half_life : float or None
+    Number > 0 of later rows, of weight above zero, after which a row counts half in `partial_fit`.
+    None: all rows count the same.
 random_state : int, RandomState instance or None
     Draws the sample, the initial centroids, and their disturbances and swaps. An int gives the same
     result in each call.
@@ -225,6 +228,9 @@ n_iter_ : int
     Number of passes of the best start and of all that followed it, swaps included.
 sample_size_ : int
     Number of rows that the starts ran on.
+n_buffered_ : int
+    Number of rows that `partial_fit` keeps until it has enough of them for the first centroids; 0
+    from then on. Set by `partial_fit` only.
 """)
 
 _GAMMA = """\

@@ -20,7 +20,8 @@ from rffpk.power import PowerKMeans
 
 @documented(
     DIFFUSION_POWER, "feature_map_", "cluster_centers_", "labels_", "inertia_", "objective_", "s_",
-    "n_iter_", "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "n_iter_", "sample_size_", "n_buffered_", "cache_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class DiffusionPowerKMeans(PowerKMeans):
     """Power k-means on diffusion features: annealed spectral clustering.
@@ -103,6 +104,7 @@ class DiffusionPowerKMeans(PowerKMeans):
         swaps: str | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -120,6 +122,7 @@ class DiffusionPowerKMeans(PowerKMeans):
             swaps=swaps,
             max_iter=max_iter,
             tol=tol,
+            half_life=half_life,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, check_random_state
 
 from rffpk import _config
-from rffpk._annealing.centroid_clusterer import CentroidClusterer
+from rffpk._annealing.incremental import IncrementalClusterer
 from rffpk._annealing.parameters import Plan, given_starts
 from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Result, Schedule
@@ -25,9 +25,9 @@ MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 @documented(
     FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "history_", "n_features_in_", "feature_names_in_",
+    "n_buffered_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class FuzzyCMeans(CentroidClusterer):
+class FuzzyCMeans(IncrementalClusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
@@ -104,6 +104,7 @@ class FuzzyCMeans(CentroidClusterer):
         store_memberships: bool = False,
         max_iter: int = 300,
         tol: float = 1e-4,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -115,6 +116,7 @@ class FuzzyCMeans(CentroidClusterer):
         self.store_memberships = store_memberships
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -209,6 +209,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.cache = cache
         self.memory_limit = memory_limit
 
+    _incremental = False
     _n_views: int  # in fit; 0: one array, ...
     _n_kernels: int  # ... to which so many kernels apply
     _widths: list[int]

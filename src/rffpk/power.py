@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rffpk._annealing.agreement import SAME, k_means_agreement
-from rffpk._annealing.centroid_clusterer import CentroidClusterer
+from rffpk._annealing.incremental import IncrementalClusterer
 from rffpk._annealing.parameters import (
     Plan,
     annealed_starts,
@@ -34,9 +34,9 @@ _AUTO_STARTS, _AUTO_SWAPS, _SWAPS_A_CLUSTER = 3, 20, 4
 
 @documented(
     POWER, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "history_", "n_features_in_", "feature_names_in_",
+    "n_buffered_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class PowerKMeans(CentroidClusterer):
+class PowerKMeans(IncrementalClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
@@ -83,6 +83,7 @@ class PowerKMeans(CentroidClusterer):
         swaps: str | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -99,6 +100,7 @@ class PowerKMeans(CentroidClusterer):
         self.swaps = swaps
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -140,7 +142,7 @@ class PowerKMeans(CentroidClusterer):
 
 @documented(
     RANDOM_FEATURES, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_",
-    "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "sample_size_", "n_buffered_", "cache_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class RFFKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
@@ -212,6 +214,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
         swaps: str | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -229,6 +232,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
             swaps=swaps,
             max_iter=max_iter,
             tol=tol,
+            half_life=half_life,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

@@ -60,6 +60,11 @@ INITS = ("k-means++", "random", "k-means")
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
 
 
+def automatic_sample_size(k: int) -> int:
+    """The number of rows that starts for k clusters run on, where there are as many."""
+    return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
+
+
 class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """Base of the estimators that minimise a power mean of squared distances to centroids.
 
@@ -120,7 +125,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _survey_rows(self) -> int:
         """The number of rows that maps are fitted on, at most."""
-        return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k)
+        return automatic_sample_size(self._k)
 
     def _make_objective(self, rows: Rows) -> PowerMean:
         return PowerMean()
@@ -312,7 +317,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if self.sample is None:
             return n
         if is_option(self.sample, "auto"):
-            return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k))
+            return min(n, automatic_sample_size(self._k))
         return min(n, max(int(self.sample), self._k))
 
     def _views(self, xs: list[Array]) -> list[View]:
@@ -383,6 +388,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         self.objective_ = plan.unit * objective
         self.n_iter_ = run.passes
         self._shifts = rows.shifts
+        self._cluster_weights = (final.hard_sums if plan.ends_hard else final.soft_sums).G
         self._n_features_out = self._k
         if not end.converged:
             warn(
@@ -405,6 +411,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     # ---- prediction ------------------------------------------------------------------------
 
+    def _check_fitted(self) -> None:
+        """Raise a NotFittedError before a fit."""
+        check_is_fitted(self)
+
     def _visits(
         self,
         X: Any,
@@ -415,16 +425,27 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     ) -> Iterator[tuple[Rows, Array, Sums, dict[str, Array]]]:
         """Passes over new rows at the fitted centroids, without typicality unless `typical`: one
         over rows in memory, one for each block of a source."""
-        check_is_fitted(self)
+        self._check_fitted()
         for xs, weight in self._new_views(X, sample_weight):
-            shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
-            rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
-            rows = rows if typical else replace(rows, eta=None)
-            theta = self._theta(rows)
-            sums, outputs = one_pass(rows, theta, s, want=want)
-            farthest = outputs["distances"].max() if "distances" in want else 0.0
-            validation.check_overflow(sums.hard + float(farthest), rows.dtype)
-            yield rows, theta, sums, outputs
+            yield self._pass(xs, weight, s, want, typical)
+
+    def _pass(
+        self,
+        xs: list[Array],
+        weight: Array | None,
+        s: float,
+        want: tuple[str, ...],
+        typical: bool = False,
+    ) -> tuple[Rows, Array, Sums, dict[str, Array]]:
+        """A pass over views and weights that have been checked."""
+        shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
+        rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
+        rows = rows if typical else replace(rows, eta=None)
+        theta = self._theta(rows)
+        sums, outputs = one_pass(rows, theta, s, want=want)
+        farthest = outputs["distances"].max() if "distances" in want else 0.0
+        validation.check_overflow(sums.hard + float(farthest), rows.dtype)
+        return rows, theta, sums, outputs
 
     def _new_views(self, X: Any, sample_weight: Any) -> Iterator[tuple[list[Array], Array | None]]:
         """The checked views of new rows and their weights; of a source block by block."""
@@ -479,7 +500,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         memberships : ndarray of shape (n_samples, n_clusters)
             In [0, 1]; rows sum to one.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         s = self.s_ if s is None else check_exponent(s)
         return self._visit(X, s, "memberships", typical=True)
 

@@ -78,6 +78,12 @@ class Rows:
         return self.stream.n
 
     @property
+    def n_counted(self) -> int:
+        """The number of rows whose weight is not zero."""
+        weight = self.weight if self.stream is None else self.stream.weight
+        return self.n if weight is None else int(np.count_nonzero(weight))
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         return self.xs[0].dtype
 

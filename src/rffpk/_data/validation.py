@@ -192,8 +192,11 @@ def widened(X: Array, estimator: Any) -> Array:
     return np.require(X, dtype=dtype, requirements="A")
 
 
-def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
-    """Row weights as a float64 array (n,), finite, >= 0, not all zero; None is returned as None."""
+def check_sample_weight(
+    sample_weight: Any, n: int, zeros: bool = False
+) -> NDArray[np.float64] | None:
+    """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`; None is
+    returned as None."""
     if sample_weight is None:
         return None
     check_plain(sample_weight, "sample_weight")
@@ -217,6 +220,8 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
     if (weight > MAX_WEIGHT).any():
         raise ValueError(f"sample_weight contains {weight.max()}, must be <= {MAX_WEIGHT}.")
     if not weight.any():
+        if zeros:
+            return weight
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
     least, most = weight[weight > 0].min(), weight.max()
     if least < MIN_RATIO * most:

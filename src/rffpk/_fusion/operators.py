@@ -104,7 +104,7 @@ class DenseOperator:
     of which this is a copy."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int) -> None:
-        self._n_threads, self.n, self.features = n_threads, kernel.n, kernel.values
+        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel)
         self._matrix = kernel.matrix()
         kernel.drop_matrix()
         self.n_features, self.trace = self.n, float(np.trace(self._matrix))
@@ -164,6 +164,16 @@ class FeatureOperator:
 
 
 # ---- functions from rows to features, float64; they hold no array of the size of n -------------
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The values of a kernel between rows and the fitted ones."""
+
+    kernel: FittedKernel
+
+    def __call__(self, x: Array) -> Array:
+        return self.kernel.values(x)
 
 
 @dataclass(frozen=True)
