@@ -460,8 +460,10 @@ cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
     Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
 inertia_ : float
     k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`.
+s_ : float
+    Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
 n_iter_ : int
-    Number of iterations: the length of `history_`.
+    Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
 history_ : list of dict
     A record for each iteration, with "stage" ("weights"), "objective" and "kernel_weights".
 """)

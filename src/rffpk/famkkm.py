@@ -25,7 +25,8 @@ APPROXIMATIONS = ("rff", "nystroem")
 
 @documented(
     FUSION, "labels_", "embedding_", "kernel_weights_", "objective_", "cluster_centers_",
-    "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).

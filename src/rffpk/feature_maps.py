@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,9 +43,6 @@ _PAIR_ROWS = 1000
 # Phases are checked for so many rows and frequencies; their error may be so many radians.
 _PHASE_ROWS, _PHASE_ERROR = 100, 0.25
 
-# Names of kernels that only the classes with exact kernels take.
-_EXACT_ONLY = ("precomputed", "poly", "polynomial", "sigmoid", "cosine", "linear")
-
 _DRAWING = 4  # arrays of the size of the frequencies, while they are drawn
 _SEEDING_ROWS = 20  # that starts take for each cluster, at least
 
@@ -71,7 +69,8 @@ def n_frequencies(value: str | int, n_clusters: int) -> str | int:
 
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     """Check the parameters of a kernel with random Fourier features."""
-    if isinstance(kernel, str) and kernel in _EXACT_ONLY:
+    exact = isinstance(kernel, str) and kernel in ("precomputed", *PAIRWISE_KERNEL_FUNCTIONS)
+    if callable(kernel) or (exact and kernel not in KERNELS):
         raise ValueError(
             f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "
             "KernelPowerKMeans takes it, or MultiKernelPowerKMeans for several kernels."

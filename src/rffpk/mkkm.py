@@ -22,7 +22,8 @@ from rffpk.kernels import FittedKernel
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class AverageMKKM(SpectralFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
@@ -112,7 +113,8 @@ class AverageMKKM(SpectralFusion):
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class MKKM(SpectralFusion):
     """Multiple kernel k-means with learned kernel weights (MKKM).

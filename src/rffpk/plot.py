@@ -20,6 +20,7 @@ from rffpk._annealing.centroid_clusterer import CentroidClusterer
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.views import is_list_of_views
+from rffpk._fusion.skeleton import EmbeddingClusterer
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.selection import NClustersSelection
@@ -85,8 +86,9 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
     -------
     ax : matplotlib Axes
         With two columns the columns themselves, and the centroids if these are points of the same
-        plane; the first two diffusion features of a `DiffusionPowerKMeans`; else the first two
-        principal components of the columns. Crosses are rows labeled -1, noise.
+        plane; the first two diffusion features of a `DiffusionPowerKMeans`; of several views the
+        first two principal components of the squared distances to the centroids, in which all views
+        have a part; else those of the columns. Crosses are rows labeled -1, noise.
     """
     check_is_fitted(model)
     index = _some(_length(X))
@@ -137,12 +139,27 @@ def _places(model: Any, rows: Any, columns: Array) -> tuple[Array, tuple[str, st
         features = model.feature_map_.transform(rows)
         if features.shape[1] > 1:
             return features[:, :2], ("diffusion feature 1", "diffusion feature 2")
+    views = is_list_of_views(rows) or getattr(model, "views", None) is not None
+    if views and (squares := _squared_distances(model, rows)) is not None:
+        return PCA(2).fit_transform(squares), ("distances, component 1", "distances, component 2")
     if columns.shape[1] == 2:
         return columns, ("column 1", "column 2")
     if columns.shape[1] == 1 or len(columns) == 1:
         columns = columns[:, :1]
         return np.c_[columns, np.zeros(len(columns))], ("column 1", "")
     return PCA(2).fit_transform(columns), ("principal component 1", "principal component 2")
+
+
+def _squared_distances(model: Any, rows: Any) -> Array | None:
+    """Squared distances to the centroids: up to the squared norm of a row they are linear in its
+    features, in the directions in which centroids differ. None: there are not two of them."""
+    if isinstance(model, EmbeddingClusterer):
+        rows, model = model._embedded_rows(rows), model._clusterer
+    try:
+        squares = np.asarray(model.transform(rows)) ** 2
+    except ValueError:  # precomputed kernels without k(x, x)
+        return None
+    return squares if min(squares.shape) > 1 else None
 
 
 def _opacity(model: Any, rows: Any) -> Array:

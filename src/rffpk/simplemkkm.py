@@ -29,7 +29,8 @@ _NEW = 1e-6
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class SimpleMKKM(SpectralFusion):
     """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
@@ -43,7 +44,7 @@ class SimpleMKKM(SpectralFusion):
     Parameters
     ----------
     max_iter : int
-        Largest number of iterations.
+        Largest number of iterations: of evaluations of F, the first at equal weights.
     tol : float
         Tolerance > 0: the iterations end when no weight changes by `tol`, or when (alpha'g - min g)
         / alpha'g is at most `tol`, with g the gradient of F: it is zero where the optimality
@@ -206,13 +207,13 @@ class Subspace:
 
 
 def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
-    """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum; the notes of
-    `SimpleMKKM` describe the method."""
+    """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum, of at most
+    `max_iter` evaluations; the notes of `SimpleMKKM` describe the method."""
     whole, subspace = Alignment(Ks, k, Ks.shape[1]), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
     yield point
     subspace.add(point.vectors)
-    for _ in range(max_iter):
+    for _ in range(max_iter - 1):
         if point.gap <= tol:
             return
         bound = Alignment(subspace.Ks, k, whole.n)
@@ -225,7 +226,8 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
             yield point
         if moved < tol:
             return
-    warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
+    if point.gap > tol:
+        warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
 
 
 def reduced_gradient(

@@ -35,7 +35,7 @@ _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 excee
 
 @documented(
     FUSION, "labels_", "embedding_", "singular_values_", "anchors_", "kernel_weights_",
-    "objective_", "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_",
+    "objective_", "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
 class SMKC(KernelFusion):

@@ -170,7 +170,32 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
     except (ValueError, TypeError) as error:
         if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
             raise
-        raise type(error)(f"X is not acceptable: {error}") from error
+        raise type(error)(f"X is not acceptable: {words_of(X) or error}") from error
+
+
+def words_of(X: Any) -> str:
+    """A message that names the first column of X that has a word; empty if none has."""
+    if hasattr(X, "columns"):
+        columns = [(name, np.asarray(X[name], dtype=object)) for name in X.columns]
+    else:
+        table = np.asarray(X, dtype=object)
+        columns = list(enumerate(table.T)) if table.ndim == 2 else []
+    for column, values in columns:
+        for value in values.ravel():
+            if isinstance(value, str) and not _is_number(value):
+                return (
+                    f"could not convert string to float: {value!r} in column {column!r}; drop the "
+                    "column, or encode its words, such as by sklearn.preprocessing.OneHotEncoder."
+                )
+    return ""
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def beyond_float32(X: Array) -> bool:

@@ -11,7 +11,14 @@ from sklearn.utils import check_array
 
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
-from rffpk._data.validation import beyond_float32, check_plain, check_rows, is_option, widened
+from rffpk._data.validation import (
+    beyond_float32,
+    check_plain,
+    check_rows,
+    is_option,
+    widened,
+    words_of,
+)
 
 
 def is_list_of_views(X: Any) -> bool:
@@ -155,4 +162,4 @@ def _checked_view(x: Any, name: str) -> Array:
     except (ValueError, TypeError) as error:
         if name in str(error):
             raise
-        raise type(error)(f"{name} is not acceptable: {error}") from error
+        raise type(error)(f"{name} is not acceptable: {words_of(x) or error}") from error
