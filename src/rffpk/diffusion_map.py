@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -15,13 +15,13 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, Map
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
 from rffpk._diffusion.neighbourhoods import unit_rows
 from rffpk._diffusion.spectrum import MAX_CLUSTERS, least_share, n_pairs, suggested_n_clusters
 from rffpk._docs import DIFFUSION, documented
 
-METRICS = ("euclidean", "cosine")
+Metric = Literal["euclidean", "cosine"]
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
@@ -110,12 +110,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def __init__(
         self,
-        n_components: str | int = "auto",
+        n_components: Auto | int = "auto",
         *,
-        n_neighbors: str | int = "auto",
-        n_landmarks: str | int | None = "auto",
-        time: str | float = "auto",
-        metric: str = "euclidean",
+        n_neighbors: Auto | int = "auto",
+        n_landmarks: Auto | int | None = "auto",
+        time: Auto | float = "auto",
+        metric: Metric = "euclidean",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -332,7 +332,7 @@ def check_diffusion(estimator: Any) -> None:
         validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
-    validation.check_choice(estimator.metric, "metric", METRICS)
+    validation.check_choice(estimator.metric, "metric", get_args(Metric))
 
 
 def fit_diffusion_map(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -11,16 +11,17 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._fusion.operators import Operator, check_definite, operators
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.spectral import inverse_shares, remainder
-from rffpk.feature_maps import check_n_frequencies, n_frequencies
+from rffpk.feature_maps import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.kernels import BANKS, matched
 
-FUSIONS = ("both", "partition", "kernel")
-APPROXIMATIONS = ("rff", "nystroem")
+Fusion = Literal["both", "partition", "kernel"]
+Approximation = Literal["rff", "nystroem"]
 
 
 @documented(
@@ -138,12 +139,12 @@ class FAMKKM(KernelFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         lambda1: float = 1.0,
         lambda2: float = 1.0,
-        fusion: str = "both",
-        approximation: str | None = None,
-        n_frequencies: str | int = "auto",
+        fusion: Fusion = "both",
+        approximation: Approximation | None = None,
+        n_frequencies: Frequencies | int = "auto",
         n_anchors: int = 256,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -176,10 +177,10 @@ class FAMKKM(KernelFusion):
         super()._check_parameters()
         for name in ("lambda1", "lambda2", "tol"):
             validation.check_real(getattr(self, name), name, 0)
-        validation.check_choice(self.fusion, "fusion", FUSIONS)
+        validation.check_choice(self.fusion, "fusion", get_args(Fusion))
         if self.approximation is not None:
             validation.check_choice(
-                self.approximation, "approximation", APPROXIMATIONS, also="None"
+                self.approximation, "approximation", get_args(Approximation), also="None"
             )
             if isinstance(self.kernels, str) and self.kernels in BANKS:
                 raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -19,11 +19,15 @@ from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
 from rffpk._data.passes import make_rows, total_variance, unshifted
+from rffpk._data.validation import Auto
 from rffpk._docs import FEATURES, documented
 
-KERNELS = ("rbf", "laplacian", "cauchy")
-GAMMAS = ("mean", "median", "scale")
-SAMPLINGS = ("auto", "orthogonal", "structured", "iid")
+Kernel = Literal["rbf", "laplacian", "cauchy"]
+Gamma = Literal["mean", "median", "scale"]
+Sampling = Literal["auto", "orthogonal", "structured", "iid"]
+Frequencies = Literal["auto", "paper"]
+
+KERNELS, GAMMAS = get_args(Kernel), get_args(Gamma)
 
 # docs/benchmarks.md: structured frequencies have the smallest error from 16 dimensions on, with
 # half as much bias at 32; the pass is as fast with them at 32 dimensions and faster from 40 on.
@@ -52,7 +56,7 @@ def default_n_frequencies(n_clusters: int) -> int:
     return math.ceil(4 * math.log(2 * n_clusters) ** 3)
 
 
-def check_n_frequencies(value: Any, words: tuple[str, ...] = ("auto", "paper")) -> None:
+def check_n_frequencies(value: Any, words: tuple[str, ...] = get_args(Frequencies)) -> None:
     """Check the parameter `n_frequencies` of an estimator."""
     if isinstance(value, str):
         validation.check_choice(value, "n_frequencies", words, also="an int >= 1")
@@ -60,7 +64,7 @@ def check_n_frequencies(value: Any, words: tuple[str, ...] = ("auto", "paper")) 
         validation.check_int(value, "n_frequencies", 1)
 
 
-def n_frequencies(value: str | int, n_clusters: int) -> str | int:
+def n_frequencies(value: Frequencies | int, n_clusters: int) -> Auto | int:
     """`n_frequencies` of a map for that of an estimator."""
     if isinstance(value, str):
         return default_n_frequencies(n_clusters) if value == "paper" else value
@@ -80,7 +84,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
         validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
     else:
         validation.check_real(gamma, "gamma", 0, include="neither", also=f"one of {list(GAMMAS)}")
-    validation.check_choice(sampling, "sampling", SAMPLINGS)
+    validation.check_choice(sampling, "sampling", get_args(Sampling))
     if sampling in ("orthogonal", "structured") and kernel != "rbf":
         raise ValueError(
             f"sampling == {sampling!r} needs kernel == 'rbf', not {kernel!r}: only its "
@@ -153,11 +157,11 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     def __init__(
         self,
-        n_frequencies: str | int = "auto",
+        n_frequencies: Auto | int = "auto",
         *,
-        kernel: str = "rbf",
-        gamma: str | float = "mean",
-        sampling: str = "auto",
+        kernel: Kernel = "rbf",
+        gamma: Gamma | float = "mean",
+        sampling: Sampling = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -319,7 +323,7 @@ def _check_phases(X: Array, frequencies: Array | Structure, cause: str) -> None:
 
 
 def fit_map(
-    estimator: Any, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
+    estimator: Any, x: Array, kernel: Kernel, gamma: Any, weight: Array | None, random: Any
 ) -> RandomFourierFeatures:
     """The fitted map of a view, with the `n_frequencies`, `sampling` and `n_jobs` of an
     estimator."""
@@ -373,7 +377,7 @@ def _sampled_distance(
 
 
 def _draw_frequencies(
-    kernel: str, gamma: float, sampling: str, d: int, D: int, random: Any
+    kernel: str, gamma: float, sampling: Sampling, d: int, D: int, random: Any
 ) -> Array:
     """Omega of shape (d, D); its columns follow the kernel's spectral density."""
     if kernel == "laplacian":

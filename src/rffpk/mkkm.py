@@ -9,6 +9,7 @@ import numpy as np
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import (
     SpectralFusion,
@@ -82,7 +83,7 @@ class AverageMKKM(SpectralFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -174,7 +175,7 @@ class MKKM(SpectralFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,

@@ -15,9 +15,11 @@ from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.operators import FeatureOperator, Nystroem, nystroem_features
 from rffpk._fusion.skeleton import EmbeddingClusterer
+from rffpk.feature_maps import Gamma
 from rffpk.kernels import Specification, check_one_kernel, one_kernel
 
 
@@ -92,13 +94,13 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         n_clusters: int = 8,
         *,
         kernel: Any = "rbf",
-        gamma: str | float | None = "mean",
+        gamma: Gamma | float | None = "mean",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         n_anchors: int = 256,
         n_components: int | None = None,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

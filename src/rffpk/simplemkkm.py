@@ -15,6 +15,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.messages import warn
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import SpectralFusion, matrix_of
 from rffpk.kernels import FittedKernel
@@ -108,7 +109,7 @@ class SimpleMKKM(SpectralFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         max_iter: int = 100,
         tol: float = 1e-5,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,14 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import fixed_signs
 from rffpk._data.messages import warn
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, iterations
 from rffpk.feature_maps import resolve_gamma
 from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, check_no_distances, matched
 
-ANCHORS = ("uniform", "k-means++")
+Anchors = Literal["uniform", "k-means++"]
 
 # The paper takes 1000 anchors on its sets of up to 10 800 rows, 3 sqrt(n) from 30 475 rows on.
 _FEW_ANCHORS, _LARGE = 1000, 20_000
@@ -153,12 +154,12 @@ class SMKC(KernelFusion):
         views: Any = None,
         center: bool = True,
         normalize: bool = True,
-        n_anchors: str | int = "auto",
-        anchors: Any = "uniform",
+        n_anchors: Auto | int = "auto",
+        anchors: Anchors | Any = "uniform",
         max_iter: int = 100,
         tol: float = 1e-4,
         normalize_rows: bool = False,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -185,7 +186,9 @@ class SMKC(KernelFusion):
         if not validation.is_option(self.n_anchors, "auto"):
             validation.check_int(self.n_anchors, "n_anchors", self.n_clusters)
         if isinstance(self.anchors, str):
-            validation.check_choice(self.anchors, "anchors", ANCHORS, also="an array of rows")
+            validation.check_choice(
+                self.anchors, "anchors", get_args(Anchors), also="an array of rows"
+            )
         validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0)
 

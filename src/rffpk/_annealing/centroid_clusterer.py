@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.schedule import Hard, Result
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
 from rffpk._data import validation
@@ -37,9 +37,9 @@ from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows, accurate_cost, make_rows, one_pass, total_variance
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 
-INITS = ("k-means++", "random", "k-means")
+Init = Literal["k-means++", "random", "k-means"]
 
 # Starts run on a sample of this many rows, or of this many for each cluster if that is more.
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
@@ -61,9 +61,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     random_state: Any
     n_jobs: int | None
     verbose: int
-    s_final: str | float = "hard"
-    sample: str | int | None = None
-    cache: str | bool = False
+    s_final: Hard | float = "hard"
+    sample: Auto | int | None = None
+    cache: Auto | bool = False
     memory_limit: int | None = None
     # what a fit sets
     labels_: NDArray[np.int32]
@@ -84,7 +84,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _check_parameters(self) -> None:
         also = "an array or a callable"
-        validation.check_search_parameters(self, INITS, also)
+        validation.check_search_parameters(self, get_args(Init), also)
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         """The checked views of X, of one dtype; a single array is one view."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +40,11 @@ from rffpk._data.messages import warn
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
-INITS = ("k-means++", "random", "k-means", "spectral")
+KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -55,10 +55,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     n_clusters: int
     init: Any
-    n_init: str | int
+    n_init: Auto | int
     max_iter: int
     tol: float
-    cache: str | bool
+    cache: Auto | bool
     memory_limit: int | None
     random_state: Any
     n_jobs: int | None
@@ -69,7 +69,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     # ---- what subclasses define -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        validation.check_search_parameters(self, INITS, "an array")
+        validation.check_search_parameters(self, get_args(KernelInit), "an array")
         check_cache(self.cache, self.memory_limit)
 
     def _kernel_parameter(self) -> Any:

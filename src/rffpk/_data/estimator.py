@@ -1,7 +1,9 @@
-"""The base of all estimators: pickles carry the version of the package that wrote them."""
+"""The base of all estimators: pickles carry the version of the package that wrote them, and the
+HTML representation a link to the documentation."""
 
 from __future__ import annotations
 
+from importlib.metadata import metadata
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -22,8 +24,22 @@ class VersionError(ValueError):
     """A pickle of a version that this one does not read."""
 
 
+def site() -> str:
+    """The address of the documentation as the metadata of the package name it; empty if not."""
+    entries = metadata("rffpk").get_all("Project-URL") or []
+    urls = dict(entry.split(", ", 1) for entry in entries)
+    return urls.get("Documentation", "").rstrip("/")
+
+
 class Estimator(BaseEstimator):
-    """scikit-learn's BaseEstimator with versioned pickles."""
+    """scikit-learn's BaseEstimator with versioned pickles and a link to the documentation."""
+
+    # The names that scikit-learn's guide for developers gives for the HTML representation.
+    _doc_link_module = "rffpk"
+
+    @property
+    def _doc_link_template(self) -> str:
+        return f"{site()}/generated/rffpk.{{estimator_name}}.html" if site() else ""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), _KEY: __version__}

@@ -6,7 +6,7 @@ import contextlib
 import math
 import numbers
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from sklearn.utils.validation import validate_data
 
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
+
+Auto = Literal["auto"]
 
 MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then

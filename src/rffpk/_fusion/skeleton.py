@@ -22,6 +22,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, check_kernels
 from rffpk.power import PowerKMeans
@@ -35,7 +36,7 @@ class EmbeddingClusterer(
     A subclass embeds new rows in `transform`.
     """
 
-    n_init: str | int
+    n_init: Auto | int
     n_jobs: int | None
     _clusterer: PowerKMeans  # of the rows of the embedding
     # what a fit sets
@@ -167,7 +168,7 @@ class KernelFusion(EmbeddingClusterer):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

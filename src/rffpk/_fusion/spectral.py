@@ -13,6 +13,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import over_eigenvalues, ritz_values
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
@@ -30,7 +31,7 @@ class SpectralFusion(KernelFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
