@@ -89,7 +89,9 @@ def described(thing, title):
 def check_parameters(thing, parameters):
     """Each parameter is described once, in the order of the signature, with its default."""
     entries = described(thing, "Parameters")
-    assert [name for name, _, _ in entries] == [*parameters]
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*"}
+    names = [stars.get(given.kind, "") + name for name, given in parameters.items()]
+    assert [name for name, _, _ in entries] == names
     for name, kind, _ in entries:
         kind, _, default = kind.partition(", default=")
         assert kind

@@ -20,7 +20,6 @@ from rffpk import (
     FuzzyCMeans,
     KernelPowerKMeans,
     MultiKernelPowerKMeans,
-    NystroemKernelKMeans,
     PowerKMeans,
     RFFMultiKernelPowerKMeans,
     plot,
@@ -162,8 +161,8 @@ def test_models_without_what_is_drawn_are_refused(ax):
     plain = PowerKMeans(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="model has no kernel_weights_: PowerKMeans"):
         plot.view_weights(plain, ax=ax)
-    with pytest.raises(ValueError, match="model has no history_: NystroemKernelKMeans"):
-        plot.convergence(NystroemKernelKMeans(2, random_state=0).fit(X), ax)
+    with pytest.raises(ValueError, match="model has no history_: GaussianMixture"):
+        plot.convergence(GaussianMixture(2, random_state=0).fit(X), ax)
     with pytest.raises(ValueError, match="model has no exponents: SMKC"):
         plot.exponent(SMKC(2, random_state=0).fit([X, X]), ax)
     with pytest.raises(TypeError, match="must be an RFFMultiKernelPowerKMeans"):

@@ -16,7 +16,7 @@ PACKAGE = Path(rffpk.__file__).parent
 LAYERS = [
     {"_data.arrays", "_data.messages", "_core", "_docs"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
-    {"_reference", "_data.views"},
+    {"_reference", "_data.views", "_data.progress"},
     {"_config"},
     {"_data.passes", "_data.estimator"},
     {"_data.pairs", "metrics"},

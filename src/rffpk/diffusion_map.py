@@ -15,6 +15,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, Map
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.progress import observed, reporting
 from rffpk._data.validation import Auto, is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
 from rffpk._diffusion.neighbourhoods import unit_rows
@@ -127,6 +128,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.
 
@@ -146,7 +148,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         check_diffusion(self)
         validation.check_n_jobs(self.n_jobs)
-        with validation.unchanged_on_error(self), _config.one_blas_thread():
+        with (
+            reporting(self, X),
+            validation.unchanged_on_error(self),
+            _config.one_blas_thread(),
+        ):
             X = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(X))
             self._draw(X, weight)

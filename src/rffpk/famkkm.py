@@ -83,7 +83,9 @@ class FAMKKM(KernelFusion):
     objective_ : float
         Eq. (11) at the last iteration, or (10) or (7) for the other fusions.
     history_ : list of dict
-        A record for each iteration, with "stage" ("fusion"), "objective" and "kernel_weights".
+        A record for each iteration, with "stage" ("fusion"), "rows", "objective", "kernel_weights"
+        and "seconds"; and with the other keys of the records of passes that classes of centroids
+        have, "start" (0), "kept" (True), "s", "shift", "distinct" and "repairs" (None).
 
     Raises
     ------
@@ -209,7 +211,7 @@ class FAMKKM(KernelFusion):
             for _ in range(self.max_iter):
                 state.iterate()
                 objective = state.objective()
-                self._record(state.gamma, objective)
+                self._record(state.gamma, objective, kernels[0].n)
                 if abs(objective - before) <= float(self.tol) * abs(objective):
                     break
                 before = objective
@@ -253,7 +255,7 @@ class FAMKKM(KernelFusion):
             kept = [float(np.vdot(F, one.times(F))) for one in found]
             costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(found, kept)])
             objective = float(squares @ costs)
-            self._record(gamma, objective)
+            self._record(gamma, objective, found[0].n)
             if before - objective <= float(self.tol) * abs(objective):
                 break
             before, gamma = objective, inverse_shares(costs)
@@ -262,12 +264,9 @@ class FAMKKM(KernelFusion):
         scaled = over_eigenvalues(F, values)
         return [one.gathered(weight * scaled) for weight, one in zip(squares, found)]
 
-    def _record(self, gamma: Array, objective: float) -> None:
-        record = {"stage": "fusion", "objective": objective, "kernel_weights": gamma}
-        self.history_.append(record)
+    def _record(self, gamma: Array, objective: float, rows: int) -> None:
+        self._iterations.add("fusion", rows, objective, gamma)
         self.objective_ = objective
-        if self.verbose:
-            print(f"[fusion] objective={objective:.8g} weights={np.round(gamma, 4)}")
 
     # ---- prediction
 

@@ -19,6 +19,7 @@ from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
 from rffpk._data.passes import make_rows, total_variance, unshifted
+from rffpk._data.progress import observed, reporting
 from rffpk._data.validation import Auto
 from rffpk._docs import FEATURES, documented
 
@@ -172,6 +173,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose gamma and draw the frequencies.
 
@@ -198,7 +200,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         check_n_frequencies(self.n_frequencies, ("auto",))
         check_kernel(self.kernel, self.gamma, self.sampling)
         validation.check_n_jobs(self.n_jobs)
-        with validation.unchanged_on_error(self):
+        with reporting(self, X), validation.unchanged_on_error(self):
             X = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(X))
             return self._draw(X, weight)

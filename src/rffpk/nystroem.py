@@ -14,6 +14,7 @@ from rffpk import _config
 from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
@@ -25,7 +26,7 @@ from rffpk.kernels import Specification, check_one_kernel, one_kernel
 
 @documented(
     FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "s_",
-    "n_iter_", "n_features_in_", "feature_names_in_",
+    "n_iter_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class NystroemKernelKMeans(EmbeddingClusterer):
     """Kernel k-means on Nystroem features.
@@ -64,6 +65,11 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         clusters.
     n_iter_ : int
         Number of passes of k-means.
+    history_ : list of dict
+        The records of k-means, as `PowerKMeans` describes them: of passes, "stage" ("seeding",
+        "anneal", "hard", "settle", "swap"), "start", "kept", "rows", "s", "objective", "shift",
+        "distinct", "repairs", "kernel_weights" and "seconds"; of starts (stage "start"), "kind"
+        ("critical", "low", "k-means++"), "passes" and "outcome" ("kept", "lost" or "dropped").
 
     Raises
     ------
@@ -125,6 +131,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
 
+    @observed
     def fit(self, X: Any, y: Any = None) -> Self:
         """Compute the features of the rows and cluster them.
 
@@ -151,6 +158,10 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         ConvergenceWarning
             If centroids of the features coincide.
         """
+        with reporting(self, X) as progress:
+            return self._fit(X, progress)
+
+    def _fit(self, X: Any, progress: Progress) -> Self:
         self._check_parameters()
         spec = Specification(*one_kernel(self))
         random = check_random_state(self.random_state)
@@ -163,8 +174,8 @@ class NystroemKernelKMeans(EmbeddingClusterer):
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
             self._features = self._restricted(raw, X, n_threads)
             self.embedding_ = self._embedded(X)
-            self._label(k, random, [few_rows("X", [X])], self.verbose)
-        self.n_iter_ = self._clusterer.n_iter_
+            self._label(k, random, [few_rows("X", [X])], progress)
+        self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 
     def _restricted(self, raw: Nystroem, X: Array, n_threads: int) -> Nystroem:

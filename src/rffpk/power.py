@@ -254,8 +254,8 @@ class RFFKernelPowerKMeans(PowerKMeans):
         self.k_means_agreement_ = k_means_agreement(
             rows.xs[0], self.labels_, rows.n_threads, rows.weight
         )
-        if self.verbose and self.k_means_agreement_ > SAME:
-            print(
+        if self._progress is not None and self.k_means_agreement_ > SAME:
+            self._progress.say(
                 "The clusters are those of plain k-means (adjusted Rand index "
                 f"{self.k_means_agreement_:.3f}): this kernel sees no others."
             )

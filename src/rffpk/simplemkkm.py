@@ -56,9 +56,11 @@ class SimpleMKKM(SpectralFusion):
     objective_ : float
         F(alpha): the sum of `eigenvalues_` divided by the number of rows learned on.
     history_ : list of dict
-        A record for each iteration, with "stage" ("weights"), "objective", "kernel_weights" and
-        "gap", the number that `tol` is compared with: if the kernels are positive semidefinite,
-        F(alpha) - min F is at most 2 gap F(alpha).
+        A record for each iteration, with "stage" ("weights"), "rows" (number of rows learned on),
+        "objective", "kernel_weights", "seconds" and "gap", the number that `tol` is compared with:
+        if the kernels are positive semidefinite, F(alpha) - min F is at most 2 gap F(alpha); and
+        with the other keys of the records of passes that classes of centroids have, "start" (0),
+        "kept" (True), "s", "shift", "distinct" and "repairs" (None).
 
     Raises
     ------
@@ -144,12 +146,8 @@ class SimpleMKKM(SpectralFusion):
         for number, kernel in enumerate(kernels):
             Ks[number] = matrix_of(kernel, number)
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter)):
-            self._record_point(point)
+            self._record(point.alpha, point.objective, gap=point.gap)
         self._keep(point.values, point.vectors, point.alpha)
-
-    def _record_point(self, point: Point) -> None:
-        self._record(point.alpha, point.objective)
-        self.history_[-1]["gap"] = point.gap
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,10 @@ class SMKC(KernelFusion):
     objective_ : float
         The minimised sum, at the last iteration.
     history_ : list of dict
-        A record for each iteration, with "stage" ("fusion"), "objective" and "change", the relative
-        change of G.
+        A record for each iteration, with "stage" ("fusion"), "rows", "objective", "change" (the
+        relative change of G), "kernel_weights" and "seconds"; and with the other keys of the
+        records of passes that classes of centroids have, "start" (0), "kept" (True), "s", "shift",
+        "distinct" and "repairs" (None).
 
     Raises
     ------
@@ -227,8 +229,8 @@ class SMKC(KernelFusion):
         self.anchors_ = self._choose_anchors(xs, k, random)
         self._kernels = self._fit_kernels(xs, random)
         B = self._anchored(xs)
-        last = self._iterate(B.coordinates(), k)
         self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
+        last = self._iterate(B.coordinates(), k, len(xs[0]))
         self.singular_values_ = np.sqrt(last.fused.squares)
         self.objective_, self.n_iter_ = last.objective, len(self.history_)
         self._finish(B, last)
@@ -275,11 +277,12 @@ class SMKC(KernelFusion):
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
         return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs))
 
-    def _iterate(self, B: Array, k: int) -> Iteration:
+    def _iterate(self, B: Array, k: int, n: int) -> Iteration:
         """Iterate until G converges; return the last iteration."""
         endless = iterations(B, len(self._kernels), k, _config.n_threads(self.n_jobs))
         for iteration in islice(endless, self.max_iter):
-            self._record(iteration.objective, iteration.change)
+            objective, change = iteration.objective, iteration.change
+            self._iterations.add("fusion", n, objective, self.kernel_weights_, change=change)
             if iteration.change <= self.tol:
                 break
         else:
@@ -292,11 +295,6 @@ class SMKC(KernelFusion):
                 UserWarning,
             )
         return iteration
-
-    def _record(self, objective: float, change: float) -> None:
-        self.history_.append({"stage": "fusion", "objective": objective, "change": change})
-        if self.verbose:
-            print(f"[fusion] objective={objective:.8g} change={change:.3g}")
 
     def _finish(self, B: AnchorKernels, last: Iteration) -> None:
         """U = B C with orthonormal columns, as many as G has singular values that are resolved."""

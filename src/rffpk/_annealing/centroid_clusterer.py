@@ -36,6 +36,7 @@ from rffpk._data.arrays import Array, View
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows, accurate_cost, make_rows, one_pass, total_variance
+from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.validation import Auto, is_option
 
@@ -77,6 +78,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
+    _progress: Progress | None  # while rows are fitted
     _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether starts may differ in kind
 
@@ -107,6 +109,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     # ---- fitting ----------------------------------------------------------------------------
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
@@ -141,9 +144,12 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
             so near each other that memberships are nearly equal.
         """
-        return self._fit(X, sample_weight, [])
+        with reporting(self, X) as progress:
+            return self._fit(X, sample_weight, [], progress)
 
-    def _fit(self, X: Any, sample_weight: Any, causes: list[Cause]) -> Any:
+    def _fit(
+        self, X: Any, sample_weight: Any, causes: list[Cause], progress: Progress | None = None
+    ) -> Any:
         """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         random = check_random_state(self.random_state)
@@ -153,7 +159,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
             self._causes = causes or [few_rows("X", xs, weight)]
             self._feature_maps = self._fit_maps(xs, weight, random)
+            self._progress = progress
             self._fit_rows(self._fitted_rows(xs, weight), random)
+            del self._progress
             del self._causes
         return self
 
@@ -171,7 +179,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         init = self._given_init(rows)
         self._objective = self._make_objective(rows)
         rows = self._objective.begin(rows)
-        history = History([], self.verbose)
+        history = History([], self._progress)
         samples = self._samples(rows, storage, random)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
         automatic = self._automatic_starts and is_automatic(self)
@@ -185,6 +193,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         critical_exponent = critical.of_rows(seeding, features)
         plan = self._plan(critical_exponent)
         history.unit = plan.unit
+        if history.progress is not None and samples:
+            history.progress.later = [*(each.n for each in samples[1:]), rows.n]
 
         def seed() -> Array:
             return self._initial_centroids(init, seeding, features, history, random)

@@ -37,6 +37,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
@@ -85,6 +86,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     # ---- fitting ----------------------------------------------------------------------------
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
@@ -122,6 +124,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             If a kernel has a clearly negative eigenvalue: negative squared distances then count as
             0 while fitting.
         """
+        with reporting(self, X) as progress:
+            return self._fit(X, sample_weight, progress)
+
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress) -> Self:
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
@@ -132,7 +138,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             k = validation.check_n_clusters(self.n_clusters, n, weight)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
-            run, end, plan = self._search(products, k, weight, given, random)
+            run, end, plan = self._search(products, k, weight, given, History([], progress), random)
             self._publish(xs, run, end)
             self._warn(xs, run, end, plan)
             for centered in self._kernels:
@@ -163,7 +169,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return products
 
     def _search(
-        self, products: Products, k: int, weight: Array | None, given: Array | None, random: Any
+        self,
+        products: Products,
+        k: int,
+        weight: Array | None,
+        given: Array | None,
+        history: History,
+        random: Any,
     ) -> tuple[KernelRun, Result, Plan]:
         """The best run, its end, and the plan, for products and parameters that have been
         checked."""
@@ -175,7 +187,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         def seed(space: KernelSpace) -> Array:
             return initial_weights(space, k, self.init) if given is None else given
 
-        history = History([], self.verbose, unit)
+        history.unit = unit
         objective = self._make_objective()
         single = self._soft and len(products.kernels) == 1 and products.definite
         small = single and self._searches_components()

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from rffpk._config import __version__
+from rffpk._data.progress import Observed
 
 _KEY = "_rffpk_version"
 
@@ -31,7 +32,7 @@ def site() -> str:
     return urls.get("Documentation", "").rstrip("/")
 
 
-class Estimator(BaseEstimator):
+class Estimator(Observed, BaseEstimator):
     """scikit-learn's BaseEstimator with versioned pickles and a link to the documentation."""
 
     # The names that scikit-learn's guide for developers gives for the HTML representation.

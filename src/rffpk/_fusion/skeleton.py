@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, check_kernels
@@ -52,15 +54,13 @@ class EmbeddingClusterer(
         """The rows of an embedding as k-means takes them."""
         return embedding
 
-    def _label(self, k: int, random: Any, causes: list[Cause], verbose: int = 0) -> None:
+    def _label(self, k: int, random: Any, causes: list[Cause], progress: Progress) -> None:
         """Annealed k-means with restarts on the embedding; `causes` that its centroids coincide
         come before those in the embedding."""
-        self._clusterer = PowerKMeans(
-            k, n_init=self.n_init, random_state=random.randint(2**31 - 1), n_jobs=self.n_jobs,
-            verbose=verbose,
-        )  # fmt: skip
+        seed = random.randint(2**31 - 1)
+        self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
         self._clusterer._rows_name = "the embedding of X"
-        self._clusterer._fit(self._prepared(self.embedding_), None, causes)
+        self._clusterer._fit(self._prepared(self.embedding_), None, causes, progress)
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
@@ -152,6 +152,34 @@ class EmbeddingClusterer(
         return self._clusterer.score(embedding)
 
 
+class Iterations:
+    """The records of the iterations of a fusion, with the keys of the records of passes."""
+
+    def __init__(self, records: list[dict[str, Any]], progress: Progress) -> None:
+        self.records, self.progress, self.begun = records, progress, time.perf_counter()
+
+    def add(self, stage: str, rows: int, objective: float, weights: Array, **more: Any) -> None:
+        """Record an iteration that ends now, and report it; `more` are values of the class."""
+        now = time.perf_counter()
+        record = {
+            "stage": stage,
+            "start": 0,
+            "kept": True,
+            "rows": rows,
+            "s": None,
+            "objective": objective,
+            "shift": None,
+            "distinct": None,
+            "repairs": None,
+            "kernel_weights": weights,
+            "seconds": now - self.begun,
+            **more,
+        }
+        self.begun = now
+        self.records.append(record)
+        self.progress.passed(record)
+
+
 class KernelFusion(EmbeddingClusterer):
     """Base of the methods that learn an embedding of the rows from kernels and cluster it by
     k-means.
@@ -202,6 +230,7 @@ class KernelFusion(EmbeddingClusterer):
 
     # ---- fitting ----------------------------------------------------------------------------
 
+    @observed
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
@@ -232,15 +261,21 @@ class KernelFusion(EmbeddingClusterer):
         UserWarning
             If a kernel has a clearly negative eigenvalue and its spectrum is used.
         """
+        with reporting(self, X) as progress:
+            return self._fit(X, progress)
+
+    def _fit(self, X: Any, progress: Progress) -> Self:
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = check_views(self, X, reset=True)
             k = validation.check_n_clusters(self.n_clusters, len(xs[0]), None)
             self.history_: list[dict[str, Any]] = []
+            self._iterations = Iterations(self.history_, progress)
             self._fuse(xs, k, random)
+            del self._iterations
             flaw = low_rank(self.embedding_, xs)
-            self._label(k, random, [few_rows("X", xs), flaw])
+            self._label(k, random, [few_rows("X", xs), flaw], progress)
             if self._clusterer._n_distinct == k and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self

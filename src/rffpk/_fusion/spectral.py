@@ -92,12 +92,9 @@ class SpectralFusion(KernelFusion):
             for x, spec in zip(xs, specs)
         ]  # fmt: skip
 
-    def _record(self, alpha: Array, objective: float) -> None:
-        record = {"stage": "weights", "objective": objective, "kernel_weights": alpha}
-        self.history_.append(record)
+    def _record(self, alpha: Array, objective: float, **more: float) -> None:
+        self._iterations.add("weights", self._kernels[0].n, objective, alpha, **more)
         self.objective_ = objective
-        if self.verbose:
-            print(f"[weights] objective={objective:.8g} weights={np.round(alpha, 4)}")
 
     def _keep(self, values: Array, H: Array, alpha: Array) -> None:
         self.eigenvalues_, self.kernel_weights_ = values, alpha
