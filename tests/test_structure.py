@@ -17,7 +17,7 @@ LAYERS = [
     {"_data.arrays", "_data.messages", "_core", "_docs"},
     {"_data.sampling"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
-    {"_reference", "_data.views", "_data.streams", "_data.sinks"},
+    {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
     {"_config", "_data.tensor_files"},
     {"_data.passes", "_data.model_state"},
     {"_data.estimator"},

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, check_random_state
 
 from rffpk import _config
+from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.incremental import IncrementalClusterer
 from rffpk._annealing.parameters import Plan, given_starts
 from rffpk._annealing.primal import FeatureRun
@@ -17,6 +18,7 @@ from rffpk._annealing.schedule import Result, Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass, power_constant, total_variance
+from rffpk._data.validation import Auto
 from rffpk._docs import FUZZY, documented
 from rffpk.metrics import checked_memberships, partition_coefficient
 
@@ -99,8 +101,8 @@ class FuzzyCMeans(IncrementalClusterer):
         n_clusters: int = 8,
         *,
         m: float = 2.0,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
         store_memberships: bool = False,
         max_iter: int = 300,
         tol: float = 1e-4,

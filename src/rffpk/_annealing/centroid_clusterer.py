@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.schedule import Hard, Result
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import seed_centroids, seeding_rows
 from rffpk._data import validation
@@ -48,13 +48,14 @@ from rffpk._data.passes import (
     weight_unit,
     width,
 )
+from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.sinks import LabelSink, check_labels_to, label_sink
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.streams import is_source, make_stream
 from rffpk._data.survey import Survey, survey_arrays, survey_stream
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 
-INITS = ("k-means++", "random", "k-means")
+Init = Literal["k-means++", "random", "k-means"]
 
 # Starts run on a sample of this many rows, or of this many for each cluster if that is more.
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
@@ -81,9 +82,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     random_state: Any
     n_jobs: int | None
     verbose: int
-    s_final: str | float = "hard"
-    sample: str | int | None = None
-    cache: str | bool = False
+    s_final: Hard | float = "hard"
+    sample: Auto | int | None = None
+    cache: Auto | bool = False
     memory_limit: int | None = None
     # what a fit sets
     labels_: NDArray[np.int32]
@@ -98,6 +99,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     feature_names_in_: NDArray[np.object_]
 
     _sink: LabelSink  # in fit
+    _progress: Progress | None  # while rows are fitted
     _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether starts may differ in kind
 
@@ -113,7 +115,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _check_parameters(self) -> None:
         also = "an array or a callable"
-        validation.check_search_parameters(self, INITS, also)
+        validation.check_search_parameters(self, get_args(Init), also)
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         """The checked views of X, of one dtype; a single array is one view."""
@@ -140,6 +142,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     # ---- fitting ----------------------------------------------------------------------------
 
+    @observed
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None
     ) -> Self:
@@ -182,9 +185,17 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
             so near each other that memberships are nearly equal.
         """
-        return self._fit(X, sample_weight, [], labels_to)
+        with reporting(self, X) as progress:
+            return self._fit(X, sample_weight, [], labels_to, progress)
 
-    def _fit(self, X: Any, sample_weight: Any, causes: list[Cause], labels_to: Any = None) -> Any:
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: Any,
+        causes: list[Cause],
+        labels_to: Any = None,
+        progress: Progress | None = None,
+    ) -> Any:
         """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         check_labels_to(labels_to)
@@ -195,10 +206,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             self._k = validation.check_n_clusters(self.n_clusters, survey.n, survey.counted)
             self._causes = causes or [few_rows("X", *survey.some())]
             self._feature_maps = self._fit_maps(survey, random)
-            keep = survey.stream is None
+            self._progress, keep = progress, survey.stream is None
             with label_sink(labels_to, survey.n, keep) as self._sink:
                 self._fit_rows(self._fitted_rows(survey), survey, random)
-            del self._causes, self._sink
+            del self._causes, self._sink, self._progress
         return self
 
     def _survey(self, X: Any, sample_weight: Any, random: Any) -> Survey:
@@ -258,7 +269,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         init = self._given_init(rows)
         self._objective = self._make_objective(some)
         some, rows = self._objective.begin(some), self._objective.begin(rows)
-        history = History([], self.verbose)
+        history = History([], self._progress)
         samples = self._samples(rows, survey, storage)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
         automatic = self._automatic_starts and is_automatic(self) and base.stream is None
@@ -273,6 +284,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         critical_exponent = critical.of_rows(seeding, features)
         plan = self._plan(critical_exponent)
         history.unit = plan.unit
+        if history.progress is not None and samples:
+            history.progress.later = [*(each.n for each in samples[1:]), rows.n]
 
         def seed() -> Array:
             return self._initial_centroids(init, seeding, features, history, random)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from scipy.linalg import eigh, svd
@@ -14,7 +14,8 @@ from sklearn.utils import gen_batches
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors, ritz_values
 from rffpk._data.tiles import row_tiles, run_all
-from rffpk.feature_maps import RandomFourierFeatures, resolve_gamma
+from rffpk._data.validation import Auto
+from rffpk.feature_maps import Kernel, RandomFourierFeatures, resolve_gamma
 from rffpk.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -214,14 +215,14 @@ class Nystroem:
 
 
 def fourier_features(
-    x: Array, spec: Specification, name: str, n_frequencies: str | int, random: Any
+    x: Array, spec: Specification, name: str, n_frequencies: Auto | int, random: Any
 ) -> Fourier:
     """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
         raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
     mapping = RandomFourierFeatures(
         n_frequencies,
-        kernel=str(spec.metric),
+        kernel=cast(Kernel, spec.metric),
         gamma=_gamma(x, spec, random, 1),
         random_state=random.randint(2**31 - 1),
         n_jobs=1,
@@ -295,7 +296,7 @@ def operators(
     names: list[str],
     approximation: str | None,
     *,
-    n_frequencies: str | int,
+    n_frequencies: Auto | int,
     n_anchors: int,
     center: bool,
     normalize: bool,
