@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -20,6 +19,7 @@ from rffpk import _config
 from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import eigh
 from rffpk._data.estimator import Estimator
 from rffpk._data.tiles import by_blocks
 from rffpk._docs import FUSION, documented
