@@ -96,12 +96,18 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
     upper trapezoid R (r, n), what is below its diagonal arbitrary, and numbers p (n,) with R'R =
     M[p][:, p] for a symmetric M, r the number of pivots above `tol`."""
     n = len(M)
-    triangle = np.array(M, dtype=np.float64, order="F")
     pivots, rank, info = np.zeros(n, np.intc), np.zeros(1, np.intc), np.zeros(1, np.intc)
     order, tolerance, work = np.full(1, n, np.intc), np.full(1, tol), np.empty(2 * n)
-    arguments = [np.full(1, "U", "S1"), order, triangle, order, pivots, rank, tolerance, work, info]
-    routine = CFUNCTYPE(None, *[c_void_p] * len(arguments))(_address("dpstrf"))
-    interruptible(n**3 / 3, lambda: routine(*(each.ctypes.data for each in arguments)))
+    routine = CFUNCTYPE(None, *[c_void_p] * 9)(_address("dpstrf"))
+
+    def decomposed() -> Array:  # it holds all arrays, however long it runs
+        triangle = np.array(M, dtype=np.float64, order="F")
+        upper = np.full(1, "U", "S1")
+        arrays = upper, order, triangle, order, pivots, rank, tolerance, work, info
+        routine(*(each.ctypes.data for each in arrays))
+        return triangle
+
+    triangle = interruptible(n**3 / 3, decomposed)
     return triangle[: rank[0]], pivots - 1
 
 

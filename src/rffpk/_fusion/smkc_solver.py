@@ -18,7 +18,7 @@ from rffpk.kernels import FittedKernel
 _TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times
 _CHUNK_NUMBERS = 1 << 18  # in the part of a tile that one call fills: about a core's cache
 _COLUMNS = 512  # of the block of B'B that one call adds to
-_GRAM_NUMBERS = 1 << 22  # of a view, in a tile whose products with all columns are one call
+_GRAM_NUMBERS = 1 << 21  # of a view, in a tile whose products with all columns are one call
 
 
 @dataclass(frozen=True)
