@@ -411,7 +411,8 @@ class FittedKernel:
             out[tile] = self.block(*tile)
 
         run_all(fill, tiles(self.n, self.n), self.n_threads)
-        validation.check_finite_kernel(out)
+        for rows in row_tiles(self.n, self.n):
+            validation.check_finite_kernel(out[rows])
         for rows in row_tiles(self.n, self.n):
             out[rows, : rows.start] = out[: rows.start, rows].T
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +13,7 @@ from rffpk import _config
 from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import eigh
 from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto

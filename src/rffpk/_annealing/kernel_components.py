@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import eigh, qr
 from sklearn import config_context
 
 from rffpk._annealing.compression import enough_for_clusters, total_squares
@@ -18,6 +17,7 @@ from rffpk._annealing.schedule import Result, Stage, Start
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import seed_centroids
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import basis_of, eigh
 from rffpk._data.passes import Rows, make_rows, one_pass, total_variance
 
 # Subspace iterations. Components that they do not resolve change the cost of a partition little.
@@ -84,7 +84,7 @@ def _leading(
     from the columns V; and the coordinates of the rows in the space of the kernel that these span,
     which are exact. Eigenvalues of at most `error` times the largest are zero."""
     for _ in range(_ITERATIONS):
-        V = qr(multiply(V), mode="economic")[0]
+        V = basis_of(multiply(V))[0]
     product = multiply(V)
     values, turn = eigh(V.T @ product)
     values, turn = np.maximum(values[::-1], 0), turn[:, ::-1]
