@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
 from rffpk import _config
 from rffpk._annealing.centroid_clusterer import Init
@@ -235,7 +235,7 @@ def cmeans(
     ((3, 2), (3, 300))
     """
     validation.check_plain(X, "X")
-    X = check_array(X, dtype=np.float64, order="C", input_name="X")
+    X = validation.finite_array(X, "X", order="C")
     c = validation.check_int(c, "c", 1, len(X))
     m = validation.check_real(m, "m", 1, MAX_M, include="right")
     error = validation.check_real(error, "error", 0)
@@ -245,7 +245,7 @@ def cmeans(
     if init is None:
         u = random.uniform(size=(len(X), c))
     else:
-        u = check_array(init, dtype=np.float64, input_name="init", copy=True).T
+        u = validation.finite_array(init, "init", copy=True).T
         if u.shape != (len(X), c):
             raise ValueError(f"init has shape {u.T.shape}, must be {(c, len(X))}: (c, n_samples).")
         if (u < 0).any() or not u.any(axis=1).all():

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_scalar
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
 from rffpk._data.arrays import Array
@@ -156,6 +156,13 @@ def _parts(values: Any) -> Any:
 
 def _is_masked(values: Any) -> bool:
     return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
+
+
+def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> Array:
+    """scikit-learn's `check_array`, without a warning of NumPy before what is not finite is refused
+    by name."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return check_array(x, dtype=dtype, input_name=name, **options)
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
