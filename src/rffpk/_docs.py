@@ -272,7 +272,7 @@ cache : "auto", True or False
     are the same up to rounding.
 memory_limit : int or None
     Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available.
+    what the machine, or the container, has available, at least 16 MB.
 random_state : int, RandomState instance or None
     Draws the rows that gamma is estimated from, the frequencies, the sample, the initial centroids,
     and their disturbances and swaps. An int gives the same result in each call.
@@ -318,7 +318,7 @@ cache : "auto", True or False
     rows are landmarks (at most 5000), or `n_neighbors` exceeds 16, they are always stored.
 memory_limit : int or None
     Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available.
+    what the machine, or the container, has available, at least 16 MB.
 cache_ : bool
     Whether the features of all rows were stored.
 random_state : int, RandomState instance or None
@@ -380,7 +380,7 @@ cache : "auto", True or False
     block. "auto": stored if `memory_limit` allows it.
 memory_limit : int or None
     Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
-    container, has available.
+    container, has available, at least 16 MB.
 random_state : int, RandomState instance or None
     Draws the rows that gammas are estimated from, the initial centroids and their disturbances. An
     int gives the same result in each call.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rffpk import _config, _core
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
-from rffpk._data.rules import typicality
+from rffpk._data.rules import typicality, view_costs
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
 # hard rule is used instead: s < -65 536 in float32.
@@ -254,11 +254,8 @@ class Sums:
         return np.where(empty[:, None], previous, self.N / np.where(empty, 1, self.G)[:, None])
 
     def view_costs(self) -> Array:
-        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L): Q - ||N||^2 / G."""
-        with np.errstate(over="ignore"):
-            squares = np.add.reduceat(self.N**2, np.cumsum([0, *self.widths[:-1]]), axis=1)
-        weight = np.where(self.G > 0, self.G, 1)[:, None]
-        return np.where(self.G[:, None] > 0, self.Q - squares / weight, 0)
+        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L)."""
+        return view_costs(self.N, self.G, self.Q, self.widths)
 
 
 _OUTPUTS = (
@@ -319,7 +316,7 @@ def _arguments(rows: Rows, theta: Array, s: float) -> tuple[tuple[Any, ...], dic
     rule = _core.HARD if math.isinf(s) else _core.POWER
     omegas, options = rows.maps_by_kind
     if rows.eta is not None:
-        eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, len(theta)))
+        eta = np.full(len(theta), rows.eta @ rows.alpha)
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
     weight, n_threads = rows.weight, rows.n_threads
     arguments = rows.xs, omegas, rows.shifts, theta, rows.alpha, weight, rule, s, n_threads
@@ -334,9 +331,13 @@ def _sums(rows: Rows, sums: tuple[Array, Array, Array, Array, float, float]) -> 
     return Sums(N, G, Q, E, soft, hard, rows.widths)
 
 
-# Of a step: sum_i p_i M'_i, sum_i p_i min_j d_ij, the root mean square shift of the centroids in
-# standard deviations of the features, the number of distinct centroids, and seconds.
-StepRecord = tuple[float, float, float, int, float]
+# Steps end if the objective exceeds its goal by more than so many times the gain of the last one.
+_HOPE = 4.0
+
+# Of a step: sum_i p_i M'_i, sum_i p_i min_j d_ij, the penalty of the view weights, the root mean
+# square shift of the centroids in standard deviations of the features, the number of distinct
+# centroids, and seconds.
+StepRecord = tuple[float, float, float, float, int, float]
 
 
 @dataclass(frozen=True)
@@ -344,9 +345,11 @@ class Moved:
     """The result of steps at one exponent."""
 
     records: list[StepRecord]
+    alphas: list[Array]  # the view weights in each step, and after the last
     theta: Array  # (k, F), float64
     previous: Array  # theta before the last step
     n_empty: int  # number of empty clusters in the last step, whose centroids have not moved
+    hopeless: bool  # whether the objective will not fall to its goal
     sums: Sums  # of the last step
 
 
@@ -359,17 +362,22 @@ def take_steps(
     tol: float,
     most: int,
     close: tuple[float, float],
+    goal: float = math.inf,
+    entropy: float = 0.0,
     backend: str | None = None,
 ) -> Moved:
     """Passes that move the centroids `theta` (k, F) to theta = N / G, until the shift is at most
-    `tol`, some cluster is empty, or `most` passes are made.
+    `tol`, the hard objective will not fall to `goal`, some cluster is empty, or `most` passes are
+    made.
 
     `variance` is the total variance of the features. Centroids are distinct if their squared
-    distance is above close[0] times the hard objective and above close[1].
+    distance is above close[0] times the hard objective and above close[1]. With an `entropy`
+    lambda > 0 the view weights follow the centroids in each step: alpha_l ~ exp(-cost_l / lambda).
     """
     arguments, options = _arguments(rows, theta, s)
-    records, new, old, n_empty, sums = _config.backend(backend).take_steps(
-        *arguments, **options, unit=rows.weight_unit, variance=variance, tol=tol, most=most,
-        least_share=_EMPTY[rows.dtype], close=close,
+    records, alphas, new, old, n_empty, hopeless, sums = _config.backend(backend).take_steps(
+        *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
+        entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE, least_share=_EMPTY[rows.dtype],
+        close=close,
     )  # fmt: skip
-    return Moved(records, new, old, n_empty, _sums(rows, sums))
+    return Moved(records, alphas, new, old, n_empty, hopeless, _sums(rows, sums))
