@@ -360,11 +360,14 @@ EXACT = (
     | entries(f"""
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
-    "auto": eight if the starts differ, otherwise one. An array as `init` is always one start.
+    "auto": if the starts differ, eight, or five if they run on principal components of one kernel,
+    where single centroids are then swapped; otherwise one. An array as `init` is always one start.
     Starts with the kernel itself advance together, with one product of matrices in each pass.
 history_ : list of dict
 {_PASS_RECORDS}
-{_STAGES}.
+{_STAGES} and
+    "swap" (passes after a centroid was swapped, see `n_init`). On principal components the passes
+    of a start follow a record of stage "seeding" with the number of "rows".
 {_START_RECORDS}
 init : {{"k-means++", "random", "k-means", "spectral"}} or array
     Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them

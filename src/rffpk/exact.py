@@ -9,7 +9,9 @@ from rffpk._annealing.dual import KernelRun
 from rffpk._annealing.kernel_clusterer import KernelClusterer
 from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.parameters import (
+    Plan,
     annealed_starts,
+    automatic_swaps,
     check_annealing,
     given_starts,
 )
@@ -133,7 +135,7 @@ class KernelKMeans(KernelClusterer):
 
 
 # Numbers of starts of different kinds, and of one kind, if n_init is "auto"; see docs/exact.md.
-_AUTO_STARTS, _AUTO_EQUAL_STARTS = 8, 10
+_AUTO_STARTS, _STARTS_BEFORE_SWAPS, _AUTO_EQUAL_STARTS = 8, 5, 10
 
 
 @documented(
@@ -236,6 +238,12 @@ class KernelPowerKMeans(KernelKMeans):
 
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
+
+    def _plan_in_components(self, k: int, critical: float) -> Plan:
+        if not is_option(self.n_init, "auto"):
+            return super()._plan_in_components(k, critical)
+        starts = annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
+        return Plan(starts, automatic_swaps(k), critical=critical)
 
 
 @documented(
