@@ -304,10 +304,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
 def check_memory(needed: int, n_frequencies: int) -> None:
     """Raise a MemoryError if what so many frequencies take is more than is available."""
-    if needed > (available := _config.available_memory()):
+    if not _config.fits_memory(needed):
         raise MemoryError(
-            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and {available:.2g} "
-            "are available."
+            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and "
+            f"{_config.available_memory():.2g} are available."
         )
 
 

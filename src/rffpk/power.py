@@ -7,7 +7,13 @@ from typing import Any
 from rffpk._annealing.agreement import SAME, k_means_agreement
 from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.incremental import IncrementalClusterer
-from rffpk._annealing.parameters import Plan, annealed_starts, check_annealing, is_automatic
+from rffpk._annealing.parameters import (
+    Plan,
+    annealed_starts,
+    automatic_swaps,
+    check_annealing,
+    is_automatic,
+)
 from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Hard, Result, Stop, coarse_start
 from rffpk._annealing.seeding import MANY
@@ -27,9 +33,7 @@ from rffpk.feature_maps import (
     fit_map,
 )
 
-# docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
-# twenty k-means++ runs, and below it on most. Few clusters have few different swaps.
-_AUTO_STARTS, _AUTO_SWAPS, _SWAPS_A_CLUSTER = 3, 20, 4
+_AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
 
 @documented(
@@ -135,8 +139,8 @@ class PowerKMeans(IncrementalClusterer):
         if self._k == 1:
             return 0
         if is_option(self.swaps, "auto"):
-            swaps = min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * self._k)
-            return swaps if is_automatic(self) and is_option(self.s_final, "hard") else 0
+            automatic = is_automatic(self) and is_option(self.s_final, "hard")
+            return automatic_swaps(self._k) if automatic else 0
         return int(self.swaps)
 
 

@@ -84,6 +84,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """The starts, which may depend on the critical exponent."""
         raise NotImplementedError
 
+    def _plan_in_components(self, k: int, critical: float) -> Plan:
+        """The starts and the number of swaps on the principal components of a kernel."""
+        return Plan(self._starts(critical), critical=critical)
+
     # ---- fitting ----------------------------------------------------------------------------
 
     @observed
@@ -195,9 +199,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         rows = kernel_components(products, weight, k, self._fits) if small else None
         if rows is not None:
             exponent = critical.of_rows(rows, rows.xs[0])
-            plan = Plan(self._starts(exponent), critical=exponent)
+            plan = self._plan_in_components(k, exponent)
             space = KernelSpace(products, weight, objective, seed, history, random, 0)
-            run, end = search_components(rows, space, k, plan.starts)
+            run, end = search_components(rows, space, k, plan)
             self.history_ = history.records
             return run, end, plan
         n_directions = 2 * k if self._soft else 0
