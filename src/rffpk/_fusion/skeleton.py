@@ -60,7 +60,7 @@ class EmbeddingClusterer(
         seed = random.randint(2**31 - 1)
         self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
         self._clusterer._rows_name = "the embedding of X"
-        self._clusterer._fit(self._prepared(self.embedding_), None, causes, progress)
+        self._clusterer._fit(self._prepared(self.embedding_), None, causes, progress=progress)
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
