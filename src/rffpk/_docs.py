@@ -180,10 +180,11 @@ stop : {{"annealed", "objective"}}
     the next, at whatever exponent, as in the source papers; no hard passes follow, and `s_final` is
     only a lower bound of s.
 sample : "auto", int or None
-    Number of rows that the starts run on: a random sample, drawn in proportion to the sample
-    weights, of at least n_clusters rows. The best result is then improved on larger samples and at
-    last on all rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is
-    more. None, or a number >= n_samples: all rows.
+    Number of rows that the starts run on: a random sample without replacement, in which heavy rows
+    are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers of the
+    rows alone. The best result is then improved on larger samples and at last on all rows until
+    convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None, or a number >=
+    n_samples: all rows.
 init : {{"k-means++", "random", "k-means"}}, array or callable
     Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows of
     those that the starts run on, as many as have two million features together, but at most 20 000
