@@ -325,6 +325,10 @@ def put(name, value):
     return lambda found: found.update({name: value})
 
 
+DEEP = []
+for _ in range(500):  # as deep as JSON is read
+    DEEP = [DEEP]
+
 HOSTILE = {
     "gaps between": lambda header: header.pop("labels_"),
     "bytes in common": lambda header: header.update(other=header["labels_"]),
@@ -349,6 +353,7 @@ HOSTILE = {
     "maximum recursion": lambda header: header["__metadata__"].update(
         parameters='{"m":' + "[" * 10**5
     ),
+    "nested too deeply": attributes(put("s_", DEEP)),
     "holds FuzzyCMeans.predict": attributes(put("predict", 1)),
     "holds FuzzyCMeans.m,": attributes(put("m", 1)),
     "holds FuzzyCMeans.a b": attributes(put("a b", 1)),
