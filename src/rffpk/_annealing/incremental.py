@@ -111,6 +111,7 @@ class IncrementalClusterer(CentroidClusterer):
         ------
         ValueError, TypeError
             If a parameter, X or sample_weight is not as described; nothing is changed then.
+
         Warns
         -----
         ConvergenceWarning
@@ -136,7 +137,8 @@ class IncrementalClusterer(CentroidClusterer):
     def _collect(self, X: Array, weight: Array | None) -> None:
         """Keep the rows of a batch, and fit all that are kept if they are enough."""
         parts = [*vars(self).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
-        self.n_buffered_, self._buffer = sum(len(x) for x, _ in parts), parts
+        self._buffer = parts  # a new list, so that the one before it can be restored
+        self.n_buffered_ = vars(self).get("n_buffered_", 0) + len(X)
         if self.n_buffered_ < self._first_rows():
             return
         weights = [np.ones(len(x)) if w is None else w for x, w in parts]
