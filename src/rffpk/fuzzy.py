@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
 from rffpk import _config
+from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.incremental import IncrementalClusterer
 from rffpk._annealing.parameters import Plan, given_starts
 from rffpk._annealing.primal import FeatureRun
@@ -17,6 +18,7 @@ from rffpk._annealing.schedule import Result, Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass, power_constant, total_variance
+from rffpk._data.validation import Auto
 from rffpk._docs import FUZZY, documented
 from rffpk.metrics import checked_memberships, partition_coefficient
 
@@ -99,8 +101,8 @@ class FuzzyCMeans(IncrementalClusterer):
         n_clusters: int = 8,
         *,
         m: float = 2.0,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
         store_memberships: bool = False,
         max_iter: int = 300,
         tol: float = 1e-4,
@@ -128,18 +130,18 @@ class FuzzyCMeans(IncrementalClusterer):
 
     def _given_init(self, rows: Rows) -> Any:
         shape = None if self._draws_init() else np.shape(self.init)
-        if shape != (rows.n, self._k) or shape == (self._k, len(rows.shift)):
+        of_centroids = shape == (self._k, len(rows.shift))
+        if shape != (rows.n, self._k) or of_centroids or rows.stream is not None:
             return super()._given_init(rows)
         u = checked_memberships(self.init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
         return _centroids(rows.xs[0].astype(np.float64), weight * u)
 
-    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
-        super()._publish(rows, run, end, plan)
+    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        super()._publish(rows, some, run, end, plan)
         self.__dict__.pop("memberships_", None)  # of an earlier fit
         if self.store_memberships:
-            theta = self.cluster_centers_.astype(np.float64) - rows.shift
-            _, outputs = one_pass(rows, theta, end.s, want=("memberships",))
+            _, outputs = one_pass(rows, self._theta(rows), end.s, want=("memberships",))
             self.memberships_ = outputs["memberships"]
 
     def _plan(self, critical: float) -> Plan:
@@ -233,7 +235,7 @@ def cmeans(
     ((3, 2), (3, 300))
     """
     validation.check_plain(X, "X")
-    X = check_array(X, dtype=np.float64, order="C", input_name="X")
+    X = validation.finite_array(X, "X", order="C")
     c = validation.check_int(c, "c", 1, len(X))
     m = validation.check_real(m, "m", 1, MAX_M, include="right")
     error = validation.check_real(error, "error", 0)
@@ -243,7 +245,7 @@ def cmeans(
     if init is None:
         u = random.uniform(size=(len(X), c))
     else:
-        u = check_array(init, dtype=np.float64, input_name="init", copy=True).T
+        u = validation.finite_array(init, "init", copy=True).T
         if u.shape != (len(X), c):
             raise ValueError(f"init has shape {u.T.shape}, must be {(c, len(X))}: (c, n_samples).")
         if (u < 0).any() or not u.any(axis=1).all():

@@ -72,9 +72,9 @@ class IncrementalClusterer(CentroidClusterer):
         if self.half_life is not None:
             validation.check_real(self.half_life, "half_life", 0, include="neither", also="None")
 
-    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
-        super()._publish(rows, run, end, plan)
-        self._n_counted = rows.n if rows.weight is None else int(np.count_nonzero(rows.weight))
+    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        super()._publish(rows, some, run, end, plan)
+        self._n_counted = rows.n_counted
         self._s_of_batches = -math.inf if plan.ends_hard else end.s
         for name in ("_running", "_buffer", "n_buffered_"):  # of a stream before this fit
             self.__dict__.pop(name, None)

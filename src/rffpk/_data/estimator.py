@@ -1,15 +1,18 @@
-"""The base of all estimators: pickles and model files carry the version that wrote them."""
+"""The base of all estimators: pickles and model files carry the version that wrote them, and the
+HTML representation a link to the documentation."""
 
 from __future__ import annotations
 
 import json
 import os
+from importlib.metadata import metadata
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from rffpk._config import __version__
 from rffpk._data.model_state import Decoder, Encoder, class_name
+from rffpk._data.progress import Observed
 from rffpk._data.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
 
 _KEY = "_rffpk_version"
@@ -40,8 +43,23 @@ def _check_version(written: str, what: str) -> None:
         )
 
 
-class Estimator(BaseEstimator):
-    """scikit-learn's BaseEstimator with versioned pickles and model files."""
+def site() -> str:
+    """The address of the documentation as the metadata of the package name it; empty if not."""
+    entries = metadata("rffpk").get_all("Project-URL") or []
+    urls = dict(entry.split(", ", 1) for entry in entries)
+    return urls.get("Documentation", "").rstrip("/")
+
+
+class Estimator(Observed, BaseEstimator):
+    """scikit-learn's BaseEstimator with versioned pickles, model files and a link to the
+    documentation."""
+
+    # The names that scikit-learn's guide for developers gives for the HTML representation.
+    _doc_link_module = "rffpk"
+
+    @property
+    def _doc_link_template(self) -> str:
+        return f"{site()}/generated/rffpk.{{estimator_name}}.html" if site() else ""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), _KEY: __version__}
