@@ -18,6 +18,7 @@ from rffpk._annealing.schedule import Result
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, Sums
+from rffpk._data.streams import is_source
 from rffpk._data.validation import is_option
 
 # What a fit says of its rows, which are not those of the stream.
@@ -118,6 +119,8 @@ class IncrementalClusterer(CentroidClusterer):
             As `fit` does, once, for the first rows.
         """
         self._check_parameters()
+        if is_source(X):
+            raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             fitted, buffered = self.__sklearn_is_fitted__(), hasattr(self, "n_buffered_")
             [X] = self._check_views(X, reset=not (fitted or buffered))
