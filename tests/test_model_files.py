@@ -497,6 +497,17 @@ def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
     assert min(found.values()) > DAMAGED / 20
 
 
+@pytest.mark.parametrize("entry", ["[[]]", "[]", '{"dict":{}}', '{"":1}'])
+def test_the_memory_of_a_hostile_header_is_bounded(entry, tmp_path):
+    content = bytes_of(rffpk.PowerKMeans(2), tmp_path)
+    content = edited(content, attributes='{"a_":[' + ",".join([entry] * 100_000) + "]}")
+    tracemalloc.start()
+    with suppress(ModelFileError):
+        loaded(content, tmp_path)
+    assert tracemalloc.get_traced_memory()[1] <= 70 * len(content)
+    tracemalloc.stop()
+
+
 def test_a_large_model_is_read_into_one_buffer(tmp_path):
     X = np.random.RandomState(0).randn(200_000, 4)
     model = rffpk.PowerKMeans(2, max_iter=3, random_state=0).fit(X)
