@@ -325,6 +325,10 @@ def put(name, value):
     return lambda found: found.update({name: value})
 
 
+DEEP = []
+for _ in range(500):  # as deep as JSON is read
+    DEEP = [DEEP]
+
 HOSTILE = {
     "gaps between": lambda header: header.pop("labels_"),
     "bytes in common": lambda header: header.update(other=header["labels_"]),
@@ -349,6 +353,7 @@ HOSTILE = {
     "maximum recursion": lambda header: header["__metadata__"].update(
         parameters='{"m":' + "[" * 10**5
     ),
+    "nested too deeply": attributes(put("s_", DEEP)),
     "holds FuzzyCMeans.predict": attributes(put("predict", 1)),
     "holds FuzzyCMeans.m,": attributes(put("m", 1)),
     "holds FuzzyCMeans.a b": attributes(put("a b", 1)),
@@ -490,6 +495,17 @@ def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
         with suppress(Exception):  # the values of such a file may be anything
             model.transform(NEW)
     assert min(found.values()) > DAMAGED / 20
+
+
+@pytest.mark.parametrize("entry", ["[[]]", "[]", '{"dict":{}}', '{"":1}'])
+def test_the_memory_of_a_hostile_header_is_bounded(entry, tmp_path):
+    content = bytes_of(rffpk.PowerKMeans(2), tmp_path)
+    content = edited(content, attributes='{"a_":[' + ",".join([entry] * 20_000) + "]}")
+    tracemalloc.start()
+    with suppress(ModelFileError):
+        loaded(content, tmp_path)
+    assert tracemalloc.get_traced_memory()[1] <= 70 * len(content)
+    tracemalloc.stop()
 
 
 def test_a_large_model_is_read_into_one_buffer(tmp_path):

@@ -168,6 +168,23 @@ def test_a_stream_goes_on_after_a_fit(model):
     assert not hasattr(fitted, "labels_")
 
 
+def test_a_stream_goes_on_after_a_fit_of_a_source(model):
+    X = rows_of(4, 400)
+
+    def source():
+        yield from np.array_split(X[:300], 4)
+
+    fitted, whole = clone(model).fit(source), clone(model).fit(X[:300])
+    for batch in np.array_split(X[300:], 3):
+        for each in (fitted, whole):
+            each.partial_fit(batch)
+    assert_allclose(fitted.cluster_centers_, whole.cluster_centers_, rtol=1e-6, atol=1e-9)
+    with pytest.raises(AttributeError, match="nor those of batches"):
+        fitted.labels_  # noqa: B018
+    with pytest.raises(TypeError, match="its blocks to partial_fit"):
+        fitted.partial_fit(source)
+
+
 def test_a_fit_begins_anew(model):
     X = rows_of(5)
     expected = clone(model).fit(X)

@@ -106,8 +106,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def __getattr__(self, name: str) -> Any:
         if name == "labels_" and "cluster_centers_" in vars(self):
             raise AttributeError(
-                "labels_ of the rows of a source are not kept: pass labels_to to fit, or call "
-                "predict."
+                "labels_ of the rows of a source are not kept, nor those of batches: pass "
+                "labels_to to fit, or call predict."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -18,6 +18,7 @@ from rffpk._annealing.schedule import Result
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, Sums
+from rffpk._data.streams import is_source
 from rffpk._data.validation import is_option
 
 # What a fit says of its rows, which are not those of the stream.
@@ -111,12 +112,15 @@ class IncrementalClusterer(CentroidClusterer):
         ------
         ValueError, TypeError
             If a parameter, X or sample_weight is not as described; nothing is changed then.
+
         Warns
         -----
         ConvergenceWarning
             As `fit` does, once, for the first rows.
         """
         self._check_parameters()
+        if is_source(X):
+            raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             fitted, buffered = self.__sklearn_is_fitted__(), hasattr(self, "n_buffered_")
             [X] = self._check_views(X, reset=not (fitted or buffered))
@@ -136,7 +140,8 @@ class IncrementalClusterer(CentroidClusterer):
     def _collect(self, X: Array, weight: Array | None) -> None:
         """Keep the rows of a batch, and fit all that are kept if they are enough."""
         parts = [*vars(self).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
-        self.n_buffered_, self._buffer = sum(len(x) for x, _ in parts), parts
+        self._buffer = parts  # a new list, so that the one before it can be restored
+        self.n_buffered_ = vars(self).get("n_buffered_", 0) + len(X)
         if self.n_buffered_ < self._first_rows():
             return
         weights = [np.ones(len(x)) if w is None else w for x, w in parts]

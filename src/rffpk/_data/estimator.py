@@ -107,7 +107,10 @@ def read_model(path: str) -> Any:
         raise VersionError(f"has the layout {layout!r}, rffpk {__version__} reads {_FORMAT}.")
     decoder = Decoder(arrays)
     content = {part: parse_json(metadata.get(part, ""), part) for part in _PARTS}
-    model = decoder.estimator(metadata.get("class", ""), content)
+    try:
+        model = decoder.estimator(metadata.get("class", ""), content)
+    except RecursionError as error:
+        raise ModelFileError("holds values that are nested too deeply.") from error
     if unused := decoder.unused():
         raise ModelFileError(f"holds arrays that belong to nothing: {sorted(unused)[:3]}.")
     return model

@@ -20,7 +20,7 @@ import numpy as np
 from rffpk._data.arrays import Array
 from rffpk._data.files import write_whole
 
-# A longer header is neither written nor read: what JSON is parsed to takes up to 30 times its
+# A longer header is neither written nor read: what JSON is parsed to takes up to 70 times its
 # length.
 MAX_HEADER = 1 << 24
 
@@ -108,7 +108,7 @@ def read_tensors(path: str) -> tuple[dict[str, str], dict[str, Array]]:
     Notes
     -----
     A damaged file takes no more memory than its own length. One whose checksum is correct takes up
-    to 30 times the length of its header besides, at most MAX_HEADER.
+    to 70 times the length of its header besides, at most MAX_HEADER.
 
     Raises
     ------
