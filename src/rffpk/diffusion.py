@@ -22,7 +22,8 @@ from rffpk.power import PowerKMeans
 
 @documented(
     DIFFUSION_POWER, "feature_map_", "cluster_centers_", "labels_", "inertia_", "objective_", "s_",
-    "n_iter_", "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "n_iter_", "sample_size_", "cache_", "history_", "memberships_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class DiffusionPowerKMeans(PowerKMeans):
     """Power k-means on diffusion features: annealed spectral clustering.
@@ -103,6 +104,7 @@ class DiffusionPowerKMeans(PowerKMeans):
         init: Init | Any = "k-means++",
         n_init: Auto | int = "auto",
         swaps: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Any = None,
@@ -120,6 +122,7 @@ class DiffusionPowerKMeans(PowerKMeans):
             init=init,
             n_init=n_init,
             swaps=swaps,
+            store_memberships=store_memberships,
             max_iter=max_iter,
             tol=tol,
             random_state=random_state,

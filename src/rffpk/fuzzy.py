@@ -12,8 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from rffpk import _config
 from rffpk._annealing.centroid_clusterer import CentroidClusterer, Init
 from rffpk._annealing.parameters import Plan, given_starts
-from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Result, Schedule
+from rffpk._annealing.schedule import Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass, power_constant, total_variance
@@ -26,7 +25,7 @@ MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 @documented(
     FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "history_", "n_features_in_", "feature_names_in_",
+    "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class FuzzyCMeans(CentroidClusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
@@ -52,8 +51,6 @@ class FuzzyCMeans(CentroidClusterer):
         "auto": one. An array or a callable as `init` is always one start.
     random_state : int, RandomState instance or None
         Draws the seeding rows and the initial centroids. An int gives the same result in each call.
-    store_memberships : bool
-        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
 
     Attributes
     ----------
@@ -64,9 +61,6 @@ class FuzzyCMeans(CentroidClusterer):
         The exponent -1/(m-1).
     sample_size_ : int
         Number of rows that the starts ran on: n_samples.
-    memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
 
     Raises
     ------
@@ -123,7 +117,6 @@ class FuzzyCMeans(CentroidClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
-        validation.check_bool(self.store_memberships, "store_memberships")
 
     def _given_init(self, rows: Rows) -> Any:
         shape = None if self._draws_init() else np.shape(self.init)
@@ -132,14 +125,6 @@ class FuzzyCMeans(CentroidClusterer):
         u = checked_memberships(self.init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
         return _centroids(rows.xs[0].astype(np.float64), weight * u)
-
-    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
-        super()._publish(rows, run, end, plan)
-        self.__dict__.pop("memberships_", None)  # of an earlier fit
-        if self.store_memberships:
-            theta = self.cluster_centers_.astype(np.float64) - rows.shift
-            _, outputs = one_pass(rows, theta, end.s, want=("memberships",))
-            self.memberships_ = outputs["memberships"]
 
     def _plan(self, critical: float) -> Plan:
         m = float(self.m)

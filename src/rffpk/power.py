@@ -33,7 +33,7 @@ _AUTO_STARTS, _AUTO_SWAPS, _SWAPS_A_CLUSTER = 3, 20, 4
 
 @documented(
     POWER, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "history_", "n_features_in_", "feature_names_in_",
+    "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class PowerKMeans(CentroidClusterer):
     """Power k-means: k-means annealed from a smooth objective.
@@ -80,6 +80,7 @@ class PowerKMeans(CentroidClusterer):
         init: Init | Any = "k-means++",
         n_init: Auto | int = "auto",
         swaps: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Any = None,
@@ -96,6 +97,7 @@ class PowerKMeans(CentroidClusterer):
         self.init = init
         self.n_init = n_init
         self.swaps = swaps
+        self.store_memberships = store_memberships
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -139,7 +141,7 @@ class PowerKMeans(CentroidClusterer):
 
 @documented(
     RANDOM_FEATURES, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_",
-    "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "sample_size_", "cache_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class RFFKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
@@ -209,6 +211,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
         init: Init | Any = "k-means++",
         n_init: Auto | int = "auto",
         swaps: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Any = None,
@@ -226,6 +229,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
             init=init,
             n_init=n_init,
             swaps=swaps,
+            store_memberships=store_memberships,
             max_iter=max_iter,
             tol=tol,
             random_state=random_state,
