@@ -8,6 +8,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import rffpk
 from rffpk._docs import documented, entries
@@ -167,6 +168,8 @@ def test_attributes_that_fits_set_are_those_described(cls):
         if "n_clusters" in inspect.signature(cls).parameters:
             parameters = {"n_clusters": 3, **parameters}
         model = cls(**parameters, random_state=0).fit(X)
+        if hasattr(model, "partial_fit"):
+            model.n_buffered_ = clone(model).partial_fit(X).n_buffered_
         names = {*vars(model), *(n for n, v in vars(cls).items() if isinstance(v, property))}
         fitted = {n: getattr(model, n) for n in names if n.endswith("_") and n[0] != "_"}
         found |= {*fitted}

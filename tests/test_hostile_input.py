@@ -29,6 +29,30 @@ def few_distinct_rows():
     return random.permutation(np.repeat(random.standard_normal((3, 4)), 20, axis=0))
 
 
+# ---- infinities ---------------------------------------------------------------------------------
+
+HALVES = np.full((2, 2), 0.5)
+
+
+@pytest.mark.parametrize(
+    "function, name",
+    [
+        (lambda X: rffpk.PowerKMeans(1).fit(X), "X"),
+        (lambda X: rffpk.MKKM(1).fit([X, X]), r"X\[0\]"),
+        (lambda X: rffpk.cmeans(X, 1), "X"),
+        (lambda X: rffpk.cmeans(HALVES, 2, init=X), "init"),
+        (rffpk.center_kernel, "K"),
+        (rffpk.partition_coefficient, "memberships"),
+        (lambda X: rffpk.xie_beni_index(X, HALVES, np.eye(2)), "X"),
+        (lambda X: rffpk.xie_beni_index(HALVES, HALVES, X), "centers"),
+        (lambda X: rffpk.fuzzy_silhouette(X, HALVES), "X"),
+    ],
+)
+def test_infinities_of_both_signs_are_refused_by_name_without_a_warning(function, name):
+    with pytest.raises(ValueError, match=f"Input {name} contains infinity"):
+        function(np.array([[np.inf, -np.inf], [0, 1]], np.float32))
+
+
 # ---- offsets ------------------------------------------------------------------------------------
 
 

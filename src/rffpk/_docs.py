@@ -213,6 +213,9 @@ tol : float
     Tolerance >= 0: passes have converged when the root mean square shift of the centroids in one
     pass is at most `tol` times the standard deviation of the features (the root of their total
     variance). At 1e-3 a pass of k-means lowers the objective by some millionths of itself.
+half_life : float or None
+    Number > 0 of later rows, of weight above zero, after which a row counts half in `partial_fit`.
+    None: all rows count the same.
 random_state : int, RandomState instance or None
     Draws the sample, the initial centroids, and their disturbances and swaps. An int gives the same
     result in each call.
@@ -233,6 +236,9 @@ n_iter_ : int
     Number of passes of the best start and of all that followed it, swaps included.
 sample_size_ : int
     Number of rows that the starts ran on.
+n_buffered_ : int
+    Number of rows that `partial_fit` keeps until it has enough of them for the first centroids; 0
+    from then on. Set by `partial_fit` only.
 """)
 
 _GAMMA = """\
@@ -280,7 +286,7 @@ cache : "auto", True or False
     are the same up to rounding.
 memory_limit : int or None
     Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available.
+    what the machine, or the container, has available, at least 16 MB.
 random_state : int, RandomState instance or None
     Draws the rows that gamma is estimated from, the frequencies, the sample, the initial centroids,
     and their disturbances and swaps. An int gives the same result in each call.
@@ -326,7 +332,7 @@ cache : "auto", True or False
     rows are landmarks (at most 5000), or `n_neighbors` exceeds 16, they are always stored.
 memory_limit : int or None
     Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available.
+    what the machine, or the container, has available, at least 16 MB.
 cache_ : bool
     Whether the features of all rows were stored.
 random_state : int, RandomState instance or None
@@ -368,11 +374,14 @@ EXACT = (
     | entries(f"""
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
-    "auto": eight if the starts differ, otherwise one. An array as `init` is always one start.
+    "auto": if the starts differ, eight, or five if they run on principal components of one kernel,
+    where single centroids are then swapped; otherwise one. An array as `init` is always one start.
     Starts with the kernel itself advance together, with one product of matrices in each pass.
 history_ : list of dict
 {_PASS_RECORDS}
-{_STAGES}.
+{_STAGES} and
+    "swap" (passes after a centroid was swapped, see `n_init`). On principal components the passes
+    of a start follow a record of stage "seeding" with the number of "rows".
 {_START_RECORDS}
 init : {{"k-means++", "random", "k-means", "spectral"}} or array
     Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
@@ -388,7 +397,7 @@ cache : "auto", True or False
     block. "auto": stored if `memory_limit` allows it.
 memory_limit : int or None
     Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
-    container, has available.
+    container, has available, at least 16 MB.
 random_state : int, RandomState instance or None
     Draws the rows that gammas are estimated from, the initial centroids and their disturbances. An
     int gives the same result in each call.

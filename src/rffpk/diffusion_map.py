@@ -18,7 +18,7 @@ from rffpk._data.messages import warn
 from rffpk._data.progress import observed, reporting
 from rffpk._data.validation import Auto, is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
-from rffpk._diffusion.neighbourhoods import unit_rows
+from rffpk._diffusion.neighbourhoods import N_LANDMARKS, SUMMED_ROWS, unit_rows
 from rffpk._diffusion.spectrum import MAX_CLUSTERS, least_share, n_pairs, suggested_n_clusters
 from rffpk._docs import DIFFUSION, documented
 
@@ -362,6 +362,12 @@ def fit_diffusion_map(
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
     return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance)
+
+
+def map_rows(parameters: Any) -> int:
+    """The number of rows that a map with these parameters learns from, at most."""
+    m = parameters.n_landmarks
+    return SUMMED_ROWS * (N_LANDMARKS if m is None or isinstance(m, str) else int(m))
 
 
 def check_view_map(mapped: DiffusionMap) -> None:

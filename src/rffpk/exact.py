@@ -8,7 +8,13 @@ from typing import Any
 from rffpk._annealing.dual import KernelRun
 from rffpk._annealing.kernel_clusterer import KernelClusterer, KernelInit
 from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.parameters import annealed_starts, check_annealing, given_starts
+from rffpk._annealing.parameters import (
+    Plan,
+    annealed_starts,
+    automatic_swaps,
+    check_annealing,
+    given_starts,
+)
 from rffpk._annealing.schedule import Hard, Result, Schedule, Start, Stop
 from rffpk._data import validation
 from rffpk._data.arrays import Array
@@ -132,7 +138,7 @@ class KernelKMeans(KernelClusterer):
 
 
 # Numbers of starts of different kinds, and of one kind, if n_init is "auto"; see docs/exact.md.
-_AUTO_STARTS, _AUTO_EQUAL_STARTS = 8, 10
+_AUTO_STARTS, _STARTS_BEFORE_SWAPS, _AUTO_EQUAL_STARTS = 8, 5, 10
 
 
 @documented(
@@ -237,6 +243,12 @@ class KernelPowerKMeans(KernelKMeans):
 
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
+
+    def _plan_in_components(self, k: int, critical: float) -> Plan:
+        if not is_option(self.n_init, "auto"):
+            return super()._plan_in_components(k, critical)
+        starts = annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
+        return Plan(starts, automatic_swaps(k), critical=critical)
 
 
 @documented(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -18,8 +19,9 @@ from rffpk._data.arrays import Array, Fourier, Structure
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
-from rffpk._data.passes import make_rows, total_variance, unshifted
+from rffpk._data.passes import unshifted
 from rffpk._data.progress import observed, reporting
+from rffpk._data.survey import Moments, Survey, column_moments
 from rffpk._data.validation import Auto
 from rffpk._docs import FEATURES, documented
 
@@ -205,11 +207,14 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             weight = validation.check_sample_weight(sample_weight, len(X))
             return self._draw(X, weight)
 
-    def _draw(self, X: Array, weight: Array | None) -> RandomFourierFeatures:
-        """`fit` for rows and parameters that have been checked."""
+    def _draw(
+        self, X: Array, weight: Array | None, moments: Callable[[], Moments] | None = None
+    ) -> RandomFourierFeatures:
+        """`fit` for rows and parameters that have been checked; the `moments` are those of more
+        rows than are given."""
         random = check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
-        self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads)
+        self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
         if hasattr(self, "kernel_error_"):  # of a fit before
             del self.kernel_error_
         if isinstance(self.n_frequencies, str):
@@ -299,10 +304,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
 def check_memory(needed: int, n_frequencies: int) -> None:
     """Raise a MemoryError if what so many frequencies take is more than is available."""
-    if needed > (available := _config.available_memory()):
+    if not _config.fits_memory(needed):
         raise MemoryError(
-            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and {available:.2g} "
-            "are available."
+            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and "
+            f"{_config.available_memory():.2g} are available."
         )
 
 
@@ -325,11 +330,12 @@ def _check_phases(X: Array, frequencies: Array | Structure, cause: str) -> None:
 
 
 def fit_map(
-    estimator: Any, x: Array, kernel: Kernel, gamma: Any, weight: Array | None, random: Any
+    estimator: Any, survey: Survey, view: int, kernel: Kernel, gamma: Any, random: Any
 ) -> RandomFourierFeatures:
-    """The fitted map of a view, with the `n_frequencies`, `sampling` and `n_jobs` of an
-    estimator."""
-    k, n = int(estimator.n_clusters), len(x)
+    """The map of a view, fitted on a sample of the rows, with the `n_frequencies`, `sampling` and
+    `n_jobs` of an estimator."""
+    xs, weight = survey.some()
+    k, n, x = int(estimator.n_clusters), survey.n, xs[view]
     D = n_frequencies(estimator.n_frequencies, k)
     if not isinstance(D, str):
         D = int(D)
@@ -344,25 +350,45 @@ def fit_map(
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    return mapped.fit(x, sample_weight=weight)
+    mapped.n_features_in_, mapped._in_float64 = x.shape[1], estimator._in_float64
+    return mapped._draw(x, weight, lambda: survey.moments(view))
 
 
 def resolve_gamma(
-    X: Array, kernel: str, gamma: str | float, weight: Array | None, random: Any, n_threads: int
+    X: Array,
+    kernel: str,
+    gamma: str | float,
+    weight: Array | None,
+    random: Any,
+    n_threads: int,
+    moments: Callable[[], Moments] | None = None,
 ) -> float:
-    """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`."""
+    """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`. The `moments`
+    of the columns may be those of more rows."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
         distance = _sampled_distance(X, kernel, gamma, weight, random)
     else:
-        rows = make_rows([X], [None], weight, n_threads)
-        distance = 2 * total_variance(rows)  # the mean over all ordered pairs
+        found = column_moments(X, weight, n_threads) if moments is None else moments()
+        _check_variance(found.variance, X, weight, n_threads)
+        distance = 2 * found.variance  # the mean over all ordered pairs
         if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
-            distance = (distance / 2 + X.shape[1] * float(rows.shift.var(dtype=np.float64))) / 2
+            distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
     if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
         raise ValueError("X has values so small that squared distances underflow; rescale X.")
     return 1 / (2 * distance) if distance > 0 else 1.0
+
+
+def _check_variance(variance: float, X: Array, weight: Array | None, n_threads: int) -> None:
+    """Raise a ValueError if rows differ but their variance is zero, with the cause."""
+    if variance > 0:
+        return
+    if weight is not None:
+        X = X[weight > 0]
+        plain, eps = column_moments(X, None, n_threads).variance, float(np.finfo(X.dtype).eps)
+        validation.check_weighted_variance(variance, plain, eps**2, X.dtype)
+    validation.check_underflow(variance, [X])
 
 
 def _sampled_distance(

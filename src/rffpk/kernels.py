@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
-from sklearn.utils.validation import check_array
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
@@ -104,7 +103,7 @@ def _inverse_norms(squares: Array) -> Array:
 
 def _check_square(K: Any, name: str) -> Array:
     validation.check_plain(K, name)
-    K = check_array(K, dtype=[np.float64, np.float32], order="C", input_name=name)
+    K = validation.finite_array(K, name, [np.float64, np.float32], order="C")
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"{name}.shape == {K.shape}, must be square: a precomputed kernel.")
     return K
@@ -411,7 +410,8 @@ class FittedKernel:
             out[tile] = self.block(*tile)
 
         run_all(fill, tiles(self.n, self.n), self.n_threads)
-        validation.check_finite_kernel(out)
+        for rows in row_tiles(self.n, self.n):
+            validation.check_finite_kernel(out[rows])
         for rows in row_tiles(self.n, self.n):
             out[rows, : rows.start] = out[: rows.start, rows].T
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2

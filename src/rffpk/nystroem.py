@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +13,7 @@ from rffpk import _config
 from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import eigh
 from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
@@ -170,7 +170,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         n_threads = _config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             X = validation.check_rows(self, X, reset=True)
-            k = validation.check_n_clusters(self.n_clusters, len(X), None)
+            k = validation.check_n_clusters(self.n_clusters, len(X))
             m = min(self.n_anchors, len(X))
             self.anchors_ = np.sort(random.choice(len(X), m, replace=False))
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr, svd
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.decompositions import basis_of, leading_eigenvectors, svd
+from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.messages import warn
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
@@ -146,7 +146,8 @@ class SimpleMKKM(SpectralFusion):
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
-            Ks[number] = matrix_of(kernel, number)
+            K = matrix_of(kernel, number)
+            interruptible(A_NUMBER * n**2, np.copyto, Ks[number], K)
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter)):
             self._record(point.alpha, point.objective, gap=point.gap)
         self._keep(point.values, point.vectors, point.alpha)
@@ -179,7 +180,8 @@ class Alignment:
     def at(self, alpha: Array) -> Point:
         """F and its gradient dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
         L, size, _ = self.Ks.shape
-        K = (alpha**2 @ self.Ks.reshape(L, -1)).reshape(size, size)
+        work = A_NUMBER * size**2
+        K = interruptible(work, np.matmul, alpha**2, self.Ks.reshape(L, -1)).reshape(size, size)
         values, H = leading_eigenvectors(K, self.k, size, self._start)
         self._start = H.sum(axis=1)
         traces = np.array([np.vdot(H, K @ H) for K in self.Ks])
@@ -196,10 +198,11 @@ class Subspace:
     def add(self, H: Array) -> None:
         """Extend the basis by orthonormal vectors (n, k). O(L n^2 k)."""
         V = self.basis
-        left, sizes, _ = svd(H - V @ (V.T @ H), full_matrices=False)
+        left, sizes, _ = svd(H - V @ (V.T @ H))
         new = left[:, sizes > _NEW]
-        new = qr(new - V @ (V.T @ new), mode="economic")[0]
-        products = self.whole @ new
+        new = basis_of(new - V @ (V.T @ new))[0]
+        work = float(self.whole.size * new.shape[1])
+        products = interruptible(work, np.matmul, self.whole, new)
         side = V.T @ products
         corner = new.T @ products
         corner = (corner + corner.swapaxes(1, 2)) / 2

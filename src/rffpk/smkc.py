@@ -9,13 +9,13 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
 from sklearn.cluster import kmeans_plusplus
 
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import fixed_signs
+from rffpk._data.decompositions import basis_of, fixed_signs
 from rffpk._data.messages import warn
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
@@ -303,7 +303,7 @@ class SMKC(KernelFusion):
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
-        Q, triangle = qr(Y, mode="economic")
+        Q, triangle = basis_of(Y)
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
         inverse = solve_triangular(triangle, np.diag(signs))
         self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))

@@ -26,9 +26,11 @@ class History:
         self.records.append({"stage": "seeding", "rows": rows})
 
     def add_step(
-        self, stage: Stage, result: StepResult, start: int, rows: int, alpha: Array, seconds: float
-    ) -> None:
-        """Record one pass of a start over `rows` rows, and report it."""
+        self, stage: Stage, result: StepResult, start: int, rows: int, alpha: Array, seconds: float,
+        parts: dict[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        """Record one pass of a start over `rows` rows, with `parts` of the seconds that it took,
+        and report it."""
         record: Record = {
             "stage": stage.name,
             "start": start,
@@ -42,6 +44,7 @@ class History:
             "kernel_weights": alpha,
             "seconds": seconds,
         }
+        record |= parts or {}
         self.records.append(record)
         if self.progress is not None:
             self.progress.passed(record)

@@ -85,6 +85,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """The starts, which may depend on the critical exponent."""
         raise NotImplementedError
 
+    def _plan_in_components(self, k: int, critical: float) -> Plan:
+        """The starts and the number of swaps on the principal components of a kernel."""
+        return Plan(self._starts(critical), critical=critical)
+
     # ---- fitting ----------------------------------------------------------------------------
 
     @observed
@@ -136,7 +140,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             if self._n_views and not self._several:
                 raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
             n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]))
-            k = validation.check_n_clusters(self.n_clusters, n, weight)
+            counted = n if weight is None else int(np.count_nonzero(weight))
+            k = validation.check_n_clusters(self.n_clusters, n, counted)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
             run, end, plan = self._search(products, k, weight, given, History([], progress), random)
@@ -195,9 +200,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         rows = kernel_components(products, weight, k, self._fits) if small else None
         if rows is not None:
             exponent = critical.of_rows(rows, rows.xs[0])
-            plan = Plan(self._starts(exponent), critical=exponent)
+            plan = self._plan_in_components(k, exponent)
             space = KernelSpace(products, weight, objective, seed, history, random, 0)
-            run, end = search_components(rows, space, k, plan.starts)
+            run, end = search_components(rows, space, k, plan)
             self.history_ = history.records
             return run, end, plan
         n_directions = 2 * k if self._soft else 0

@@ -14,6 +14,10 @@ from rffpk._data.validation import Auto, is_option
 
 MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
 
+# docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
+# twenty k-means++ runs, and below it on most. Few clusters have few different swaps.
+_AUTO_SWAPS, _SWAPS_A_CLUSTER = 20, 4
+
 _FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
 
 
@@ -108,3 +112,8 @@ def given_starts(schedule: Schedule, init: Any, n_init: Auto | int) -> list[Star
     """`n_init` starts of one kind; one start if `init` is not the name of a method."""
     one = is_option(n_init, "auto") or not isinstance(init, str)
     return [Start("given", schedule, is_option(init, "k-means"))] * (1 if one else int(n_init))
+
+
+def automatic_swaps(n_clusters: int) -> int:
+    """The failures in a row that end the swaps, if their number is automatic."""
+    return 0 if n_clusters == 1 else min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)

@@ -69,13 +69,15 @@ class Start:
 
 class Stage(NamedTuple):
     """Steps at one exponent, each of which computes weights and then new centroids, until the
-    centroids move by at most `tol` in a step, or `most` steps are made."""
+    centroids move by at most `tol` in a step, or `most` steps are made. Over features they also end
+    if the hard objective will not fall to `goal`."""
 
     name: str  # as the history has it
     s: float
     noise: float = 0.0  # random displacement of the centroids before the first step
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
+    goal: float = math.inf
 
     def is_over(self, steps: int, shift: float) -> bool:
         """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""

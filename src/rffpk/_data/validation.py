@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_scalar
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
 from rffpk._data.arrays import Array
@@ -128,6 +128,12 @@ def check_plain(values: Any, name: str) -> None:
     entries, and structured arrays; of arrays, frames and lists."""
     if any(_is_masked(part) for part in [values, *_parts(values)]):
         raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
+    if callable(values) and not hasattr(values, "__array__"):
+        raise TypeError(
+            f"{name} is a source or another function, must be an array; PowerKMeans, "
+            "RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans and FuzzyCMeans "
+            "take sources."
+        )
     with contextlib.suppress(ValueError):  # ragged lists are refused later
         frame = hasattr(values, "columns") and hasattr(values, "dtypes")
         for dtype in list(values.dtypes) if frame else [np.asarray(values).dtype]:
@@ -151,6 +157,13 @@ def _parts(values: Any) -> Any:
 
 def _is_masked(values: Any) -> bool:
     return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
+
+
+def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> Array:
+    """scikit-learn's `check_array`, without a warning of NumPy before what is not finite is refused
+    by name."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return check_array(x, dtype=dtype, input_name=name, **options)
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -254,8 +267,11 @@ def widened(X: Array, estimator: Any) -> Array:
     return np.require(X, dtype=dtype, requirements="A")
 
 
-def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
-    """Row weights as a float64 array (n,), finite, >= 0, not all zero; None is returned as None."""
+def check_sample_weight(
+    sample_weight: Any, n: int, zeros: bool = False
+) -> NDArray[np.float64] | None:
+    """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`; None is
+    returned as None."""
     if sample_weight is None:
         return None
     check_plain(sample_weight, "sample_weight")
@@ -279,6 +295,8 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
     if (weight > MAX_WEIGHT).any():
         raise ValueError(f"sample_weight contains {weight.max()}, must be <= {MAX_WEIGHT}.")
     if not weight.any():
+        if zeros:
+            return weight
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
     least, most = weight[weight > 0].min(), weight.max()
     if least < MIN_RATIO * most:
@@ -309,15 +327,15 @@ def check_weighted_variance(weighted: float, plain: float, resolved: float, dtyp
         )
 
 
-def check_n_clusters(n_clusters: Any, n: int, weight: Array | None) -> int:
-    """An integer between 1 and the number of rows with a positive weight."""
+def check_n_clusters(n_clusters: Any, n: int, counted: int | None = None) -> int:
+    """An integer between 1 and the number of rows, or of those with a positive weight."""
     k = check_int(n_clusters, "n_clusters", 1)
     if k > n:
         raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
-    if weight is not None and k > np.count_nonzero(weight):
+    if counted is not None and k > counted:
         raise ValueError(
-            f"n_clusters == {k}, must be <= {np.count_nonzero(weight)}, the number of rows with "
-            "a positive sample_weight."
+            f"n_clusters == {k}, must be <= {counted}, the number of rows with a positive "
+            "sample_weight."
         )
     return k
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_array
 
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
@@ -16,6 +15,7 @@ from rffpk._data.validation import (
     beyond_float32,
     check_plain,
     check_rows,
+    finite_array,
     is_option,
     warn_if_kernel,
     widened,
@@ -174,8 +174,7 @@ def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -
 def _checked_view(x: Any, name: str) -> Array:
     check_plain(x, name)
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
+        return finite_array(x, name, [np.float64, np.float32], order="C")
     except OverflowError as error:
         raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:

@@ -62,7 +62,7 @@ class EmbeddingClusterer(
         seed = random.randint(2**31 - 1)
         self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
         self._clusterer._rows_name = "the embedding of X"
-        self._clusterer._fit(self._prepared(self.embedding_), None, causes, progress)
+        self._clusterer._fit(self._prepared(self.embedding_), None, causes, progress=progress)
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
@@ -276,7 +276,7 @@ class KernelFusion(EmbeddingClusterer):
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = check_views(self, X, reset=True)
-            k = validation.check_n_clusters(self.n_clusters, len(xs[0]), None)
+            k = validation.check_n_clusters(self.n_clusters, len(xs[0]))
             self.history_: list[dict[str, Any]] = []
             self._iterations = Iterations(self.history_, progress)
             self._fuse(xs, k, random)

@@ -12,6 +12,7 @@ from rffpk._annealing.ends import warn_if_indefinite
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import over_eigenvalues, ritz_values
+from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._fusion.skeleton import KernelFusion
@@ -129,10 +130,14 @@ def matrix_of(kernel: FittedKernel, number: int) -> Array:
 
 def combined(Ks: list[Array], alpha: Array) -> Array:
     """sum_l alpha_l^2 K_l."""
-    total = alpha[0] ** 2 * Ks[0]
-    for weight, K in zip(alpha[1:], Ks[1:]):
-        total += weight**2 * K
-    return total
+
+    def total() -> Array:
+        found = alpha[0] ** 2 * Ks[0]
+        for weight, K in zip(alpha[1:], Ks[1:]):
+            found += weight**2 * K
+        return found
+
+    return interruptible(A_NUMBER * len(Ks) * Ks[0].size, total)
 
 
 def spectral_costs(Ks: list[Array], H: Array) -> Array:
