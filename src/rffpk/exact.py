@@ -31,7 +31,7 @@ from rffpk.kernels import (
 
 @documented(
     HARD_EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_",
-    "history_", "n_features_in_", "feature_names_in_",
+    "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class KernelKMeans(KernelClusterer):
     """Kernel k-means, by Lloyd's iterations in the space of an exact kernel.
@@ -98,6 +98,7 @@ class KernelKMeans(KernelClusterer):
         kernel_params: dict[str, Any] | None = None,
         init: KernelInit | Any = "k-means++",
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 300,
         tol: float = 0.0,
         cache: Auto | bool = "auto",
@@ -114,6 +115,7 @@ class KernelKMeans(KernelClusterer):
         self.kernel_params = kernel_params
         self.init = init
         self.n_init = n_init
+        self.store_memberships = store_memberships
         self.max_iter = max_iter
         self.tol = tol
         self.cache = cache
@@ -141,7 +143,7 @@ _AUTO_STARTS, _STARTS_BEFORE_SWAPS, _AUTO_EQUAL_STARTS = 8, 5, 10
 
 @documented(
     EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_", "history_",
-    "n_features_in_", "feature_names_in_",
+    "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class KernelPowerKMeans(KernelKMeans):
     """Kernel power k-means with an exact kernel (KPK).
@@ -202,6 +204,7 @@ class KernelPowerKMeans(KernelKMeans):
         stop: Stop = "annealed",
         init: KernelInit | Any = "k-means++",
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-4,
         cache: Auto | bool = "auto",
@@ -219,6 +222,7 @@ class KernelPowerKMeans(KernelKMeans):
             kernel_params=kernel_params,
             init=init,
             n_init=n_init,
+            store_memberships=store_memberships,
             max_iter=max_iter,
             tol=tol,
             cache=cache,
@@ -249,7 +253,7 @@ class KernelPowerKMeans(KernelKMeans):
 
 @documented(
     EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "lambda_",
-    "s_", "n_iter_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "s_", "n_iter_", "cache_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class MultiKernelPowerKMeans(KernelClusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
@@ -315,6 +319,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         stop: Stop = "annealed",
         init: KernelInit | Any = "k-means++",
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-4,
         cache: Auto | bool = "auto",
@@ -334,6 +339,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         self.stop = stop
         self.init = init
         self.n_init = n_init
+        self.store_memberships = store_memberships
         self.max_iter = max_iter
         self.tol = tol
         self.cache = cache

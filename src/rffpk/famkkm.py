@@ -26,7 +26,7 @@ Approximation = Literal["rff", "nystroem"]
 
 @documented(
     FUSION, "labels_", "embedding_", "kernel_weights_", "objective_", "cluster_centers_",
-    "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
 class FAMKKM(KernelFusion):
@@ -142,6 +142,7 @@ class FAMKKM(KernelFusion):
         normalize: bool = True,
         normalize_rows: bool = True,
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         lambda1: float = 1.0,
         lambda2: float = 1.0,
         fusion: Fusion = "both",
@@ -162,6 +163,7 @@ class FAMKKM(KernelFusion):
             normalize=normalize,
             normalize_rows=normalize_rows,
             n_init=n_init,
+            store_memberships=store_memberships,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

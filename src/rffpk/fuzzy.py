@@ -13,8 +13,7 @@ from rffpk import _config
 from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.incremental import IncrementalClusterer
 from rffpk._annealing.parameters import Plan, given_starts
-from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Result, Schedule
+from rffpk._annealing.schedule import Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass, power_constant, total_variance
@@ -27,7 +26,7 @@ MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 @documented(
     FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "n_buffered_", "history_", "n_features_in_", "feature_names_in_",
+    "n_buffered_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class FuzzyCMeans(IncrementalClusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
@@ -53,8 +52,6 @@ class FuzzyCMeans(IncrementalClusterer):
         "auto": one. An array or a callable as `init` is always one start.
     random_state : int, RandomState instance or None
         Draws the seeding rows and the initial centroids. An int gives the same result in each call.
-    store_memberships : bool
-        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
 
     Attributes
     ----------
@@ -65,9 +62,6 @@ class FuzzyCMeans(IncrementalClusterer):
         The exponent -1/(m-1).
     sample_size_ : int
         Number of rows that the starts ran on: n_samples.
-    memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
 
     Raises
     ------
@@ -126,7 +120,6 @@ class FuzzyCMeans(IncrementalClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
-        validation.check_bool(self.store_memberships, "store_memberships")
 
     def _given_init(self, rows: Rows) -> Any:
         shape = None if self._draws_init() else np.shape(self.init)
@@ -136,13 +129,6 @@ class FuzzyCMeans(IncrementalClusterer):
         u = checked_memberships(self.init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
         return _centroids(rows.xs[0].astype(np.float64), weight * u)
-
-    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
-        super()._publish(rows, some, run, end, plan)
-        self.__dict__.pop("memberships_", None)  # of an earlier fit
-        if self.store_memberships:
-            _, outputs = one_pass(rows, self._theta(rows), end.s, want=("memberships",))
-            self.memberships_ = outputs["memberships"]
 
     def _plan(self, critical: float) -> Plan:
         m = float(self.m)

@@ -23,7 +23,7 @@ from rffpk.kernels import FittedKernel
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
 class AverageMKKM(SpectralFusion):
@@ -84,6 +84,7 @@ class AverageMKKM(SpectralFusion):
         normalize: bool = True,
         normalize_rows: bool = True,
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         n_landmarks: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -97,6 +98,7 @@ class AverageMKKM(SpectralFusion):
             normalize=normalize,
             normalize_rows=normalize_rows,
             n_init=n_init,
+            store_memberships=store_memberships,
             n_landmarks=n_landmarks,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -114,7 +116,7 @@ class AverageMKKM(SpectralFusion):
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
 class MKKM(SpectralFusion):
@@ -176,6 +178,7 @@ class MKKM(SpectralFusion):
         normalize: bool = True,
         normalize_rows: bool = True,
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         n_landmarks: int | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -191,6 +194,7 @@ class MKKM(SpectralFusion):
             normalize=normalize,
             normalize_rows=normalize_rows,
             n_init=n_init,
+            store_memberships=store_memberships,
             n_landmarks=n_landmarks,
             random_state=random_state,
             n_jobs=n_jobs,

@@ -57,7 +57,7 @@ _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
 @documented(
     RANDOM_FEATURES | VIEWS, "feature_maps_", "cluster_centers_", "labels_", "kernel_weights_",
     "eta_", "inertia_", "objective_", "lambda_", "s_", "n_iter_", "sample_size_", "cache_",
-    "history_", "n_features_in_", "feature_names_in_",
+    "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class RFFMultiKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
@@ -178,6 +178,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         init: Init | Any = "k-means++",
         n_init: Auto | int = "auto",
         swaps: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Any = None,
@@ -195,6 +196,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             init=init,
             n_init=n_init,
             swaps=swaps,
+            store_memberships=store_memberships,
             max_iter=max_iter,
             tol=tol,
             random_state=random_state,

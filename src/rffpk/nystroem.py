@@ -26,7 +26,7 @@ from rffpk.kernels import Specification, check_one_kernel, one_kernel
 
 @documented(
     FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "s_",
-    "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "n_iter_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class NystroemKernelKMeans(EmbeddingClusterer):
     """Kernel k-means on Nystroem features.
@@ -107,6 +107,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         n_anchors: int = 256,
         n_components: int | None = None,
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -120,6 +121,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         self.n_anchors = n_anchors
         self.n_components = n_components
         self.n_init = n_init
+        self.store_memberships = store_memberships
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

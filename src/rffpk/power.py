@@ -38,7 +38,7 @@ _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
 @documented(
     POWER, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "n_buffered_", "history_", "n_features_in_", "feature_names_in_",
+    "n_buffered_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class PowerKMeans(IncrementalClusterer):
     """Power k-means: k-means annealed from a smooth objective.
@@ -85,6 +85,7 @@ class PowerKMeans(IncrementalClusterer):
         init: Init | Any = "k-means++",
         n_init: Auto | int = "auto",
         swaps: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         half_life: float | None = None,
@@ -102,6 +103,7 @@ class PowerKMeans(IncrementalClusterer):
         self.init = init
         self.n_init = n_init
         self.swaps = swaps
+        self.store_memberships = store_memberships
         self.max_iter = max_iter
         self.tol = tol
         self.half_life = half_life
@@ -146,7 +148,8 @@ class PowerKMeans(IncrementalClusterer):
 
 @documented(
     RANDOM_FEATURES, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_",
-    "sample_size_", "n_buffered_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "sample_size_", "n_buffered_", "cache_", "history_", "memberships_",
+    "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class RFFKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
@@ -216,6 +219,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
         init: Init | Any = "k-means++",
         n_init: Auto | int = "auto",
         swaps: Auto | int = "auto",
+        store_memberships: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         half_life: float | None = None,
@@ -234,6 +238,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
             init=init,
             n_init=n_init,
             swaps=swaps,
+            store_memberships=store_memberships,
             max_iter=max_iter,
             tol=tol,
             half_life=half_life,

@@ -30,7 +30,7 @@ _NEW = 1e-6
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
 class SimpleMKKM(SpectralFusion):
@@ -112,6 +112,7 @@ class SimpleMKKM(SpectralFusion):
         normalize: bool = True,
         normalize_rows: bool = True,
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         n_landmarks: int | None = None,
         max_iter: int = 100,
         tol: float = 1e-5,
@@ -127,6 +128,7 @@ class SimpleMKKM(SpectralFusion):
             normalize=normalize,
             normalize_rows=normalize_rows,
             n_init=n_init,
+            store_memberships=store_memberships,
             n_landmarks=n_landmarks,
             random_state=random_state,
             n_jobs=n_jobs,

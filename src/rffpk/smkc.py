@@ -36,8 +36,8 @@ _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 excee
 
 @documented(
     FUSION, "labels_", "embedding_", "singular_values_", "anchors_", "kernel_weights_",
-    "objective_", "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
-    "feature_names_in_",
+    "objective_", "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_",
+    "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class SMKC(KernelFusion):
     """Scalable multiple kernel clustering (SMKC): rank-k parts of anchor kernels, fused.
@@ -162,6 +162,7 @@ class SMKC(KernelFusion):
         tol: float = 1e-4,
         normalize_rows: bool = False,
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -174,6 +175,7 @@ class SMKC(KernelFusion):
             normalize=normalize,
             normalize_rows=normalize_rows,
             n_init=n_init,
+            store_memberships=store_memberships,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

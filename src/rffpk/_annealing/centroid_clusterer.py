@@ -86,6 +86,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     sample: Auto | int | None = None
     cache: Auto | bool = False
     memory_limit: int | None = None
+    store_memberships: bool = False
     # what a fit sets
     labels_: NDArray[np.int32]
     cluster_centers_: Array
@@ -95,6 +96,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     n_iter_: int
     sample_size_: int
     history_: list[Record]
+    memberships_: Array
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
@@ -400,6 +402,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         )
         self.objective_ = plan.unit * objective
         self.n_iter_ = run.passes
+        self.__dict__.pop("memberships_", None)  # of an earlier fit
+        if self.store_memberships:
+            _, outputs = one_pass(rows, final.theta, end.s, want=("memberships",))
+            self.memberships_ = outputs["memberships"]
         self._shifts = rows.shifts
         self._cluster_weights = (final.hard_sums if plan.ends_hard else final.soft_sums).G
         self._n_features_out = self._k

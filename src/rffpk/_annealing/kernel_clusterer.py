@@ -61,6 +61,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     tol: float
     cache: Auto | bool
     memory_limit: int | None
+    store_memberships: bool
     random_state: Any
     n_jobs: int | None
     verbose: int
@@ -229,6 +230,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.inertia_ = unit * _inertia(run, self.labels_)
         self.s_, self.n_iter_ = end.s, run.passes
         self._n_features_out = len(run.W)
+        self.__dict__.pop("memberships_", None)  # of an earlier fit
+        if self.store_memberships:
+            given = any(centered.kernel.precomputed for centered in self._kernels)
+            d = self._distances(xs, not given)
+            if given:  # k(x, x) is the diagonal
+                d += (run.alpha @ run.space.products.diagonals)[:, None]
+            self.memberships_ = _memberships(np.maximum(d, 0), end.s, xs[0].dtype)
 
     def _warn(self, xs: list[Array], run: KernelRun, end: Result, plan: Plan) -> None:
         """Warn if the run did not converge or centroids coincide."""
@@ -321,8 +329,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         check_is_fitted(self)
         s = self.s_ if s is None else check_exponent(s)
         d, dtype = self._visit(X, "predict_proba")
-        shares = hard_weights(d) if math.isinf(s) else power_weights(d, s)
-        return shares[2].astype(dtype, copy=False)
+        return _memberships(d, s, dtype)
 
     def transform(self, X: Any) -> Array:
         """Distances of the rows to the centroids, in the space of the kernel.
@@ -397,6 +404,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         tags.input_tags.pairwise = is_option(self._kernel_parameter(), PRECOMPUTED)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _memberships(squares: Array, s: float, dtype: Any) -> Array:
+    """Memberships of rows with these squared distances, at an exponent."""
+    shares = hard_weights(squares) if math.isinf(s) else power_weights(squares, s)
+    return shares[2].astype(dtype, copy=False)
 
 
 def _inertia(run: KernelRun, labels: Array) -> float:

@@ -143,8 +143,9 @@ class Observed(CallbackSupportMixin):
             Parameters
             ----------
             *callbacks : callbacks
-                As described in scikit-learn's guide. Those that ask for the metadata of a task get
-                {"record": its record as in `history_`}. A request to stop is not followed.
+                As described in scikit-learn's guide; none removes those set before. Those that ask
+                for the metadata of a task get {"record": its record as in `history_`}. A request to
+                stop is not followed. A file that `save` writes cannot hold callbacks.
 
             Returns
             -------

@@ -113,6 +113,7 @@ def check_search_parameters(
         check_real(estimator.tol, "tol", 0)
     check_n_jobs(estimator.n_jobs)
     check_verbose(getattr(estimator, "verbose", 0))
+    check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:

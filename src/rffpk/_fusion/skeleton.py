@@ -40,6 +40,7 @@ class EmbeddingClusterer(
 
     n_init: Auto | int
     n_jobs: int | None
+    store_memberships: bool
     _clusterer: PowerKMeans  # of the rows of the embedding
     # what a fit sets
     labels_: NDArray[np.int32]
@@ -47,6 +48,7 @@ class EmbeddingClusterer(
     cluster_centers_: Array
     inertia_: float
     s_: float
+    memberships_: Array
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
@@ -65,6 +67,9 @@ class EmbeddingClusterer(
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
         self._n_features_out = self.embedding_.shape[1]
+        self.__dict__.pop("memberships_", None)  # of an earlier fit
+        if self.store_memberships:
+            self.memberships_ = self._clusterer.predict_proba(self._prepared(self.embedding_))
 
     # ---- prediction ------------------------------------------------------------------------
 
@@ -197,6 +202,7 @@ class KernelFusion(EmbeddingClusterer):
         normalize: bool = True,
         normalize_rows: bool = True,
         n_init: Auto | int = "auto",
+        store_memberships: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -208,6 +214,7 @@ class KernelFusion(EmbeddingClusterer):
         self.normalize = normalize
         self.normalize_rows = normalize_rows
         self.n_init = n_init
+        self.store_memberships = store_memberships
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

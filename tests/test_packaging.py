@@ -1,0 +1,26 @@
+"""The recipe for conda asks for what pyproject.toml asks for."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RECIPE = ROOT / "packaging" / "conda" / "recipe.yaml"
+pytestmark = pytest.mark.skipif(not RECIPE.exists(), reason="only in the repository")
+
+
+def section(name):
+    """The entries of a list of the recipe, without spaces."""
+    text = re.search(rf"^ +{name}:\n((?: +- .*\n)+)", RECIPE.read_text(), re.MULTILINE)[1]
+    return {line.strip().removeprefix("- ").replace(" ", "") for line in text.splitlines()}
+
+
+def test_the_recipe_agrees_with_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    python = f"python{project['project']['requires-python']}"
+    assert section("run") == {*project["project"]["dependencies"], python}
+    assert section("host") == {*project["build-system"]["requires"], "python", "pip"}
+    version = re.search(r"version: '(.*)'", (ROOT / "meson.build").read_text())[1]
+    assert f"\n  version: {version}\n" in RECIPE.read_text()
