@@ -16,6 +16,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -108,9 +109,11 @@ def copied_package(folder):
     here = Path(importlib.util.find_spec("rffpk").origin).parent
     package = Path(folder, "rffpk")
     shutil.copytree(here, package, ignore=shutil.ignore_patterns("__pycache__"))
-    code = "from rffpk._core import _pass, _products, _runtime, _steps as s;"
-    code += "print(_pass.__file__, _products.__file__, _runtime.__file__, s.__file__, sep='\\n')"
-    for path in os.popen(f"{sys.executable} -c '{code}'").read().split():
+    code = """import sys, rffpk
+for name, module in sys.modules.items():
+    if name.startswith("rffpk._core._"):
+        print(module.__file__)"""
+    for path in subprocess.check_output([sys.executable, "-c", code], text=True).split():
         shutil.copy(path, package / "_core")
     return package
 
@@ -127,7 +130,7 @@ def survives(folder, tests, limit):
         sys.dont_write_bytecode = True
         import pytest
 
-        os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+        os._exit(pytest.main(["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *tests]))
     return os.waitpid(child, 0)[1] == 0
 
 
@@ -141,7 +144,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         package = copied_package(folder)
         sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]  # no editable package
-        for name in ("pytest", "hypothesis", "pandas", "sklearn.utils.estimator_checks"):
+        for name in ("pytest", "pandas", "sklearn.utils.estimator_checks"):
             importlib.import_module(name)
         for module in options.modules:
             path = package / module
