@@ -26,14 +26,17 @@ from pathlib import Path
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
     "_annealing/schedule.py": ("schedule steps", ""),
-    "_annealing/objective.py": ("multiview", "weights_are or extreme_entropies or bad_parameters"),
+    "_annealing/objective.py": (
+        "multiview",
+        "weights_are or extreme_entropies or costs or fixed_point",
+    ),
     "_annealing/critical.py": ("math anneal multiview exact", "critical or gram"),
     "_annealing/swaps.py": ("anneal many_clusters", "swaps or all_of_many"),
     "_annealing/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
     "_annealing/bounds.py": ("bounds", "not f64"),
     "_annealing/references.py": ("multiview", "median or references or reference_dist"),
     "_annealing/evaluation.py": ("anneal", "inertia or papers or best_of or max_iter"),
-    "_data/rules.py": ("landmarks pass", "numpy and (rule or weights or twin)"),
+    "_data/rules.py": ("pass", "numpy and (rule or weights or typicalit or fuzzy)"),
     "_data/decompositions.py": ("exact famkkm smkc", "ritz or polar or rank or certificates"),
     "_diffusion/spectrum.py": ("diffusion", "not scikit_learn"),
     "_fusion/famkkm_solver.py": ("famkkm", "update or printed or map or fusion"),
