@@ -25,7 +25,7 @@ from pathlib import Path
 
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
-    "_annealing/schedule.py": ("schedule steps", ""),
+    "_annealing/schedule.py": ("schedule", ""),
     "_annealing/objective.py": (
         "multiview",
         "weights_are or extreme_entropies or costs or fixed_point",
