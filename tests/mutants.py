@@ -26,10 +26,7 @@ from pathlib import Path
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
     "_annealing/schedule.py": ("schedule", ""),
-    "_annealing/objective.py": (
-        "multiview",
-        "weights_are or extreme_entropies or costs or fixed_point",
-    ),
+    "_annealing/objective.py": ("rare_cases multiview", "penalty or weights_are"),
     "_annealing/critical.py": ("math anneal multiview exact", "critical or gram"),
     "_annealing/swaps.py": ("anneal many_clusters", "swaps or all_of_many"),
     "_annealing/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
@@ -41,7 +38,7 @@ TESTS = {
     "_diffusion/spectrum.py": ("diffusion", "not scikit_learn"),
     "_fusion/famkkm_solver.py": ("famkkm", "update or printed or map or fusion"),
     "_fusion/smkc_solver.py": ("smkc", "direct or factor or rank or certificates or iter"),
-    "feature_maps.py": ("feature_maps", ""),
+    "feature_maps.py": ("feature_maps hostile_input", "feature_maps or phases"),
     "kernels.py": ("kernels", ""),
 }
 
