@@ -7,8 +7,8 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 from zipfile import ZipFile
@@ -158,17 +158,25 @@ def _csv(array: Array) -> str:
 
 
 def write_whole(path: str, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file beside its place and move it there, so that a partial one is never seen. Links
-    are followed, and what is no regular file, such as a pipe, is written directly."""
+    """Write a file, which is never seen in part."""
+    with whole_file(path) as file:
+        write(file)
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[BinaryIO]:
+    """A file that is written beside its place and moved there at the end, so that a partial one is
+    never seen. Links are followed, and what is no regular file, such as a pipe, is written
+    directly."""
     place = os.path.realpath(path)
     if os.path.exists(place) and not os.path.isfile(place):
         with open(place, "wb") as file:
-            write(file)
+            yield file
         return
     handle, part = tempfile.mkstemp(dir=os.path.dirname(place))
     try:
         with os.fdopen(handle, "wb") as file:
-            write(file)
+            yield file
         os.chmod(part, _mode(place))
         os.replace(part, place)
     except BaseException:
