@@ -106,6 +106,48 @@ stage_aarch64() {
     fi
 }
 
+# Not a stage of a full run: it repeats the tests, and they take twice as long while lines are
+# counted. The counts of the core are written to the folder that it was built in. A forked child that
+# ends by os._exit writes none.
+stage_coverage() {
+    environment core meson-python cython ninja coverage gcovr pyarrow
+    "$work/core/bin/pip" install --quiet --no-build-isolation ".[test]" -Cbuild-dir="$work/build" \
+        -Csetup-args=-Db_coverage=true -Csetup-args=-Doptimization=1
+    export COVERAGE_FILE="$work/coverage"
+    "$work/core/bin/coverage" run -m pytest -k "not scikit_learn_conventions"
+    "$work/core/bin/coverage" combine --quiet
+    "$work/core/bin/coverage" report --show-missing --skip-covered --fail-under=95
+    "$work/core/bin/gcovr" --filter src/rffpk/_core/ --merge-lines --fail-under-line=95 \
+        --gcov-ignore-errors=all --gcov-ignore-parse-errors=all "$work/build"
+}
+
+# Not a stage of a full run: a fit takes minutes. valgrind knows AVX2, and no AVX-512.
+stage_memcheck() {
+    need valgrind gcc -- valgrind gcc libc6-dev
+    local isa bits flags check=(valgrind --quiet --error-exitcode=9 --leak-check=full)
+    for isa in plain vector x86_64_v3; do
+        flags=(-g -std=gnu11 -O2 -fno-math-errno -ffp-contract=fast -DRFFPK_ONE_HOT_CLUSTERS=5)
+        case $isa in
+        plain) flags+=(-DRFFPK_PLAIN) ;;
+        x86_64_v3) flags+=(-march=x86-64-v3) ;;
+        esac
+        for bits in 32 64; do
+            gcc "${flags[@]}" -DRFFPK_ISA=$isa -DRFFPK_BITS=$bits -Isrc/rffpk/_core \
+                src/rffpk/_core/tile.c tests/tile_test.c -lm -o "$work/tile_test"
+            "${check[@]}" "$work/tile_test"
+        done
+    done
+    build optimization=1 debug=true
+    # The interpreter and BLAS have findings of their own: those count whose calls name the core.
+    PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 valgrind --log-file="$work/memcheck.log" \
+        "$work/core/bin/python" tests/small_fits.py
+    if grep --extended-regexp "_core/|_(pass|products|runtime|steps)\." "$work/memcheck.log"; then
+        cat "$work/memcheck.log"
+        return 1
+    fi
+    tail -n 1 "$work/memcheck.log"
+}
+
 # need PROGRAM... -- PACKAGE...: installs the Debian packages. Where that is impossible the stage
 # goes on if the programs are there, and is skipped if not.
 need() {

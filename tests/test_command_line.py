@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import joblib
 import numpy as np
@@ -109,6 +110,9 @@ def bad_files(folder):
     (folder / "nan.csv").write_text("1,2\n3,nan\n")
     (folder / "model").write_text("no pickle")
     np.savetxt(folder / "ok.csv", X, delimiter=",")
+    np.savetxt(folder / "three.csv", [0, 1, 2])
+    np.savetxt(folder / "two.csv", [0, 1])
+    joblib.dump([1, 2], folder / "other")
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,8 @@ def bad_files(folder):
         (["cluster", "ok.csv", "-k", "3", "--out", "labels.txt"], "must end in .csv or .npy"),
         (["predict", "model", "ok.csv"], "model: is not a model"),
         (["evaluate", "ok.csv", "ok.csv"], "has 4 columns"),
+        (["evaluate", "three.csv", "two.csv"], "three.csv has 3 labels, two.csv 2"),
+        (["predict", "other", "ok.csv"], "other: is not a model"),
     ],
 )
 def test_errors_are_one_line_and_leave_no_file(arguments, message, tmp_path, monkeypatch, capsys):
@@ -146,6 +152,26 @@ def test_errors_are_one_line_and_leave_no_file(arguments, message, tmp_path, mon
     assert end.value.code == 2
     assert message in printed.err and printed.err.count("\n") == 1 and not printed.out
     assert {*os.listdir(tmp_path)} == before
+
+
+def test_warnings_are_one_line(tmp_path, capsys):
+    np.savetxt(tmp_path / "x.csv", np.ones((9, 2)), delimiter=",")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        main(["cluster", str(tmp_path / "x.csv"), "-k", "3", "--out", str(tmp_path / "labels.csv")])
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and all(line.startswith("rffpk: warning: ") for line in lines)
+
+
+@pytest.mark.parametrize("error, code", [(KeyboardInterrupt, 130), (MemoryError, 2)])
+def test_an_interrupt_and_too_little_memory_have_exit_codes(error, code, monkeypatch, capsys):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(rffpk.__main__, "read_table", fail)
+    with pytest.raises(SystemExit) as end:
+        main(["cluster", "x.csv", "-k", "3"])
+    assert end.value.code == code and "Traceback" not in capsys.readouterr().err
 
 
 def test_a_result_that_cannot_be_written_leaves_the_file_before(tmp_path, monkeypatch):

@@ -382,6 +382,19 @@ def test_duplicates_are_one_node():
         assert adjusted_rand_score(y, model.labels_) >= 0.99
 
 
+@pytest.mark.parametrize("n_landmarks", ["auto", None])
+def test_rows_without_weight_are_as_equal_rows_with_weight(n_landmarks):
+    X = np.tile(make_moons(100, noise=0.05, random_state=0)[0], (2, 1))
+    weight = np.repeat([1, 0], 100)
+    model = DiffusionPowerKMeans(5, n_landmarks=n_landmarks, random_state=0)
+    labels = model.fit(X, sample_weight=weight).labels_
+    assert_array_equal(labels[:100], labels[100:])
+    if n_landmarks is None:
+        features, degrees = model.feature_map_.embedding_, model.feature_map_.degrees_
+        assert_array_equal(features[:100], features[100:])
+        assert (degrees[:100] > 0).all() and not degrees[100:].any()
+
+
 @pytest.mark.parametrize(
     "parameters, message",
     [

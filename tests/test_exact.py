@@ -124,6 +124,12 @@ def test_skinny_products_refuse_what_they_cannot_read():
         _core.skinny_product(W, _core.empty_matrix(5, 7, float), np.empty((2, 9999)), 1)
 
 
+def test_skinny_products_of_no_columns_are_zero():
+    out = np.ones((2, 7))
+    _core.skinny_product(np.ones((2, 0)), _core.empty_matrix(0, 7, float), out, 1)
+    assert not out.any()
+
+
 # ---- what the methods compute -------------------------------------------------------------------
 
 

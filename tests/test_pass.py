@@ -354,6 +354,7 @@ def test_the_core_refuses_buffers_that_are_not_what_it_needs():
         (0, [crooked]),
         (1, [np.zeros((2, 0))]),
         (2, [c[:1]]),
+        (3, np.ones((1, 3))),
         (4, np.ones(2)),
     ):
         with pytest.raises(ValueError, match="must be|must have|features"):

@@ -171,7 +171,7 @@ def _lowering(
     """The soft steps; returns their end, and how many steps are left."""
     s, left, objective, noise = schedule.s0, schedule.max_iter, math.inf, schedule.noise
     factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
-    while left > 0:
+    while True:
         result, steps, settled = yield from _stage(schedule, s, left, objective, noise)
         left, objective = left - steps, result.objective
         noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
@@ -179,13 +179,14 @@ def _lowering(
             return Result(s, True), left
         if _is_hopeless(result, best(), schedule):
             return Result(s, False, dropped=True), left
+        if left <= 0:
+            return Result(s, False), 0
         if schedule.factor is None:
             factor = _next_factor(factor, steps)
         lower = max(factor * s, schedule.s_final)
         if is_hard(lower, dtype):
             return Result(s, True), left
         s = lower
-    return Result(s, False), 0
 
 
 def _stage(

@@ -50,26 +50,28 @@ def over_landmarks(
 def over_rows(
     X: Array, weight: Array | None, r: int | None, least_share: float, pairs: int, n_threads: int
 ) -> tuple[Diffusion, Array, Array]:
-    """Rows step to their nearest rows, and back. Equal rows are one node, of their weight together.
+    """Rows step to their nearest rows, and back. Equal rows are one node, of their weight together,
+    if that is not zero.
 
     Also returns the node of each row, -1 where it has none, and the share of the row in the degree
     of its node, (n,) both.
     """
     p = np.ones(len(X)) if weight is None else weight
-    counted = np.flatnonzero(p)
-    nodes, index = np.unique(X[counted], axis=0, return_inverse=True)
+    distinct, index = np.unique(X, axis=0, return_inverse=True)
     index = index.ravel()
-    mass = np.bincount(index, p[counted])
+    masses = np.bincount(index, p)
+    counted = masses > 0
+    nodes, mass = distinct[counted], masses[counted]
     found = Neighbourhoods(nodes, r or N_NEIGHBOURS, 0.0, n_threads)
     found = replace(found, bandwidth=found.mean_square(nodes, mass))
     flow = diags(mass) @ found.weights(nodes)
     affinity = ((flow + flow.T) / 2).tocsr()
     degrees = np.asarray(affinity.sum(axis=1)).ravel()
     diffusion = _diffusion(found, affinity, degrees, least_share, pairs, half_steps=2)
-    node, part = np.full(len(X), -1), np.zeros(len(X))
-    node[counted] = np.where(diffusion.kept, np.cumsum(diffusion.kept) - 1, -1)[index]
-    part[counted] = p[counted] / mass[index]
-    return diffusion, node, part
+    number = np.full(len(distinct), -1)
+    number[counted] = np.where(diffusion.kept, np.cumsum(diffusion.kept) - 1, -1)
+    part = p / np.where(counted, masses, 1)[index]
+    return diffusion, number[index], part
 
 
 def _diffusion(

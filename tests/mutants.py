@@ -1,0 +1,174 @@
+"""Mutation testing: which small changes of a module do its tests not notice?
+
+    python tests/mutants.py                                    # each module of TESTS, 40 mutants
+    python tests/mutants.py _data/rules.py --sample 1000       # all mutants of one module
+
+Each mutant is a copy of the package in which one operator, number, condition or call of min or max
+is another one. It is killed if a test fails or the tests take far too long. The survivors are
+printed; CONTRIBUTING.md says what became of them.
+"""
+
+import argparse
+import ast
+import copy
+import importlib.util
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
+from pathlib import Path
+
+# Files of fast tests that concern a module, and which of their tests run (-k of pytest).
+TESTS = {
+    "_annealing/schedule.py": ("schedule", ""),
+    "_annealing/objective.py": ("rare_cases multiview", "penalty or weights_are"),
+    "_annealing/critical.py": ("math anneal multiview exact", "critical or gram"),
+    "_annealing/swaps.py": ("anneal many_clusters", "swaps or all_of_many"),
+    "_annealing/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
+    "_annealing/bounds.py": ("bounds", "not f64"),
+    "_annealing/references.py": ("multiview", "median or references or reference_dist"),
+    "_annealing/evaluation.py": ("anneal", "inertia or papers or best_of or max_iter"),
+    "_data/rules.py": ("pass", "numpy and (rule or weights or typicalit or fuzzy)"),
+    "_data/decompositions.py": ("exact famkkm smkc", "ritz or polar or rank or certificates"),
+    "_diffusion/spectrum.py": ("diffusion", "not scikit_learn"),
+    "_fusion/famkkm_solver.py": ("famkkm", "update or printed or map or fusion"),
+    "_fusion/smkc_solver.py": ("smkc", "direct or factor or rank or certificates or iter"),
+    "feature_maps.py": ("feature_maps hostile_input", "feature_maps or phases"),
+    "kernels.py": ("kernels", ""),
+}
+
+OPERATORS = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.LShift: ast.RShift, ast.And: ast.Or,
+    ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+NAMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all"}
+NAMES |= {new: old for old, new in NAMES.items()}
+
+
+def mutations(node):
+    """Pairs of a description and a function that changes the node in place."""
+    if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in OPERATORS:
+        new = OPERATORS[type(node.op)]
+        yield f"{type(node.op).__name__} -> {new.__name__}", lambda n: setattr(n, "op", new())
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        new = OPERATORS[type(node.ops[0])]
+        yield (
+            f"{type(node.ops[0]).__name__} -> {new.__name__}",
+            lambda n: n.ops.__setitem__(0, new()),
+        )
+    elif isinstance(node, ast.UnaryOp):  # twice is not at all
+        yield f"no {type(node.op).__name__}", lambda n: setattr(n, "operand", copy.copy(n))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float)):
+        old = node.value
+        new = not old if isinstance(old, bool) else old + 1 if isinstance(old, int) else 2 * old + 1
+        yield f"{old} -> {new}", lambda n: setattr(n, "value", new)
+    elif isinstance(node, ast.Name) and node.id in NAMES:
+        yield f"{node.id} -> {NAMES[node.id]}", lambda n: setattr(n, "id", NAMES[n.id])
+    elif isinstance(node, ast.Attribute) and node.attr in NAMES:
+        yield f"{node.attr} -> {NAMES[node.attr]}", lambda n: setattr(n, "attr", NAMES[n.attr])
+    elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
+        for value in (True, False):
+            if not (isinstance(node, ast.While) and value):
+                yield (
+                    f"{type(node).__name__} {value}",
+                    lambda n, value=value: setattr(n, "test", ast.Constant(value)),
+                )
+
+
+def nodes(tree):
+    """The nodes that are mutated, in order: no annotations, and no messages of errors."""
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns") or isinstance(tree, (ast.Raise, ast.ImportFrom)):
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if isinstance(node, ast.AST):
+                yield node
+                yield from nodes(node)
+
+
+def mutants(source):
+    """Triples of a line, a description and the source of a mutant."""
+    tree = ast.parse(source)
+    for place, node in enumerate(nodes(tree)):
+        for description, change in mutations(node):
+            mutant = copy.deepcopy(tree)
+            change([*nodes(mutant)][place])
+            yield node.lineno, description, ast.unparse(mutant)
+
+
+def copied_package(folder):
+    """A copy of the package with its compiled modules, wherever they are installed."""
+    here = Path(importlib.util.find_spec("rffpk").origin).parent
+    package = Path(folder, "rffpk")
+    shutil.copytree(here, package, ignore=shutil.ignore_patterns("__pycache__"))
+    code = """import sys, rffpk
+for name, module in sys.modules.items():
+    if name.startswith("rffpk._core._"):
+        print(module.__file__)"""
+    for path in subprocess.check_output([sys.executable, "-c", code], text=True).split():
+        shutil.copy(path, package / "_core")
+    return package
+
+
+def survives(folder, tests, limit):
+    """Whether the tests pass with the package in `folder`, in a child of this process, which has
+    imported all but the package."""
+    child = os.fork()
+    if not child:
+        signal.alarm(limit)
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1), os.dup2(silent, 2)
+        sys.path.insert(0, folder)
+        sys.dont_write_bytecode = True
+        import pytest
+
+        os._exit(pytest.main(["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *tests]))
+    return os.waitpid(child, 0)[1] == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", default=[*TESTS])
+    parser.add_argument("--sample", type=int, default=40, help="most mutants of a module")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    os.environ |= {"CI": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    with tempfile.TemporaryDirectory() as folder:
+        package = copied_package(folder)
+        sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]  # no editable package
+        for name in ("pytest", "pandas", "sklearn.utils.estimator_checks"):
+            importlib.import_module(name)
+        for module in options.modules:
+            path = package / module
+            files, which = TESTS[module]
+            tests = [f"tests/test_{file}.py" for file in files.split()]
+            tests += ["-k", which] if which else []
+            source = path.read_text()
+            started = time.monotonic()
+            if not survives(folder, tests, 600):
+                sys.exit(f"{module}: the tests fail without a mutation")
+            limit = 30 + int(5 * (time.monotonic() - started))
+            found = [*mutants(source)]
+            chosen = random.Random(options.seed).sample(found, min(options.sample, len(found)))
+            alive = 0
+            for line, description, mutant in sorted(chosen):
+                path.write_text(mutant)
+                if survives(folder, tests, limit):
+                    alive += 1
+                    text = source.splitlines()[line - 1].strip()
+                    print(f"{module}:{line}: {description}: {text}", flush=True)
+            path.write_text(source)
+            print(f"{module}: {len(chosen) - alive} of {len(chosen)} mutants are killed, out of "
+                  f"{len(found)} possible ones", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

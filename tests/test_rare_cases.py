@@ -1,0 +1,131 @@
+"""Branches that few fits take: each is met here alone, with what it must return."""
+
+import math
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import rffpk
+from rffpk import _config
+from rffpk._annealing.critical import typical_critical_exponent
+from rffpk._annealing.ends import Ending
+from rffpk._annealing.kernel_components import _nearest_row
+from rffpk._annealing.objective import PowerMean, WeightedViews
+from rffpk._data.passes import make_rows
+from rffpk._diffusion.spectrum import Spectrum
+from rffpk._reference import TYPICALITY, fused_pass
+
+X = np.random.default_rng(0).standard_normal((60, 3))
+
+
+def test_without_a_row_that_counts_no_exponent_is_critical():
+    assert typical_critical_exponent(np.array([[0.0], [1.0]]), None, 1e-40, 1.1) == -math.inf
+
+
+def test_equal_memberships_above_a_critical_exponent_are_named():
+    ending = Ending(k=4, distinct=4, s=-1.0, soft=0.25, hard=1.0, critical=0.0, parameter="s_final")
+    assert ending.flat
+    assert ending.cause().endswith("to 1/k = 0.25; take a lower s_final.")
+
+
+def test_the_nearest_row_has_a_weight():
+    rows = make_rows([np.array([[0.0], [1.0], [5.0]])], [None], np.array([0.0, 1.0, 2.0]), 1)
+    assert _nearest_row(rows, -rows.shifts[0]) == 1
+
+
+def test_the_power_mean_has_no_penalty():
+    rows, alpha = object(), np.ones(1)
+    assert PowerMean().penalty(alpha, 3.0) == 0
+    assert PowerMean().begin(rows) is rows and PowerMean().restore(rows, alpha) is rows
+
+
+def test_weights_of_views_and_their_penalty_are_those_of_the_formula():
+    objective = WeightedViews(weight_entropy=0.5)
+    lam, costs = 0.5 * 3, np.array([1.0, 2.0, 4.0])
+    alpha = objective.reweigh(costs, 2.0, 3.0)
+    assert_allclose(alpha, np.exp(-2 * costs / lam) / np.exp(-2 * costs / lam).sum())
+    assert_allclose(objective.penalty(alpha, 3.0), lam * (alpha * np.log(3 * alpha)).sum())
+    assert objective.penalty(np.full(3, 1 / 3), 3.0) >= 0
+    assert_allclose(objective.penalty(np.array([1.0, 0, 0]), 3.0), lam * math.log(3))
+
+
+def test_no_component_has_no_decay():
+    spectrum = Spectrum(np.array([0.1, 0.2]), np.eye(2), np.ones(2))
+    assert spectrum.unit_decay(np.zeros(0, dtype=int), 1.0).shape == (0,)
+    assert_allclose((spectrum.unit_decay(np.arange(2), 1e5) ** 2).sum(), 1)
+
+
+def test_the_reference_refuses_reference_distances_of_another_rule():
+    xs, theta, shift = [X], np.zeros((1, 3)), [np.zeros(3)]
+    with pytest.raises(ValueError, match="eta must be an array where rule is TYPICALITY"):
+        fused_pass(xs, [None], shift, theta, np.ones(1), None, TYPICALITY, -1.0, 1)
+
+
+def test_equal_rows_have_a_reference_distance_of_one():
+    model = rffpk.RFFMultiKernelPowerKMeans(1, eta="within", kernels="linear", random_state=0)
+    assert_array_equal(model.fit([np.zeros((9, 2))]).eta_, 1.0)
+
+
+def test_a_number_is_the_weight_of_each_row():
+    fits = [rffpk.PowerKMeans(3, random_state=0).fit(X, sample_weight=w) for w in (2, [2] * 60)]
+    assert fits[0].inertia_ == fits[1].inertia_
+
+
+def test_typicality_is_refused_where_there_is_none():
+    model = rffpk.RFFMultiKernelPowerKMeans(2, possibilistic=False, random_state=0).fit([X])
+    with pytest.raises(ValueError, match="typicality needs possibilistic=True"):
+        model.typicality([X])
+
+
+@pytest.mark.parametrize("approximation", ["rff", "nystroem"])
+def test_no_gamma_of_an_approximated_kernel_is_that_of_scikit_learn(approximation):
+    fits = [
+        rffpk.FAMKKM(
+            2, kernels=[("rbf", gamma)], approximation=approximation, max_iter=3, random_state=0
+        ).fit([X])
+        for gamma in (None, 1 / 3)
+    ]
+    assert_array_equal(fits[0].embedding_, fits[1].embedding_)
+
+
+@pytest.mark.parametrize("cls", [rffpk.SMKC, rffpk.FAMKKM])
+def test_verbose_fusion_prints_each_iteration(cls, capsys):
+    model = cls(2, verbose=1, max_iter=3, random_state=0).fit([X, X[:, :2]])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[fusion]")]
+    assert len(lines) == sum("objective" in record for record in model.history_) > 0
+    assert all(re.match(r"\[fusion\] objective=\d", line) for line in lines)
+
+
+def test_a_second_fit_with_a_number_of_frequencies_has_no_error():
+    features = rffpk.RandomFourierFeatures(random_state=0).fit(X)
+    assert features.kernel_error_ > 0
+    assert not hasattr(features.set_params(n_frequencies=8).fit(X), "kernel_error_")
+
+
+@pytest.mark.parametrize("gamma", ["mean", "median"])
+def test_one_row_has_a_gamma_of_one(gamma):
+    for kernel in ("rbf", "laplacian"):
+        assert rffpk.RandomFourierFeatures(kernel=kernel, gamma=gamma).fit([[1.0, 2.0]]).gamma_ == 1
+
+
+def test_rows_of_one_cluster_are_drawn_opaque():
+    pytest.importorskip("matplotlib")
+    from rffpk import plot
+
+    ax = plot.clusters(rffpk.PowerKMeans(1, random_state=0).fit(X), X)
+    assert ax.collections
+
+
+def test_memory_where_the_system_does_not_say(monkeypatch):
+    def missing(*arguments, **options):
+        raise OSError
+
+    monkeypatch.setattr(Path, "read_text", missing)
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    assert _config._machine_memory() == half
+    monkeypatch.setattr(os, "sysconf", missing)
+    assert _config._machine_memory() == _config._UNKNOWN_MEMORY
