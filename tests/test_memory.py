@@ -1,6 +1,7 @@
 """Memory: failures of allocations end in a MemoryError and change nothing; fits keep nothing.
 
-RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn; by default a few do.
+RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn, and measures more peaks and
+limits; by default a few are.
 """
 
 import gc
@@ -30,7 +31,8 @@ def test_each_promise_names_a_test_that_exists():
     if not page.exists():
         pytest.skip("the pages are missing")
     text = page.read_text()
-    lines = [line for line in text.splitlines() if line.startswith("| ") and "**" not in line]
+    promises = text.partition("\n## ")[0]
+    lines = [line for line in promises.splitlines() if line.startswith("| ") and "**" not in line]
     for line in lines[1:]:  # after the titles
         named = re.findall(r"`tests/(\w+\.py)::(\w+)`", line)
         assert named, line
@@ -120,6 +122,129 @@ def test_an_allocation_of_the_core_that_fails_is_a_memory_error(preloaded, name,
     """Also those of `_runtime` without which helpers cannot start: then there are fewer, and no
     error."""
     assert failures(preloaded, name, module, 1, 1 << 60, 300) >= 5
+
+
+# ---- limits -------------------------------------------------------------------------------------
+
+LIMITED = """
+import resource, sys, warnings
+import numpy as np
+import rffpk
+
+warnings.simplefilter("ignore")
+n, parameters = {n}, {parameters}
+X = np.random.default_rng(0).standard_normal((n, 20))
+model = rffpk.{name}(5, random_state=0, n_jobs=4, **parameters)
+expected = model.fit(X).labels_
+_, hard = resource.getrlimit(resource.RLIMIT_AS)
+refused = 0
+for megabytes in {limits}:
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    before = dict(vars(model))
+    resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20), hard))
+    try:
+        model.fit(X)
+    except MemoryError:
+        refused += 1
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        assert all(value is before[key] for key, value in vars(model).items())
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    assert np.array_equal(model.fit(X).labels_, expected)
+print(refused)
+"""
+
+LIMITS = [
+    ("KernelPowerKMeans", 3000, {}),
+    ("PowerKMeans", 400_000, {"max_iter": 5}),
+    ("RFFKernelPowerKMeans", 100_000, {"max_iter": 5, "n_frequencies": 64}),
+    ("DiffusionPowerKMeans", 100_000, {}),
+    ("NystroemKernelKMeans", 4000, {"n_anchors": 1200}),
+    ("MKKM", 3000, {"kernels": ["rbf", "linear"]}),
+    ("SMKC", 10_000, {"kernels": ["rbf", "linear"], "n_anchors": 300}),
+    ("FAMKKM", 3000, {"kernels": ["rbf", "linear"], "max_iter": 3}),
+    ("SimpleMKKM", 3000, {"kernels": ["rbf", "linear"]}),
+]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no limits here")
+@pytest.mark.parametrize("name, n, parameters", LIMITS if EVERY else LIMITS[:1])
+def test_a_limit_of_the_address_space_is_a_memory_error(python, name, n, parameters):
+    """Stacks of threads count too: without memory for them there are fewer threads."""
+    limits = [0, 1, 2, 4, 8, 16, 32, 64, 128] if EVERY else [0, 8, 64]
+    code = LIMITED.format(name=name, n=n, parameters=parameters, limits=limits)
+    assert int(python(code)) >= 1
+
+
+# ---- peaks --------------------------------------------------------------------------------------
+
+PEAK = """
+import re, sys, warnings
+import numpy as np
+import rffpk
+
+warnings.simplefilter("ignore")
+name, n, L, dtype, parameters = {name!r}, {n}, {L}, {dtype!r}, {parameters}
+random = np.random.default_rng(0)
+
+def kilobytes(field):
+    return int(re.search(field + r":\\s+([0-9]+) kB", open("/proc/self/status").read())[1])
+
+def model():
+    return getattr(rffpk, name)(10, random_state=0, n_jobs=2, **parameters)
+
+def views(n):
+    xs = [random.standard_normal((n, 20), dtype=dtype) for _ in range(L)]
+    return xs if L > 1 else xs[0]
+
+model().fit(views(400))  # threads and libraries
+X = views(n)
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")  # the peak so far
+before = kilobytes("VmRSS")
+model().fit(X)
+print(1024 * (kilobytes("VmHWM") - before))
+"""
+
+FEW, SOME = {"n_frequencies": 64}, {"n_frequencies": 128}
+PEAKS = [
+    ("PowerKMeans", "", 1_000_000, 1, "f", {"max_iter": 5}),
+    ("RFFKernelPowerKMeans", "cache=False", 1_000_000, 1, "f", {**FEW, "max_iter": 5}),
+    ("RFFKernelPowerKMeans", "cache=True", 200_000, 1, "f", {**FEW, "max_iter": 5}),
+    ("DiffusionPowerKMeans", "", 500_000, 1, "f", {}),
+    ("KernelPowerKMeans", "cache=True", 4000, 1, "d", {}),
+    ("MKKM", "", 3000, 2, "d", {}),
+    ("PowerKMeans", "", 2_000_000, 1, "d", {"max_iter": 5}),
+    ("RFFKernelPowerKMeans", "cache=True", 100_000, 1, "d", {**SOME, "max_iter": 5}),
+    ("DiffusionPowerKMeans", "", 1_000_000, 1, "f", {}),
+    ("KernelPowerKMeans", "cache=True", 6000, 1, "f", {}),
+    ("FAMKKM", "", 4000, 3, "d", {"max_iter": 3}),
+    ("AverageMKKM", "", 3000, 3, "d", {}),
+    ("SimpleMKKM", "", 3000, 3, "d", {}),
+]
+
+
+def formula(name, cached):
+    """The line of docs/promises.md."""
+    page = HERE.parent / "docs" / "promises.md"
+    if not page.exists():
+        pytest.skip("the pages are missing")
+    title = f"| `{name}`" + (f", `{cached}` |" if cached else " |")
+    return next(line for line in page.read_text().splitlines() if line.startswith(title))
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="no peaks here")
+@pytest.mark.parametrize("name, cached, n, L, dtype, parameters", PEAKS if EVERY else PEAKS[:6])
+def test_the_memory_of_a_fit_is_what_the_page_says(python, name, cached, n, L, dtype, parameters):
+    expression = formula(name, cached).split("`")[-2]
+    parameters = {**parameters, **({"cache": cached == "cache=True"} if cached else {})}
+    F = 2 * parameters["n_frequencies"] if "n_frequencies" in parameters else 30
+    s = 160_000 if n >= 640_000 else 0
+    names = {"n": n, "d": 20, "k": 10, "L": L, "b": np.dtype(dtype).itemsize, "F": F, "s": s}
+    predicted = eval(expression, {"max": max}, names)
+    code = PEAK.format(name=name, n=n, L=L, dtype=dtype, parameters=parameters)
+    found = float(python(code, MALLOC_MMAP_THRESHOLD_="262144"))  # freed arrays are given back
+    assert abs(found / predicted - 1) < 0.2, (found, predicted)
 
 
 # ---- growth -------------------------------------------------------------------------------------
