@@ -167,7 +167,7 @@ class Checkpoint(Journal):
             kept = self._kept.get(name)
             if kept != word:
                 raise ValueError(
-                    f"checkpoint {self.path} is of another fit: its {name} is {kept}, not {word}. "
+                    f"checkpoint {self.path} is of another fit: {name} was {kept}, is {word}. "
                     f"{_REMEDY}"
                 )
 
@@ -212,9 +212,8 @@ def make_journal(path: Any, seconds: Any, resume: Any) -> Journal:
 
 
 def words_of_rows(survey: Survey, *features: Any) -> dict[str, str]:
-    """What distinguishes the rows of a fit: cheap to find, and different with near certainty where
-    anything that is not a single number among many rows has changed. `features` are what was
-    computed from them, on which the processor and libraries have an influence."""
+    """What distinguishes the rows of a fit, at the cost of a pass at most. `features` were computed
+    from some of them: the processor and libraries have an influence on their bits."""
     xs, _ = survey.some()
     views = {id(x): i for i, x in reversed([*enumerate(survey.xs)])}.values()
     moments = [survey.moments(i) for i in views]
@@ -224,9 +223,9 @@ def words_of_rows(survey: Survey, *features: Any) -> dict[str, str]:
         "number of columns": str([x.shape[1] for x in xs]),
         "dtype of X": str(xs[0].dtype),
         "digest of sample_weight": "None" if weight is None else _digest(weight),
-        "digest of the column means of X": _digest(*(each.mean for each in moments)),
         "digest of some rows of X": _digest(*(xs[i] for i in views)),
-        "digest of the features, by this processor and these libraries,": _digest(*features),
+        "digest of the column means of X": _digest(*(each.mean for each in moments)),
+        "digest of the features by this processor and these libraries": _digest(*features),
     }
 
 
