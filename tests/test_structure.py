@@ -29,7 +29,7 @@ LAYERS = [
         "_annealing.references",
     },
     {"_annealing.history", "_annealing.critical", "_annealing.bounds", "kernels"},
-    {"_diffusion.neighbourhoods", "_diffusion.spectrum"},
+    {"_annealing.checkpoint", "_diffusion.neighbourhoods", "_diffusion.spectrum"},
     {"_diffusion.graph"},
     {"diffusion_map"},
     {"_annealing.primal", "_annealing.search", "_annealing.kernel_products", "_fusion.operators"},

@@ -64,6 +64,21 @@ class HardPasses:
         hard = self._hard(theta)
         return replace(self._sums, soft=hard, hard=hard)
 
+    def state(self) -> dict[str, Array]:
+        """What the passes so far have left: with the sums of a new visit of all rows, which are
+        rounded otherwise, the next pass would give other bits."""
+        assert self._theta is not None
+        sums = {name: getattr(self._sums, name) for name in _SUMS}
+        bounds = {"labels": self._labels, "upper": self._upper, "lower": self._lower}
+        return {"at": self._theta, "largest": self._largest} | bounds | sums
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Set what `state` returned."""
+        self._theta, self._largest = state["at"], state["largest"]
+        self._labels, self._upper, self._lower = state["labels"], state["upper"], state["lower"]
+        sums = {name: state[name] for name in _SUMS}
+        self._sums = Sums(**sums, soft=0.0, hard=0.0, widths=self.rows.widths)
+
     def _move(self, before: Array, theta: Array) -> Array:
         """Adjust the bounds to new centroids; return the indices of the rows that they do not
         decide."""
@@ -134,3 +149,4 @@ class HardPasses:
 
 
 _WANTED = ("labels", "nearest", "second")
+_SUMS = ("N", "G", "Q", "E")

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._annealing import critical, swaps
 from rffpk._annealing.centroids import coincidence, count_distinct
+from rffpk._annealing.checkpoint import Journal, make_journal, words_of_rows
 from rffpk._annealing.compression import compressed
 from rffpk._annealing.ends import Cause, Ending, few_rows, warn_of_ending
 from rffpk._annealing.evaluation import evaluate, finish
@@ -101,7 +102,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     feature_names_in_: NDArray[np.object_]
 
     _sink: LabelSink  # in fit
-    _progress: Progress | None  # while rows are fitted
+    _progress: Progress | None  # while rows are fitted, and ...
+    _journal: Journal
     _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether starts may differ in kind
 
@@ -146,8 +148,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     @observed
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None
-    ) -> Self:
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None,
+        checkpoint: Any = None, checkpoint_seconds: float = 60.0, resume: bool = True,
+    ) -> Self:  # fmt: skip
         """Cluster the rows of X.
 
         Parameters
@@ -167,6 +170,16 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             Where the labels of a source go, which are not kept: a file that ends in .npy or
             .parquet, or a function that is called with the labels of consecutive rows, block by
             block.
+        checkpoint : str or path, optional
+            A file that is replaced as the fit proceeds, and removed at its end. It needs a
+            `random_state`. If it is there already, as after a fit that was killed, the fit goes on
+            from it to the same bits.
+        checkpoint_seconds : float
+            Least time between two checkpoints, >= 0. They are written after a pass, or after a swap
+            with its passes.
+        resume : bool
+            Whether to go on from a checkpoint that is there. One of other rows, parameters, random
+            numbers or versions is refused; False begins anew.
 
         Returns
         -------
@@ -176,7 +189,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         Raises
         ------
         ValueError, TypeError
-            If a parameter, X or sample_weight is not as described; nothing is changed then.
+            If a parameter, X, sample_weight or a checkpoint is not as described; nothing is changed
+            then.
         MemoryError
             If the class has the parameter `cache`, it is True, and the features take more than
             `memory_limit`.
@@ -187,8 +201,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
             so near each other that memberships are nearly equal.
         """
+        journal = make_journal(checkpoint, checkpoint_seconds, resume)
         with reporting(self, X) as progress:
-            return self._fit(X, sample_weight, [], labels_to, progress)
+            return self._fit(X, sample_weight, [], labels_to, progress, journal)
 
     def _fit(
         self,
@@ -197,13 +212,15 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         causes: list[Cause],
         labels_to: Any = None,
         progress: Progress | None = None,
+        journal: Journal | None = None,
     ) -> Any:
         """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         check_labels_to(labels_to)
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
-            self._k = int(self.n_clusters)
+            self._k, self._journal = int(self.n_clusters), journal or Journal()
+            self._journal.open(self, random)
             survey = self._survey(X, sample_weight, random)
             self._k = validation.check_n_clusters(self.n_clusters, survey.n, survey.counted)
             self._causes = causes or [few_rows("X", *survey.some())]
@@ -211,7 +228,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             self._progress, keep = progress, survey.stream is None
             with label_sink(labels_to, survey.n, keep) as self._sink:
                 self._fit_rows(self._fitted_rows(survey), survey, random)
-            del self._causes, self._sink, self._progress
+            self._journal.remove()
+            del self._causes, self._sink, self._progress, self._journal
         return self
 
     def _survey(self, X: Any, sample_weight: Any, random: Any) -> Survey:
@@ -284,6 +302,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         seeding = seeding_rows(pool, self._k, random)
         features = seeding.features()
         critical_exponent = critical.of_rows(seeding, features)
+        if self._journal.keeps:
+            self._journal.begin(words_of_rows(survey, features, critical_exponent, variance))
         plan = self._plan(critical_exponent)
         history.unit = plan.unit
         if history.progress is not None and samples:
@@ -292,7 +312,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         def seed() -> Array:
             return self._initial_centroids(init, seeding, features, history, random)
 
-        space = FeatureSpace(searched, variance, self._objective, seed, history, random)
+        space = FeatureSpace(
+            searched, variance, self._objective, seed, history, random, self._journal
+        )
         run, end, cost = search(space, plan.starts)
         schedule = plan.starts[-1].schedule  # all starts end alike
         if plan.swaps:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rffpk._annealing.schedule import Result, Stage, Start, StepResult
 from rffpk._data.arrays import Array
 from rffpk._data.progress import Progress
@@ -48,6 +50,13 @@ class History:
         self.records.append(record)
         if self.progress is not None:
             self.progress.passed(record)
+
+    def restore(self, records: list[Record]) -> None:
+        """Set records that were written as JSON."""
+        self.records[:] = records
+        for record in self.records:
+            if "kernel_weights" in record:
+                record["kernel_weights"] = np.array(record["kernel_weights"])
 
     def keep(self, kept: int) -> None:
         """Mark the passes so far of all other starts than this one."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from rffpk._annealing import bounds
 from rffpk._annealing.centroids import coincidence, costliest_rows, count_distinct
+from rffpk._annealing.checkpoint import Journal
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import HARDNESS, Stage, StageEnd, StepResult
@@ -48,6 +49,8 @@ class FeatureRun:
     number: int = 0
     passes: int = 0
     bounded: bounds.HardPasses | None = None  # while passes of the hard rule settle
+    drawn: Array | None = None  # while swaps are estimated on some rows: their numbers
+    journal: Journal = field(default_factory=Journal)
 
     @property
     def n_rows(self) -> int:
@@ -55,8 +58,26 @@ class FeatureRun:
 
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
-        sums, _ = one_pass(self.rows, self.theta, s)
-        return sums.objective(s) + self._penalty()
+
+        def cost() -> float:
+            return one_pass(self.rows, self.theta, s)[0].objective(s) + self._penalty()
+
+        return float(self.journal.result(self, cost))
+
+    def state(self) -> dict[str, Array]:
+        """What passes and swaps have changed."""
+        found = {"theta": self.theta, "alpha": self.rows.alpha, "passes": np.array(self.passes)}
+        if self.drawn is not None:
+            found["drawn"] = self.drawn
+        return found if self.bounded is None else found | self.bounded.state()
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Set what `state` returned."""
+        self.theta, self.passes = state["theta"], int(state["passes"])
+        self.rows = replace(self.rows, alpha=state["alpha"])
+        self.drawn = state.get("drawn")
+        if self.bounded is not None:
+            self.bounded.restore(state)
 
     def step(self, stage: Stage) -> StepResult:
         """Make one pass, and update the centroids and the view weights."""
@@ -76,6 +97,13 @@ class FeatureRun:
     def _steps(self, stage: Stage, most: int) -> tuple[list[StepResult], bool]:
         """Passes until the stage is over or centroids of empty clusters are moved; their results,
         and whether the objective will not fall to the goal of the stage."""
+        if self.journal.keeps and math.isinf(stage.goal):  # else it depends on the pass before
+            most = 1
+        results, hopeless = self.journal.result(self, lambda: self._passes(stage, most))
+        return [StepResult(*each) for each in results], hopeless
+
+    def _passes(self, stage: Stage, most: int) -> tuple[list[StepResult], bool]:
+        """`_steps`, computed."""
         rows, s = self.rows, stage.s
         if self.bounded is not None:
             moved = self._bounded_step(self.bounded)
@@ -139,6 +167,9 @@ class FeatureRun:
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids, from some of the rows."""
+        return float(self.journal.result(self, self._nearly_hard_exponent))
+
+    def _nearly_hard_exponent(self) -> float:
         rows = self.rows.counted()
         rows = rows.take(np.arange(0, rows.n, max(1, rows.n // _EXPONENT_ROWS)))
         s = _HIGHEST
@@ -187,6 +218,7 @@ class FeatureSpace:
     seed: Callable[[], Array]  # draws initial centroids (k, F)
     history: History
     random: Any
+    journal: Journal = field(default_factory=Journal)
 
     lockstep: bool = field(default=False, init=False)
 
@@ -199,7 +231,7 @@ class FeatureSpace:
         return [
             FeatureRun(
                 self.rows, self.seed(), self.variance, self.objective, self.history, self.random,
-                number,
+                number, journal=self.journal,
             )
             for number in numbers
         ]  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -46,17 +47,43 @@ def improve(run: FeatureRun, cost: float, patience: int) -> None:
     if len(run.theta) >= MANY:
         _improve_in_batches(run, patience)
         return
-    failed, nearest = 0, _nearest(run)
+    failed, swaps = 0, _Swaps(run)
     for _ in range(patience + _TRIALS * len(run.theta)):
-        before = run.theta, run.rows
-        if failed == patience or not _swap(run, nearest):
+        if failed == patience:
             break
+        new = run.journal.result(run, partial(swaps.swap, cost))
+        if new is None:
+            break
+        cost, failed = (new, 0) if _is_lower(new, cost) else (cost, failed + 1)
+    run.drawn = None
+
+
+def _is_lower(new: float, cost: float) -> bool:
+    return new < (1 - _GAIN) * cost
+
+
+class _Swaps:
+    """Swaps of single centroids."""
+
+    def __init__(self, run: FeatureRun) -> None:
+        self.run, run.drawn = run, None
+        self._nearest: _Nearest | None = None  # found where it is needed
+
+    def swap(self, cost: float) -> float | None:
+        """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`. Returns
+        the cost, None if no row is away from the centroids."""
+        run = self.run
+        nearest = self._nearest = self._nearest or _nearest(run)
+        before = run.theta, run.rows
+        if not _swap(run, nearest):
+            return None
         run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
         new = run.cost(-math.inf)
-        if new < (1 - _GAIN) * cost:
-            cost, failed, nearest = new, 0, _nearest(run)
+        if _is_lower(new, cost):
+            run.drawn = self._nearest = None
         else:
-            (run.theta, run.rows), failed = before, failed + 1
+            run.theta, run.rows = before
+        return new
 
 
 def _improve_in_batches(run: FeatureRun, patience: int) -> None:
@@ -64,26 +91,44 @@ def _improve_in_batches(run: FeatureRun, patience: int) -> None:
     k = len(run.theta)
     least_gain, each = _THOROUGH if run.rows.n * run.theta.size <= _SMALL else _QUICK
     count, smallest, failed = k // _LARGEST, k // _SMALLEST, 0
-    cost, nearest = _costs(run)
+    batches = _Batches(run)
+    cost = run.journal.result(run, batches.cost)
     while failed * each < patience and cost > 0:
-        before = run.theta, run.rows
-        _exchange(run, nearest, count)
-        new, new_nearest = _costs(run)
+        new = run.journal.result(run, partial(batches.swap, count, cost))
         lower = new < (1 - least_gain) * cost
-        if new < cost:
-            cost, nearest = new, new_nearest
-        else:
-            run.theta, run.rows = before
+        cost = min(new, cost)
         failed = 0 if lower else failed + (count == smallest)
         if not lower:
             count = max(smallest, count // 2)
 
 
-def _costs(run: FeatureRun) -> tuple[float, Array]:
-    """The hard objective, and the cost of each row without its weight."""
-    sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
-    penalty = run.objective.penalty(run.rows.alpha, run.rows.total_weight)
-    return sums.hard + penalty, outputs["nearest"]
+class _Batches:
+    """Swaps of batches of centroids."""
+
+    def __init__(self, run: FeatureRun) -> None:
+        self.run = run
+        self._nearest: Array | None = None  # (n,): the cost of each row without its weight
+
+    def cost(self) -> float:
+        """The hard objective."""
+        run = self.run
+        sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
+        self._nearest = outputs["nearest"]
+        return sums.hard + run.objective.penalty(run.rows.alpha, run.rows.total_weight)
+
+    def swap(self, count: int, cost: float) -> float:
+        """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the
+        cost."""
+        run = self.run
+        if self._nearest is None:
+            self.cost()
+        assert self._nearest is not None
+        before, nearest = (run.theta, run.rows), self._nearest
+        _exchange(run, nearest, count)
+        new = self.cost()
+        if not new < cost:
+            (run.theta, run.rows), self._nearest = before, nearest
+        return new
 
 
 def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
@@ -146,7 +191,9 @@ def _nearest(run: FeatureRun) -> _Nearest:
     rows, k = run.rows, len(run.theta)
     most = max(2 * k, min(_ROWS, _DISTANCES // k))
     if rows.n > most:
-        rows = rows.take(np.sort(run.random.randint(rows.n, size=most)))
+        if run.drawn is None:
+            run.drawn = np.sort(run.random.randint(rows.n, size=most))
+        rows = rows.take(run.drawn)
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
     weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     least = outputs["nearest"].astype(np.float64)

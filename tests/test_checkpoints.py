@@ -1,0 +1,509 @@
+"""A fit that was killed at any moment goes on from its checkpoint to the same bits.
+
+RFFPK_KILLS=20 kills so many children at random moments; by default 3.
+"""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs
+
+from rffpk import (
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    load,
+)
+from rffpk._annealing import bounds, centroid_clusterer, checkpoint, compression, swaps
+from rffpk._annealing.checkpoint import Checkpoint
+from rffpk._data import files, streams
+from rffpk._data.tensor_files import read_tensors, write_tensors
+from rffpk.sources import from_array
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+KILLS = int(os.environ.get("RFFPK_KILLS", "3"))
+RECORDED = ("seconds", "reading", "computing")  # differ from fit to fit
+
+
+class Stop(Exception):
+    """Raised where a fit is interrupted."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.checkpoint"
+
+
+@pytest.fixture
+def X():
+    return make_blobs(400, 4, centers=4, cluster_std=3.0, random_state=0)[0]
+
+
+def model(cls=PowerKMeans, k=4, **parameters):
+    return cls(k, random_state=0, **parameters)
+
+
+def records(history):
+    return [
+        {name: np.asarray(value).tolist() for name, value in record.items() if name not in RECORDED}
+        for record in history
+    ]
+
+
+def assert_same(found, expected):
+    for name in ("cluster_centers_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_"):
+        assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert hasattr(found, "labels_") == hasattr(expected, "labels_")
+    if hasattr(expected, "labels_"):
+        assert_array_equal(found.labels_, expected.labels_)
+    assert records(found.history_) == records(expected.history_)
+
+
+def interrupted(monkeypatch, saves=1):
+    """Interrupt fits after so many checkpoints."""
+    save, left = Checkpoint.save, [saves]
+
+    def save_and_stop(self, run):
+        save(self, run)
+        left[0] -= 1
+        if left[0] == 0:
+            left[0] = saves
+            raise Stop
+
+    monkeypatch.setattr(Checkpoint, "save", save_and_stop)
+
+
+def fit_in_parts(fit, path):
+    """A fit that is interrupted again and again, and how often it was."""
+    parts = 0
+    while True:
+        try:
+            return fit(checkpoint=path, checkpoint_seconds=0), parts
+        except Stop:
+            parts += 1
+
+
+PAPER = {"s0": -5.0, "anneal_factor": 1.3, "anneal_every": 3, "stop": "objective"}
+FITS = {
+    "sample": (PowerKMeans, {"sample": 100}),
+    "all rows": (PowerKMeans, {"sample": None}),
+    "paper": (PowerKMeans, {**PAPER, "init": "k-means", "n_init": 2, "sample": None}),
+    "soft": (PowerKMeans, {"s_final": -4.0, "n_init": 2, "sample": 200}),
+    "features": (RFFKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "sample": 100}),
+    "diffusion": (DiffusionPowerKMeans, {"n_landmarks": 50, "n_init": 2}),
+    "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 20}),
+    "views": (RFFMultiKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "sample": 150}),
+    "many clusters": (PowerKMeans, {"k": 100, "sample": 200}),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_goes_on_from_every_step(X, path, monkeypatch, name, weighted):
+    cls, parameters = FITS[name]
+    X = X.astype(np.float32) if weighted else X
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X)) if weighted else None
+
+    def fit(**arguments):
+        return model(cls, **parameters).fit(X, sample_weight=weight, **arguments)
+
+    whole = fit()
+    interrupted(monkeypatch)
+    found, parts = fit_in_parts(fit, path)
+    assert_same(found, whole)
+    assert parts >= sum(
+        "shift" in record and record["stage"] != "swap" for record in whole.history_
+    )
+    assert not path.exists()
+
+
+def test_a_fit_of_views_goes_on(X, path, monkeypatch):
+    def fit(**arguments):
+        parameters = {"kernels": ["linear", ("rbf", 0.1)], "n_frequencies": 8, "n_init": 2}
+        return model(RFFMultiKernelPowerKMeans, **parameters).fit([X[:, :2], X[:, 1:]], **arguments)
+
+    whole = fit()
+    interrupted(monkeypatch, 5)
+    found, parts = fit_in_parts(fit, path)
+    assert parts > 3
+    assert_same(found, whole)
+    assert_array_equal(found.kernel_weights_, whole.kernel_weights_)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"sample": None, "n_init": 1, "swaps": 2}, {"sample": 150, "n_init": 2}],
+    ids=["all rows", "sample"],
+)
+def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
+    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(centroid_clusterer, "_SAMPLE_ROWS", 150)
+    monkeypatch.setattr(centroid_clusterer, "_ROWS_A_CLUSTER", 1)
+
+    def fit(**arguments):
+        found = []
+        source = from_array(X, block_rows=70)
+        fitted = model(**parameters).fit(source, labels_to=found.append, **arguments)
+        return fitted, np.concatenate(found)
+
+    whole, labels = fit()
+    interrupted(monkeypatch)
+    (found, found_labels), parts = fit_in_parts(fit, path)
+    assert parts > 10
+    assert_same(found, whole)
+    assert_array_equal(found_labels, labels)
+
+
+def test_passes_with_bounds_go_on(path, monkeypatch):
+    monkeypatch.setattr(bounds, "_ROWS", 1)
+    monkeypatch.setattr(bounds, "_COST", 0.0)
+    X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
+    visits = []
+    visit = bounds.HardPasses._visit
+    monkeypatch.setattr(
+        bounds.HardPasses, "_visit", lambda *args: [visits.append(1), visit(*args)][1]
+    )
+
+    def fit(**arguments):
+        return model(k=20, sample=200, swaps=0, n_init=1, tol=1e-6).fit(X, **arguments)
+
+    whole = fit()
+    assert visits  # not all rows
+    interrupted(monkeypatch)
+    assert_same(fit_in_parts(fit, path)[0], whole)
+
+
+def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
+    monkeypatch.setattr(swaps, "_ROWS", 60)
+    drawn, compress = [], []
+    nearest, compressed = swaps._nearest, centroid_clusterer.compressed
+    monkeypatch.setattr(
+        swaps, "_nearest", lambda run: [nearest(run), drawn.append(run.drawn is not None)][0]
+    )
+
+    def components(*args):
+        found = compressed(*args)
+        compress.append(found is not None)
+        return found
+
+    monkeypatch.setattr(centroid_clusterer, "compressed", components)
+    monkeypatch.setattr(compression, "_MARGIN", 0.0)
+    X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
+    X *= np.geomspace(1, 1e-3, 80)
+
+    def fit(**arguments):
+        return model(swaps=8, n_init=1).fit(X, **arguments)
+
+    whole = fit()
+    assert all(drawn) and drawn and all(compress) and compress
+    interrupted(monkeypatch)
+    assert_same(fit_in_parts(fit, path)[0], whole)
+
+
+def test_the_numpy_twin_goes_on(X, path, monkeypatch):
+    monkeypatch.setenv("RFFPK_BACKEND", "numpy")
+    fit = model(n_init=2, swaps=1).fit
+    whole = fit(X).__getstate__()
+    interrupted(monkeypatch, 3)
+    found, _ = fit_in_parts(lambda **arguments: model(n_init=2, swaps=1).fit(X, **arguments), path)
+    assert_array_equal(found.cluster_centers_, whole["cluster_centers_"])
+    assert records(found.history_) == records(whole["history_"])
+
+
+def test_a_random_state_that_is_an_object_goes_on(X, path, monkeypatch):
+    def fit(random, **arguments):
+        return PowerKMeans(4, n_init=2, random_state=random).fit(X, **arguments)
+
+    random = np.random.RandomState(3)
+    whole, after = fit(random), random.get_state()
+    interrupted(monkeypatch, 4)
+
+    def begin(**arguments):
+        random.seed(3)
+        return fit(random, **arguments)
+
+    found, parts = fit_in_parts(begin, path)
+    assert parts > 3
+    assert_same(found, whole)
+    assert_array_equal(random.get_state()[1], after[1])
+
+
+def test_a_fit_goes_on_without_the_steps_that_were_made(X, path, monkeypatch, capsys):
+    interrupted(monkeypatch, 10)
+    with pytest.raises(Stop):
+        model().fit(X, checkpoint=path, checkpoint_seconds=0)
+    monkeypatch.undo()
+    steps = []
+    take = swaps.FeatureRun._passes
+    monkeypatch.setattr(
+        swaps.FeatureRun, "_passes", lambda *args: [take(*args), steps.append(1)][0]
+    )
+    model().fit(X, checkpoint_seconds=0, checkpoint=path, resume=False)
+    every = len(steps)
+    steps.clear()
+    interrupted(monkeypatch, 10)
+    with pytest.raises(Stop):
+        model().fit(X, checkpoint=path, checkpoint_seconds=0)
+    monkeypatch.undo()
+    begun = len(steps)
+    monkeypatch.setattr(
+        swaps.FeatureRun, "_passes", lambda *args: [take(*args), steps.append(1)][0]
+    )
+    model().set_params(verbose=1).fit(X, checkpoint=path)
+    assert begun > 5
+    assert len(steps) == every
+    assert "goes on from" in capsys.readouterr().out
+
+
+def test_checkpoints_are_written_at_intervals(X, path, monkeypatch):
+    seconds, saves = [0.0], []
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: seconds[0])
+    save = Checkpoint.save
+    monkeypatch.setattr(
+        Checkpoint, "save", lambda self, run: [saves.append(seconds[0]), save(self, run)]
+    )
+    take = swaps.FeatureRun._passes
+
+    def slow(*args):
+        seconds[0] += 7
+        return take(*args)
+
+    monkeypatch.setattr(swaps.FeatureRun, "_passes", slow)
+    model(swaps=0).fit(X, checkpoint=path)
+    assert len(saves) > 2
+    assert min(np.diff([0, *saves])) >= 60
+    assert max(np.diff(saves)) <= 67
+
+
+# ---- kills ---------------------------------------------------------------------------------------
+
+KILLING = """
+import os, signal, sys, time
+import numpy as np
+from sklearn.datasets import make_blobs
+import rffpk
+
+folder, kills = {folder!r}, {kills}
+X = make_blobs(6000, 10, centers=12, cluster_std=4.0, random_state=0)[0]
+
+
+def begin(checkpoint, out):
+    pid = os.fork()
+    if pid == 0:
+        model = rffpk.PowerKMeans(12, sample=None, random_state=0)
+        model.fit(X, checkpoint=checkpoint, checkpoint_seconds=0)
+        np.savez(out, centers=model.cluster_centers_, labels=model.labels_,
+                 values=[model.objective_, model.inertia_, model.n_iter_, len(model.history_)])
+        os._exit(0)
+    return pid
+
+
+started = time.perf_counter()
+assert os.waitpid(begin(None, folder + "/whole.npz"), 0)[1] == 0
+took = time.perf_counter() - started
+random = np.random.default_rng({seed})
+killed = resumed = 0
+while killed < kills:
+    there = os.path.exists(folder + "/checkpoint")
+    pid = begin(folder + "/checkpoint", folder + "/found.npz")
+    time.sleep(random.uniform(0, took))
+    os.kill(pid, signal.SIGKILL)
+    if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
+        killed, resumed = killed + 1, resumed + there
+    else:
+        break
+assert os.waitpid(begin(folder + "/checkpoint", folder + "/found.npz"), 0)[1] == 0
+whole, found = np.load(folder + "/whole.npz"), np.load(folder + "/found.npz")
+assert all(np.array_equal(whole[name], found[name]) for name in whole)
+assert not os.path.exists(folder + "/checkpoint")
+print(killed, resumed)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp_path):
+    killed = seed = 0
+    while killed < KILLS:
+        left = KILLS - killed
+        code = KILLING.format(folder=str(tmp_path), kills=min(left, 8), seed=seed)
+        killed, seed = killed + int(python(code).split()[0]), seed + 1
+        assert seed < 10 + KILLS
+
+
+# ---- other fits ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(X, path):
+    """A checkpoint of a fit of X that was interrupted."""
+    with pytest.MonkeyPatch.context() as patch:
+        interrupted(patch, 5)
+        with pytest.raises(Stop):
+            model().fit(X, checkpoint=path, checkpoint_seconds=0)
+    return path
+
+
+def changed(X, i, j, value):
+    X = X.copy()
+    X[i, j] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("parameters", "change", "text"),
+    [
+        ({"n_clusters": 5}, None, "n_clusters was 4, is 5"),
+        ({"tol": 1e-4}, None, "tol was 0.001, is 0.0001"),
+        ({"random_state": 1}, None, "random_state was 0, is 1"),
+        ({"init": np.zeros((4, 4))}, None, "init was 'k-means[+][+]', is an array"),
+        ({"init": make_blobs}, None, "init was 'k-means[+][+]', is make_blobs"),
+        ({}, lambda X: X[:-1], "number of rows was 400, is 399"),
+        ({}, lambda X: X[:, :-1], "number of columns was .4., is .3."),
+        ({}, lambda X: X.astype(np.float32), "dtype of X was float64, is float32"),
+        ({}, lambda X: changed(X, 7, 1, 0.0), "digest of some rows of X was"),
+        ({}, lambda X: X[::-1], "digest of some rows of X was"),
+    ],
+)
+def test_another_fit_is_refused(X, kept, parameters, change, text):
+    before = kept.read_bytes()
+    again = model().set_params(**parameters)
+    with pytest.raises(ValueError, match=f"fit.checkpoint is of another fit: {text}"):
+        again.fit(X if change is None else change(X), checkpoint=kept)
+    assert kept.read_bytes() == before
+    assert not hasattr(again, "cluster_centers_")
+
+
+def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
+    monkeypatch.setattr(centroid_clusterer, "_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(centroid_clusterer, "_ROWS_A_CLUSTER", 1)
+    with monkeypatch.context() as patch:
+        interrupted(patch, 5)
+        with pytest.raises(Stop):
+            model().fit(X, checkpoint=path, checkpoint_seconds=0)
+    texts = []
+    for i in range(20):
+        with pytest.raises(ValueError, match="is of another fit: digest of") as error:
+            model().fit(changed(X, i, 1, 0.5), checkpoint=path)
+        texts.append(str(error.value))
+    assert 0 < sum("digest of the column means" in text for text in texts) < 20
+
+
+def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
+    with pytest.raises(ValueError, match="digest of sample_weight was None"):
+        model().fit(X, sample_weight=np.ones(len(X)), checkpoint=kept)
+    with pytest.raises(ValueError, match="class was PowerKMeans, is FuzzyCMeans"):
+        model(FuzzyCMeans).fit(X, checkpoint=kept)
+    with monkeypatch.context() as patch, pytest.raises(ValueError, match="features by this proc"):
+        patch.setattr(centroid_clusterer.critical, "of_rows", lambda rows, features: features.sum())
+        model().fit(X, checkpoint=kept)
+    monkeypatch.setattr(checkpoint, "__version__", "99.0")
+    with pytest.raises(ValueError, match=r"rffpk version was .*, is 99\.0\. resume=False begi"):
+        model().fit(X, checkpoint=kept)
+
+
+def test_threads_and_verbose_may_change(X, kept):
+    assert_same(model().set_params(n_jobs=1, verbose=0).fit(X, checkpoint=kept), model().fit(X))
+
+
+def test_resume_false_begins_anew(X, kept):
+    other = X + 1
+    found = model().fit(other, checkpoint=kept, resume=False, checkpoint_seconds=0)
+    assert_same(found, model().fit(other))
+    assert not kept.exists()
+
+
+def test_resume_false_removes_the_old_checkpoint_before_there_is_a_new_one(X, kept, monkeypatch):
+    def stop(self, run, step):
+        raise Stop
+
+    monkeypatch.setattr(Checkpoint, "result", stop)
+    with pytest.raises(Stop):
+        model().fit(X, checkpoint=kept, resume=False)
+    assert not kept.exists()
+
+
+def test_a_damaged_file_is_refused_by_name(X, kept):
+    content = bytearray(kept.read_bytes())
+    content[len(content) // 2] ^= 1
+    kept.write_bytes(content)
+    with pytest.raises(ValueError, match=r"checkpoint .*fit.checkpoint: is damaged: .* resume=Fal"):
+        model().fit(X, checkpoint=kept)
+    for other in (content[:1000], b"", b"labels"):
+        kept.write_bytes(other)
+        with pytest.raises(ValueError, match=r"checkpoint .*fit.checkpoint: (is|has)"):
+            model().fit(X, checkpoint=kept)
+
+
+def test_models_and_checkpoints_are_not_taken_for_each_other(X, kept):
+    with pytest.raises(ValueError, match="is not a model file"):
+        load(kept)
+    model().fit(X).save(kept)
+    with pytest.raises(ValueError, match="checkpoint .*: is no checkpoint"):
+        model().fit(X, checkpoint=kept)
+
+
+def test_a_checkpoint_is_data(kept):
+    metadata, arrays = read_tensors(str(kept))
+    state = json.loads(arrays.pop("state").tobytes())
+    assert {*state} == {"results", "history", "random"}
+    assert {*arrays} == {"0.theta", "0.alpha", "0.passes"}
+    write_tensors(str(kept), metadata, arrays)
+
+
+def test_an_interrupt_leaves_the_estimator_and_the_last_checkpoint(X, path, monkeypatch):
+    fitted = model().fit(X)
+    before = {name: id(value) for name, value in vars(fitted).items()}
+    interrupted(monkeypatch, 6)
+    with pytest.raises(Stop):
+        fitted.fit(X + 1, checkpoint=path, checkpoint_seconds=0)
+    assert {name: id(value) for name, value in vars(fitted).items()} == before
+    content = path.read_bytes()
+    take = swaps.FeatureRun._passes
+
+    def interrupt(*args):
+        take(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(swaps.FeatureRun, "_passes", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X + 1, checkpoint=path, checkpoint_seconds=0)
+    assert {name: id(value) for name, value in vars(fitted).items()} == before
+    assert path.read_bytes() == content
+    monkeypatch.undo()
+    assert_same(fitted.fit(X + 1, checkpoint=path), model().fit(X + 1))
+
+
+def test_a_checkpoint_that_cannot_be_written_is_a_warning(X, path, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    whole = model().fit(X)
+    monkeypatch.setattr(files.tempfile, "mkstemp", full)
+    with pytest.warns(UserWarning, match="goes on without a new checkpoint: .*No space left"):
+        found = model().fit(X, checkpoint=path, checkpoint_seconds=0)
+    assert_same(found, whole)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"checkpoint": 3}, "checkpoint is of type int"),
+        ({"checkpoint": "/no/such/folder/file"}, "checkpoint == /no/such/.*there is no folder"),
+        ({"checkpoint_seconds": -1}, "checkpoint_seconds == -1"),
+        ({"resume": "yes"}, "resume"),
+    ],
+)
+def test_arguments_are_checked(X, arguments, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        model().fit(X, **arguments)
+
+
+def test_a_random_state_is_needed(X, path):
+    with pytest.raises(ValueError, match="checkpoint needs a random_state"):
+        PowerKMeans(4).fit(X, checkpoint=path)
