@@ -33,7 +33,7 @@ _ITERATIONS, _FACTOR, _MORE, _DOUBLINGS, _SHARE = 2, 8, 16, 2, 0.25
 # learned, which then converge in passes over all features. A pass over fewer than _FEWEST features
 # takes no longer than one over fewer still.
 _PASSES, _READ, _ALL, _LEADING, _FEWEST = 300, 48.0, 30.0, 20.0, 64
-_MARGIN, _VIEWS_MARGIN = 2.0, 10.0
+_MARGIN, _VIEWS_MARGIN = 2.0, 5.0
 
 # Features that are copied, twice with row weights: at most 64 MB each in float64.
 _NUMBERS = 1 << 23

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from sklearn import config_context
 
 from rffpk._annealing import swaps
 from rffpk._annealing.compression import components_for_clusters, total_squares
@@ -85,8 +84,7 @@ def search_components(
 
     def seed() -> Array:
         history.add_seeding(rows.n)
-        with config_context(assume_finite=True, skip_parameter_validation=True):
-            return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
+        return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
 
     found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, history, random)
     first, end, cost = search(found, plan.starts)
