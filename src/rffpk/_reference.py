@@ -89,6 +89,7 @@ def fused_pass(
     features: Array | None = None,
     neighbours: Array | None = None,
     neighbour_weights: Array | None = None,
+    carry: tuple[Array, Array, Array, Array, float, float] | None = None,
 ) -> tuple[Array, Array, Array, Array, float, float]:
     """One pass over the rows.
 
@@ -130,6 +131,8 @@ def fused_pass(
     neighbours, neighbour_weights : arrays to fill, or None
         int32 (n, R) and (n, R), R the sum of the r_l: the nearest landmarks of each row in each
         view that has some, nearest first, and their weights z; the views side by side.
+    carry : tuple, optional
+        What a pass over the rows before these returned; these are added to its sums.
 
     Returns
     -------
@@ -193,6 +196,9 @@ def fused_pass(
         for out, parts in zip((neighbours, neighbour_weights), zip(*near)):
             if out is not None:
                 out[here] = np.hstack(parts)
+    if carry is not None:
+        N, G, Q, E = N + carry[0], G + carry[1], Q + carry[2], E + carry[3]
+        soft, hard = soft + carry[4], hard + carry[5]
     return N, G, Q, E, soft, hard
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import eigh, qr
 
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import basis_of, eigh
 from rffpk._data.passes import Rows
 from rffpk._data.store import Storage, has_maps
 
@@ -154,7 +154,7 @@ def _more_and_more(
             break
         V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
         for _ in range(_ITERATIONS):
-            V = qr(multiply(V), mode="economic")[0]
+            V = basis_of(multiply(V))[0]
         product = multiply(V)
         squares, turn = _all_components(V.T @ product)
         V = V @ turn

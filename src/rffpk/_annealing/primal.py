@@ -92,7 +92,8 @@ class FeatureRun:
             self.rows = replace(rows, alpha=alphas[-1])
             results[-1] = self._repaired(results[-1], moved)
         for result, alpha, (*_, seconds) in zip(results, alphas, moved.records):
-            self.history.add_step(stage, result, self.number, rows.n, alpha, seconds)
+            parts = None if rows.stream is None else rows.stream.clock.lap()
+            self.history.add_step(stage, result, self.number, rows.n, alpha, seconds, parts)
         if self.objective.learns_weights:
             self.rows = replace(rows, alpha=last)
         self.passes += len(results)
@@ -170,13 +171,9 @@ class FeatureRun:
     def _relocate(self, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many
         moved."""
-        rows = self.rows
-        _, outputs = one_pass(rows, theta[~empty], -math.inf, want=("nearest",))
-        chosen = costliest_rows(
-            outputs["nearest"], rows.weight, int(empty.sum()), self.variance, rows.dtype
-        )
+        chosen = costliest_rows(self.rows, theta[~empty], int(empty.sum()), self.variance)
         if len(chosen):
-            theta[np.flatnonzero(empty)[: len(chosen)]] = rows.take(chosen).features()
+            theta[np.flatnonzero(empty)[: len(chosen)]] = chosen
         return len(chosen)
 
 

@@ -11,9 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from rffpk._data.passes import is_hard
+
+# The words of parameters, which annotations and checks share.
+Hard = Literal["hard"]
+Stop = Literal["annealed", "objective"]
 
 # Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
 # minimum, is at most this. Merged centroids give log(k)/|s|, so they do not end it early.
@@ -46,7 +50,7 @@ class Schedule:
     tol: float
     factor: float | None = None  # s <- factor * s after a stage; None: adaptive
     every: int | None = None  # passes of a stage; None: until it converges
-    stop: str = "annealed"
+    stop: Stop = "annealed"
     noise: float = 0.0  # random displacement of the centroids before each stage
 
     @property

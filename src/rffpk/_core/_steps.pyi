@@ -32,6 +32,7 @@ def take_steps(
     hope: float,
     least_share: float,
     close: tuple[float, float],
+    carry: tuple[Array, Array, Array, Array, float, float] | None = None,
 ) -> tuple[
     list[tuple[float, float, float, float, int, float]],
     list[NDArray[np.float64]],

@@ -101,7 +101,7 @@ cdef class Views:
 def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, view_eta=None, double unit,
                double variance, double entropy, double tol, int most, double goal, double hope,
-               double least_share, close):
+               double least_share, close, carry=None):
     """Steps at one exponent. Parameters and results are those of the NumPy twin,
     `rffpk._reference.take_steps`."""
     cdef size_t k = theta.shape[0], F = theta.shape[1], size = k * F
@@ -132,6 +132,9 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         PyErr_CheckSignals()
         if single != NULL:
             narrow(after, single, size)
+        passes.clear()
+        if carry is not None:
+            passes.begin_from(carry)
         passes.run()
         memcpy(before, after, size * sizeof(double))
         empty = divide(moments, after, k, F, passes.problem.n_views, least_share)

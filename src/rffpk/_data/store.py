@@ -12,6 +12,7 @@ from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Structure, View
 from rffpk._data.passes import Rows, unshifted, width
+from rffpk._data.validation import Auto
 
 # Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
 # both precisions, measured costs were within a third of these, which suffices for the decision.
@@ -77,7 +78,7 @@ def _fits(needed: int, memory_limit: int | None) -> bool:
     return _config.fits_memory(needed, 4) if memory_limit is None else needed <= memory_limit
 
 
-def check_fits(needed: int, what: str, cache: str | bool, memory_limit: int | None) -> bool:
+def check_fits(needed: int, what: str, cache: Auto | bool, memory_limit: int | None) -> bool:
     """Whether `needed` bytes fit into the limit and `cache` is not False. Raises a MemoryError if
     `cache` is True and they do not fit."""
     fits = _fits(needed, memory_limit)
@@ -93,13 +94,17 @@ def check_fits(needed: int, what: str, cache: str | bool, memory_limit: int | No
 class Storage:
     """Whether features are stored: the parameters `cache` and `memory_limit`."""
 
-    cache: str | bool
+    cache: Auto | bool
     memory_limit: int | None
 
     def check(self, rows: Rows) -> bool:
         """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
-        and they do not fit."""
-        return has_maps(rows) and self._fits(stored_bytes(rows))
+        and they do not fit, a ValueError if rows are read."""
+        if rows.stream is None:
+            return has_maps(rows) and self._fits(stored_bytes(rows))
+        if not isinstance(self.cache, str) and self.cache:
+            raise ValueError("cache=True needs all rows in memory, but X is a source.")
+        return False
 
     def _fits(self, needed: int) -> bool:
         return check_fits(needed, "the features of all rows", self.cache, self.memory_limit)
