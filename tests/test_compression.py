@@ -169,10 +169,32 @@ def test_components_of_a_kernel_are_those_of_its_features(weighted):
     assert_allclose(kernel_variance(products, p) - total_squares(rows), left, rtol=1e-6)
 
 
-def test_few_rows_are_searched_with_the_kernel_itself():
-    X = decaying(500, (60,), 5).xs[0]
+@pytest.mark.parametrize("n", [300, 1100])
+def test_all_components_are_computed_of_few_rows_only(n):
+    """Where more of them are needed than a quarter of the rows."""
+    X = np.random.default_rng(0).standard_normal((n, 290))
     products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    assert kernel_components(products, None, 5, lambda needed: True) is None
+    rows = kernel_components(products, None, 40, lambda needed: True)
+    if n > 1000:
+        assert rows is None
+        return
+    r = rows.xs[0].shape[1]
+    assert r > n / 4
+    squares = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    assert_allclose(total_squares(rows), squares[:r].sum())
+
+
+def test_leading_components_are_found_without_the_others(monkeypatch):
+    rows = decaying(900, (700,), 5)
+    found = compressed(rows, 5, STORED, hard=True)
+    monkeypatch.setattr(compression, "_SHARE", 0.0)
+    assert compressed(rows, 5, STORED, hard=True) is None  # too long for so many passes
+    monkeypatch.setattr(compression, "_MARGIN", 0.0)
+    whole = compressed(rows, 5, STORED, hard=True)
+    basis = found.bases[0]
+    assert basis.shape == whole.bases[0].shape
+    assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
+    assert_allclose(found.left_out, whole.left_out, rtol=1e-2)
 
 
 def test_exact_kernels_end_converged_in_the_space_of_the_kernel():

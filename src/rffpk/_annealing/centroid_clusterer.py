@@ -10,7 +10,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -375,8 +374,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         k, width = self._k, features.shape[1]
         if isinstance(init, str):
             history.add_seeding(seeding.n)
-            with config_context(assume_finite=True, skip_parameter_validation=True):
-                return seed_centroids(features, seeding.weight, k, init, seeding.n_threads, random)
+            return seed_centroids(features, seeding.weight, k, init, seeding.n_threads, random)
         if callable(init):
             history.add_seeding(seeding.n)
             drawn = init(features + seeding.shift, k, random_state=random)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import eigh
+from rffpk._data.decompositions import basis_of, eigh
 from rffpk._data.passes import Rows
 from rffpk._data.store import Storage, has_maps
 
@@ -21,13 +22,18 @@ _LEFT_OUT = 1e-3
 # variances from the k-th on (docs/math.md, section 9). The quotient is at most this.
 _CHANGE = 0.02
 
+# The leading components come from so many subspace iterations: what they do not resolve changes the
+# cost of a partition little. Their first number is that of the clusters times _FACTOR plus _MORE;
+# it is doubled _DOUBLINGS times, but not beyond this share of all, which are computed then.
+_ITERATIONS, _FACTOR, _MORE, _DOUBLINGS, _SHARE = 2, 8, 16, 2, 0.25
+
 # Passes that a search makes; costs, in operations at the rate of a large matrix product, of reading
-# a number in a pass and of a decomposition of (m, m), over m^3. A search must take this many times
-# as long as the decomposition, and longer where view weights are learned, which then converge in
-# passes over all features. A pass over fewer than _FEWEST features takes no longer than one over
-# fewer still.
-_PASSES, _READ, _DECOMPOSITION, _FEWEST = 300, 48.0, 30.0, 64
-_MARGIN, _VIEWS_MARGIN = 2.0, 10.0
+# a number in a pass, of all components of (m, m), over m^3, and of r leading ones, over m^2 r. A
+# search must take this many times as long as the decomposition, and longer where view weights are
+# learned, which then converge in passes over all features. A pass over fewer than _FEWEST features
+# takes no longer than one over fewer still.
+_PASSES, _READ, _ALL, _LEADING, _FEWEST = 300, 48.0, 30.0, 20.0, 64
+_MARGIN, _VIEWS_MARGIN = 2.0, 5.0
 
 # Features that are copied, twice with row weights: at most 64 MB each in float64.
 _NUMBERS = 1 << 23
@@ -57,10 +63,13 @@ def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Comp
     """
     widths = [len(shift) for shift in rows.shifts]
     sizes = [min(rows.n, F) for F in widths]
-    cost = sum(2.0 * rows.n * F * m + _DECOMPOSITION * m**3 for F, m in zip(widths, sizes))
+    hard = hard and len(widths) == 1 and rows.eta is None
+    cost = sum(
+        2.0 * rows.n * F * m + _decomposition_cost(m, k if hard else None)
+        for F, m in zip(widths, sizes)
+    )
     search = _PASSES * rows.n * sum(widths) * (4.0 * k + _READ)
     short = k == 1 or sum(widths) < _FEWEST
-    hard = hard and len(widths) == 1 and rows.eta is None
     margin = _MARGIN if hard else _VIEWS_MARGIN
     if short or margin * cost > search or rows.n * sum(widths) > _NUMBERS:
         return None
@@ -86,23 +95,79 @@ def total_squares(rows: Rows) -> float:
     return rows.weight_unit * total
 
 
+def _decomposition_cost(m: int, k: int | None) -> float:
+    """Modelled cost of the components of (m, m), or of those that k clusters need."""
+    if k is None or (first := _FACTOR * k + _MORE) > _SHARE * m:
+        return _ALL * m**3
+    return _LEADING * m**2 * first
+
+
 def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
     """The principal components of a view, (n, r), and their basis (F, r): those that the variance
     needs, or, for a number of clusters, those that their hard objective needs."""
     x = rows.xs[view].astype(np.float64) - rows.shifts[view]
     weighted = x if rows.weight is None else x * np.sqrt(rows.weight, dtype=np.float64)[:, None]
     wide = x.shape[1] > len(x)
-    squares, vectors = eigh(weighted @ weighted.T if wide else weighted.T @ weighted, driver="evd")
-    squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1]
-    left = squares.sum() - np.cumsum(squares)
-    r = 1 + int((left > _LEFT_OUT * squares.sum()).sum())
-    if k is not None:
-        r = min(r, enough_for_clusters(squares, squares[k - 1 :].sum(), k))
-    basis = vectors[:, :r]
+    gram = weighted @ weighted.T if wide else weighted.T @ weighted
+    total = float(np.trace(gram))
+    found = k and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
+    squares, vectors = found[:2] if found else _all_components(gram)
+    r = 1 + int((total - np.cumsum(squares) > _LEFT_OUT * total).sum())
+    squares, basis = squares[:r], vectors[:, :r]
     if wide:
-        lengths = np.sqrt(squares[:r])  # zero if all rows are equal
+        lengths = np.sqrt(squares)  # zero if all rows are equal
         basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
     return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis
+
+
+def components_for_clusters(
+    multiply: Callable[[Array], Array],
+    matrix: Callable[[], Array] | None,
+    total: float,
+    m: int,
+    k: int,
+    fits: Callable[[int], bool] = lambda r: True,
+) -> tuple[Array, Array, Array] | None:
+    """The eigenvalues of a positive semidefinite matrix (m, m), falling, their eigenvectors, and
+    the products of it with these: those that the hard objective of k clusters needs, if `total` is
+    their sum. None if so many do not pass `fits`, or more would be needed than `multiply` is worth
+    and `matrix` is None."""
+    for squares, vectors, products in _more_and_more(multiply, matrix, m, k, fits):
+        cost = max(total - squares[: k - 1].sum(), 0.0)
+        enough = enough_for_clusters(squares, cost, k)
+        if enough < len(squares) or len(squares) == m:
+            return squares[:enough], vectors[:, :enough], products[:, :enough]
+    return None
+
+
+def _more_and_more(
+    multiply: Callable[[Array], Array],
+    matrix: Callable[[], Array] | None,
+    m: int,
+    k: int,
+    fits: Callable[[int], bool],
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Leading eigenvalues, eigenvectors and products: of few components, of more, and of all."""
+    first, V = _FACTOR * k + _MORE, np.empty((m, 0))
+    for r in [first << doublings for doublings in range(_DOUBLINGS + 1)]:
+        if r > _SHARE * m or not fits(r):
+            break
+        V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
+        for _ in range(_ITERATIONS):
+            V = basis_of(multiply(V))[0]
+        product = multiply(V)
+        squares, turn = _all_components(V.T @ product)
+        V = V @ turn
+        yield squares, V, product @ turn
+    if matrix is not None and fits(m):
+        squares, vectors = _all_components(matrix())
+        yield squares, vectors, vectors * squares
+
+
+def _all_components(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a positive semidefinite matrix, falling, and its eigenvectors."""
+    squares, vectors = eigh(matrix, driver="evd")
+    return np.maximum(squares[::-1], 0), vectors[:, ::-1]
 
 
 def enough_for_clusters(squares: Array, cost: float, k: int) -> int:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
-from sklearn import config_context
 
 from rffpk._annealing import swaps
-from rffpk._annealing.compression import enough_for_clusters, total_squares
+from rffpk._annealing.compression import components_for_clusters, total_squares
 from rffpk._annealing.dual import KernelRun, KernelSpace
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
@@ -19,16 +18,11 @@ from rffpk._annealing.schedule import Result, Stage
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import seed_centroids
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import basis_of, eigh
 from rffpk._data.passes import Rows, make_rows, one_pass, total_variance
 
-# Subspace iterations. Components that they do not resolve change the cost of a partition little.
-_ITERATIONS = 2
-
-# The first number of components is that of the clusters times the first of these plus the second;
-# it is doubled _DOUBLINGS times, but not beyond this share of the rows. Of up to _DENSE rows all
-# components are computed instead; of more, products with the kernel are as fast.
-_FACTOR, _MORE, _DOUBLINGS, _SHARE, _DENSE = 8, 16, 2, 0.25, 1000
+# Of up to so many rows all components may be computed; of more, products with the kernel are as
+# fast as passes over so many.
+_DENSE = 1000
 
 _COPIES = 5  # of the components, while they are computed
 
@@ -36,54 +30,40 @@ _COPIES = 5  # of the components, while they are computed
 def kernel_components(
     products: Products, weight: Array | None, k: int, fits: Callable[[int], bool]
 ) -> Rows | None:
-    """Rows whose features are the leading principal components of a kernel: enough of them for the
-    hard objective of k clusters; None if that takes too many, or their memory does not pass `fits`.
+    """Rows whose features are the leading principal components of a kernel, centered at the mean:
+    enough of them for the hard objective of k clusters; None if that takes too many, or their
+    memory does not pass `fits`.
 
     O(n^2 r) time for r components, O(n^3) where few rows have more of them.
     """
     n = products.n
     p = np.ones(n) if weight is None else weight
-    root, variance = np.sqrt(p), kernel_variance(products, p)
-    for values, coordinates in _components(products, p, _FACTOR * k + _MORE, fits):
-        cost = max(variance - values[: k - 1].sum(), 0.0)
-        enough = enough_for_clusters(values, cost, k)
-        if enough < len(values) or len(values) == n:
-            x = coordinates[:, :enough] / np.where(root > 0, root, 1)[:, None]
-            xs, shifts = [np.ascontiguousarray(x)], [np.zeros(enough)]
-            return make_rows(xs, [None], weight, products.n_threads, shifts)
-    return None
-
-
-def _components(
-    products: Products, p: Array, first: int, fits: Callable[[int], bool]
-) -> Iterator[tuple[Array, Array]]:
-    """The leading eigenvalues, falling, of the kernel, centered at the mean and weighted, and the
-    coordinates of the rows in the space of the kernel that their eigenvectors span: `first` of them
-    and then more, and finally all if rows are few."""
-    n, root, share = products.n, np.sqrt(p), p / p.sum()
-    error = n * float(np.finfo(products.dtype).eps)  # relative, below which eigenvalues are zero
+    root, share = np.sqrt(p), p / p.sum()
 
     def multiply(V: Array) -> Array:
-        """The product of the kernel with columns."""
+        """The product of the centered and weighted kernel with columns."""
         columns = root[:, None] * V
         columns = columns - share[:, None] * columns.sum(axis=0)
         product = products.multiply(columns.T)[0].T.astype(np.float64)
         return np.asarray(root[:, None] * (product - share @ product))
 
-    V = np.empty((n, 0))
-    for r in [first << doublings for doublings in range(_DOUBLINGS + 1)]:
-        if r > _SHARE * n or not fits(_COPIES * 8 * n * r):
-            break
-        fresh = np.random.default_rng(0).standard_normal((n, r - V.shape[1]))
-        values, V, coordinates = _leading(multiply, np.hstack([V, fresh]), error)
-        yield values, coordinates
-    if n <= _DENSE and fits(_COPIES * 8 * n * n):
+    def matrix() -> Array:
         gram = products.rows(np.arange(n))[0].astype(np.float64)
         mean = share @ gram
-        gram = root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root
-        values, vectors = eigh(gram, driver="evd")
-        values = np.where(values > error * values[-1], values, 0)[::-1]
-        yield values, vectors[:, ::-1] * np.sqrt(values)
+        return np.asarray(root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root)
+
+    found = components_for_clusters(
+        multiply, matrix if n <= _DENSE else None, kernel_variance(products, p), n, k,
+        lambda r: fits(_COPIES * 8 * n * r),
+    )  # fmt: skip
+    if found is None:
+        return None
+    squares, _, images = found
+    resolved = squares > n * float(np.finfo(products.dtype).eps) * squares[0]
+    scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
+    x = images * scale / np.where(root > 0, root, 1)[:, None]
+    xs, shifts = [np.ascontiguousarray(x)], [np.zeros(len(squares))]
+    return make_rows(xs, [None], weight, products.n_threads, shifts)
 
 
 def kernel_variance(products: Products, p: Array) -> float:
@@ -91,22 +71,6 @@ def kernel_variance(products: Products, p: Array) -> float:
     share = p / p.sum()
     mean = products.multiply(share[None])[0, 0].astype(np.float64)
     return float(p @ products.diagonals[0] - p.sum() * (share @ mean))
-
-
-def _leading(
-    multiply: Callable[[Array], Array], V: Array, error: float
-) -> tuple[Array, Array, Array]:
-    """Approximations of the leading eigenvalues, falling, and eigenvectors, by subspace iterations
-    from the columns V; and the coordinates of the rows in the space of the kernel that these span,
-    which are exact. Eigenvalues of at most `error` times the largest are zero."""
-    for _ in range(_ITERATIONS):
-        V = basis_of(multiply(V))[0]
-    product = multiply(V)
-    values, turn = eigh(V.T @ product)
-    values, turn = np.maximum(values[::-1], 0), turn[:, ::-1]
-    resolved = values > error * values[0]
-    scale = np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=resolved)
-    return np.where(resolved, values, 0), V @ turn, product @ turn * scale
 
 
 def search_components(
@@ -120,8 +84,7 @@ def search_components(
 
     def seed() -> Array:
         history.add_seeding(rows.n)
-        with config_context(assume_finite=True, skip_parameter_validation=True):
-            return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
+        return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
 
     found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, history, random)
     first, end, cost = search(found, plan.starts)

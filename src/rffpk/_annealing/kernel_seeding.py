@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn.preprocessing import normalize
 
 from rffpk import _config
 from rffpk._annealing.dual import KernelSpace
+from rffpk._annealing.seeding import k_means_plus_plus
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
@@ -50,8 +50,7 @@ def given_weights(init: Any, k: int, n: int) -> Array:
 
 
 def _seeds(space: KernelSpace, k: int, init: str) -> NDArray[np.intp]:
-    """k rows, drawn at random or by greedy k-means++ in the space of the mean kernel. O(n k log k)
-    evaluations."""
+    """k rows, drawn at random or by k-means++ in the space of the mean kernel."""
     products, n, random = space.products, space.products.n, space.random
     weight = np.ones(n) if space.weight is None else space.weight
     if init == "random":
@@ -62,21 +61,7 @@ def _seeds(space: KernelSpace, k: int, init: str) -> NDArray[np.intp]:
         y = products.rows(index).mean(axis=0, dtype=np.float64)
         return np.maximum(diagonal + diagonal[index, None] - 2 * y, 0)
 
-    chosen = [int(random.choice(n, p=weight / weight.sum()))]
-    least = distances(np.array(chosen))[0]
-    trials = 2 + int(math.log(k))
-    while len(chosen) < k:
-        cost = weight * least
-        cost[chosen] = 0
-        if not cost.any():  # no more distinct rows
-            cost = weight.copy()
-            cost[chosen] = 0
-        candidates = random.choice(n, trials, p=cost / cost.sum())
-        new = np.minimum(distances(candidates), least)
-        best = int((new @ weight).argmin())
-        chosen.append(int(candidates[best]))
-        least = new[best]
-    return np.array(chosen)
+    return k_means_plus_plus(distances, weight, k, space.random)
 
 
 def _spectral(space: KernelSpace, k: int) -> Array:

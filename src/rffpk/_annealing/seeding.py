@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import euclidean_distances
 
 from rffpk._data.arrays import Array
@@ -43,9 +43,38 @@ def seed_centroids(
     if init == "random":
         p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
         return features[random.choice(len(features), k, replace=False, p=p)]
-    if k < MANY:
-        return kmeans_plusplus(features, k, sample_weight=weight, random_state=random)[0]
-    return features[_batches(features, weight, k, n_threads, random)]
+    if k >= MANY:
+        return features[_batches(features, weight, k, n_threads, random)]
+    x = features.astype(np.float64)
+    squares = np.einsum("if,if->i", x, x)
+
+    def distances(index: Array) -> Array:
+        return np.maximum(-2 * (x[index] @ x.T) + squares[index, None] + squares, 0)
+
+    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
+    return features[k_means_plus_plus(distances, p, k, random)]
+
+
+def k_means_plus_plus(
+    distances: Callable[[Array], Array], p: Array, k: int, random: Any
+) -> NDArray[np.intp]:
+    """Indices of k rows with weights p by greedy k-means++: of a few rows, drawn in proportion to
+    their costs, the one that lowers the cost most. `distances` returns the squared distances (m, n)
+    of m rows from all. O(n k log k) of them."""
+    chosen = random.choice(len(p), 1, p=p / p.sum())
+    least, trials = distances(chosen)[0], 2 + int(math.log(k))
+    while len(chosen) < k:
+        cost = p * least
+        cost[chosen] = 0
+        if not cost.any():  # no more distinct rows
+            cost = p.copy()
+            cost[chosen] = 0
+        sums = cost.cumsum()
+        drawn = sums.searchsorted(random.uniform(size=trials) * sums[-1], side="right")
+        new = np.minimum(least, distances(drawn))
+        best = (new @ p).argmin()
+        chosen, least = np.append(chosen, drawn[best]), new[best]
+    return np.asarray(chosen)
 
 
 def _batches(
