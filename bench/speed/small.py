@@ -1,11 +1,13 @@
 """Whole fits of small data sets as multiples of KMeans(n_init=10) of scikit-learn.
 
-    python -m bench.speed.small [--data DIR] [--repeats N] [--threads N] [--sets NAME ...]
+    python -m bench.speed.small [--data DIR] [--repeats N] [--threads N] [--cpu]
+        [--sets NAME ...] [--classes NAME ...]
 
 Default fits of each class with the number of classes as k, on the data sets of scikit-learn and
 of the folder that have 100 to 2000 rows (of several views the first): columns are standardised,
 counts of words are rows of length one. All take turns, with a new seed in each turn; a cell is the
-median over the turns of the ratio of seconds within a turn.
+median over the turns of the ratio of seconds within a turn. CPU seconds of one thread (--threads 1
+--cpu) serve where other work disturbs the clock.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from bench import commands, tables
 from bench.datasets import prepare, single_view
-from bench.timing import seconds
+from bench.timing import clocks
 from rffpk import (
     DiffusionPowerKMeans,
     FuzzyCMeans,
@@ -72,16 +74,22 @@ def sets(data: Path | None) -> Iterator[tuple[str, Rows]]:
         yield name, partial(single_view, data, name, key)
 
 
-def turn(X: np.ndarray, k: int, seed: int) -> list[float]:
-    """Seconds of a fit of each class over those of KMeans, in one turn."""
+def turn(X: np.ndarray, k: int, seed: int, classes: list[Any], cpu: bool) -> list[float]:
+    """Seconds of KMeans, and those of a fit of each class over them, in one turn."""
     models: list[Any] = [KMeans(k, n_init=10, random_state=seed)]
-    models += [estimator(k, random_state=seed) for estimator in CLASSES]
-    peer, *ours = [seconds(partial(model.fit, X)) for model in models]
+    models += [estimator(k, random_state=seed) for estimator in classes]
+    spent = []
+    for model in models:
+        before = clocks()
+        model.fit(X)
+        spent.append(float((clocks() - before)[int(cpu)]))
+    peer, *ours = spent
     return [peer, *(time / peer for time in ours)]
 
 
 def measure(args: argparse.Namespace) -> None:
-    names = [estimator.__name__ for estimator in CLASSES]
+    classes = [each for each in CLASSES if not args.classes or each.__name__ in args.classes]
+    names = [estimator.__name__ for estimator in classes]
     tables.print_heading("set", "n", "d", "k", "KMeans, ms", *names)
     ratios = []
     for name, load in sets(args.data):
@@ -89,8 +97,8 @@ def measure(args: argparse.Namespace) -> None:
             continue
         X, y = load()
         X, k = prepare(name, X), len(np.unique(y))
-        turn(X, k, 0)  # warm-up
-        turns = [turn(X, k, seed) for seed in range(args.repeats)]
+        turn(X, k, 0, classes, args.cpu)  # warm-up
+        turns = [turn(X, k, seed, classes, args.cpu) for seed in range(args.repeats)]
         peer, *found = map(median, zip(*turns))
         ratios.append(found)
         cells = (f"{ratio:.2f}" for ratio in found)
@@ -103,7 +111,9 @@ def main() -> None:
     commands.add_data(parser, required=False)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--threads", type=int, default=show_config()["threads"])
+    parser.add_argument("--cpu", action="store_true", help="CPU seconds of all threads")
     parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--classes", nargs="+")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(args.threads):
