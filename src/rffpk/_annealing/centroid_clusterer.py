@@ -101,7 +101,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     feature_names_in_: NDArray[np.object_]
 
     _sink: LabelSink  # in fit
-    _progress: Progress | None  # while rows are fitted
+    _progress: Progress | None = None  # while rows are fitted
     _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether starts may differ in kind
 
