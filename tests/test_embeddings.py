@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
@@ -54,9 +53,9 @@ def test_memberships_are_those_of_distances_in_the_embedding(cls):
 def test_scores_and_medoids_are_those_of_k_means_on_the_embedding(cls):
     model, rows = cls(3, random_state=0), rows_of(cls)
     model.fit(rows)
-    theirs = KMeans(3, init=model.cluster_centers_, n_init=1, max_iter=1).fit(prepared(model))
     distances = np.linalg.norm(prepared(model)[:, None] - model.cluster_centers_, axis=2)
-    assert_allclose(model.score(rows), theirs.score(prepared(model)), rtol=1e-6)
+    assert_allclose(model.score(rows), -(distances.min(axis=1) ** 2).sum(), rtol=1e-9)
+    assert_allclose(model.score(rows), -model.inertia_, rtol=1e-6)
     assert_array_equal(model.medoids(rows), distances.argmin(axis=0))
     some = [view[:7] for view in rows] if isinstance(rows, list) else rows[:7]
     assert_allclose(model.score(some), -(distances[:7].min(axis=1) ** 2).sum(), rtol=1e-9)

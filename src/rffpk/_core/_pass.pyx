@@ -131,8 +131,7 @@ cdef class Passes:
 
     cdef int begin_from(self, carry) except -1:
         """Set the sums to those of another pass."""
-        N, G, Q, E, soft, hard = self.sums()
-        for part, before in zip((N, G, Q, E), carry):
+        for part, before in zip(self.sums()[:4], carry):
             part[...] = before
         self.total[len(self.total) - 2 :] = carry[4:]
         return 0
