@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -202,7 +201,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     def _draw(self, X: Array, weight: Array | None) -> RandomFourierFeatures:
         """`fit` for rows and parameters that have been checked."""
-        random = check_random_state(self.random_state)
+        random = validation.check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads)
         if hasattr(self, "kernel_error_"):  # of a fit before

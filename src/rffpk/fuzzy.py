@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
 from rffpk import _config
 from rffpk._annealing.centroid_clusterer import CentroidClusterer
@@ -125,7 +125,8 @@ class FuzzyCMeans(CentroidClusterer):
         validation.check_bool(self.store_memberships, "store_memberships")
 
     def _given_init(self, rows: Rows) -> Any:
-        shape = None if self._draws_init() else np.shape(self.init)
+        with validation.named("init"):
+            shape = None if self._draws_init() else np.shape(self.init)
         if shape != (rows.n, self._k) or shape == (self._k, len(rows.shift)):
             return super()._given_init(rows)
         u = checked_memberships(self.init, "init") ** float(self.m)
@@ -237,7 +238,7 @@ def cmeans(
     error = validation.check_real(error, "error", 0)
     maxiter = validation.check_int(maxiter, "maxiter", 1)
     validation.check_n_jobs(n_jobs)
-    random = check_random_state(random_state)
+    random = validation.check_random_state(random_state)
     if init is None:
         u = random.uniform(size=(len(X), c))
     else:

@@ -12,7 +12,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -160,7 +159,7 @@ class NystroemKernelKMeans(
         """
         self._check_parameters()
         spec = Specification(*one_kernel(self))
-        random = check_random_state(self.random_state)
+        random = validation.check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             X = validation.check_rows(self, X, reset=True)

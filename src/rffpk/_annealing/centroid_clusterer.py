@@ -15,7 +15,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -146,7 +145,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _fit(self, X: Any, sample_weight: Any, causes: list[Cause]) -> Any:
         """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
-        random = check_random_state(self.random_state)
+        random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = self._check_views(X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(xs[0]))
@@ -268,7 +267,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _checked_centroids(self, centroids: Any, width: int) -> Array:
         validation.check_plain(centroids, "init")
-        centroids, expected = np.array(centroids, dtype=np.float64), (self._k, width)
+        with validation.named("init"):
+            centroids = np.array(centroids, dtype=np.float64)
+        expected = (self._k, width)
         if centroids.shape != expected:
             raise ValueError(
                 f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "

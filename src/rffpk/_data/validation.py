@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import sklearn.utils
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_scalar
@@ -22,6 +24,23 @@ MAX_JOBS = 1024  # each thread has a workspace
 
 # Mean squares of entries between which float32 holds squared distances and sums of them.
 _SQUARES = (1e-24, 1e28)
+
+
+@contextlib.contextmanager
+def named(name: str) -> Iterator[None]:
+    """Add the name of an argument to the message of a ValueError or a TypeError that lacks it."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
+            raise
+        raise type(error)(f"{name} is not acceptable: {error}") from error
+
+
+def check_random_state(random_state: Any) -> np.random.RandomState:
+    """scikit-learn's, with a message that names the argument."""
+    with named("random_state"):
+        return sklearn.utils.check_random_state(random_state)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,14 @@ from sklearn.utils import check_array
 
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
-from rffpk._data.validation import beyond_float32, check_plain, check_rows, is_option, widened
+from rffpk._data.validation import (
+    beyond_float32,
+    check_plain,
+    check_rows,
+    is_option,
+    named,
+    widened,
+)
 
 
 def is_list_of_views(X: Any) -> bool:
@@ -75,7 +82,9 @@ def _columns_of_views(X: Array, views: Any, estimator: Any) -> list[Array]:
 def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
     """The indices of the columns that an entry of `views` names."""
     if isinstance(view, slice):
-        if not range(*view.indices(width)):
+        with named(name):
+            chosen = range(*view.indices(width))
+        if not chosen:
             raise ValueError(f"{name} == {view!r} has none of the {width} columns of X.")
         return view
     given = np.asarray(view)

@@ -13,7 +13,6 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -50,6 +49,8 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
+
+    _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
 
     # what a fit sets
     labels_: NDArray[np.int32]
@@ -133,15 +134,32 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             If a kernel has a clearly negative eigenvalue and its spectrum is used.
         """
         self._check_parameters()
-        random = check_random_state(self.random_state)
+        random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = check_views(self, X, reset=True)
             k = validation.check_n_clusters(self.n_clusters, len(xs[0]), None)
+            self._check_no_zero_kernel(xs)
             self.history_: list[dict[str, Any]] = []
             self._fuse(xs, k, random)
             self._label(xs, k, random)
             self._n_features_out = self.embedding_.shape[1]
         return self
+
+    def _check_no_zero_kernel(self, xs: list[Array]) -> None:
+        """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
+        if not self._needs_every_kernel:
+            return
+        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
+        if precomputed:
+            zero, what = [not x.any() for x in xs], "is zero everywhere"
+        elif self.center:
+            zero = [not (x != x[0]).any() for x in xs]
+            what = "has equal rows, so that its centered kernel is zero"
+        else:
+            return
+        if any(zero) and not all(zero):
+            name = "X" if self._view_columns is None else "views"
+            raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")
 
     def _label(self, xs: list[Array], k: int, random: Any) -> None:
         """Annealed k-means with restarts on the embedding."""
