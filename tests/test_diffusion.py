@@ -251,14 +251,14 @@ def test_same_bits_for_any_number_of_jobs(digits, dtype):
 @pytest.fixture
 def sampled(monkeypatch):
     """The sums of fits with 20 landmarks are those of 200 rows."""
-    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 10)
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods.SUMMED_ROWS", 10)
     return DiffusionMap(4, n_landmarks=20, time=T, random_state=0)
 
 
 def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, monkeypatch, dtype):
     X = np.random.default_rng(9).standard_normal((20_000, 2)).astype(dtype)
     some = clone(sampled).fit(X)
-    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 1000)
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods.SUMMED_ROWS", 1000)
     every = clone(sampled).fit(X)
     assert_array_equal(some.landmarks_, every.landmarks_)
     difference = abs(some.eigenvalues_ - every.eigenvalues_)
@@ -282,7 +282,7 @@ def test_sums_over_a_sample_follow_the_weights(sampled):
 
 def test_landmarks_without_rows_of_the_sample_are_no_components(monkeypatch):
     """One row a landmark leaves some landmarks without any; no warning names these."""
-    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_ROWS", 1)
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods.SUMMED_ROWS", 1)
     X = np.random.default_rng(13).standard_normal((5000, 40))
     model = DiffusionMap(n_landmarks=200, n_neighbors=3, random_state=0).fit(X)
     assert len(model.landmarks_) < 200

@@ -26,8 +26,7 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk._annealing.seeding import nested_samples
-from rffpk._data.passes import make_rows
+from rffpk._data.survey import survey_arrays
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 
@@ -110,7 +109,8 @@ def test_attributes_and_methods_agree(backend, blobs, dtype, estimator):
     records = [r for r in model.history_ if "s" in r and [r["start"]] == kept]
     assert model.n_iter_ == len(records)
     assert set(records[-1]) == {
-        "stage", "start", "rows", "s", "objective", "shift", "distinct", "repairs", "seconds"
+        "stage", "start", "kept", "rows", "s", "objective", "shift", "distinct", "repairs",
+        "kernel_weights", "seconds"
     }  # fmt: skip
 
 
@@ -313,13 +313,14 @@ def test_a_sample_finds_a_few_heavy_rows():
     X = np.random.default_rng(0).standard_normal((20_000, 2))
     weight = np.ones(20_000)
     weight[:10] = 2000
-    rows = make_rows([X], [None], weight, 1)
-    first, second = nested_samples(rows, 200, 2, np.random.RandomState(0))
-    for sample, size in ((first, 200), (second, 1600)):
-        heavy = np.isin(sample.xs[0], X[:10]).all(axis=1)
-        assert heavy.sum() == 10
-        assert sample.weight.sum() == size
-        assert 0.35 < sample.weight[heavy].sum() / size < 0.65
+    survey = survey_arrays([X], weight, 200, 200, 0, 1)
+    assert survey.sizes(200)[:2] == [200, 1600]
+    for size in (200, 1600):
+        (rows,), p = survey.some(size)
+        heavy = np.isin(rows, X[:10]).all(axis=1)
+        assert heavy.sum() == 10 and len(rows) == size
+        assert_allclose(p[heavy], 2000, rtol=1e-4)
+        assert_allclose(p[~heavy].sum(), 19_990, rtol=0.25)
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])

@@ -8,8 +8,8 @@ from scipy.stats import chi2
 
 import rffpk
 from rffpk import _core
-from rffpk._annealing.seeding import nested_samples, seed_centroids
-from rffpk._data.passes import make_rows
+from rffpk._annealing.seeding import seed_centroids
+from rffpk._data.survey import survey_arrays
 
 DRAWS = 1000
 STEP = np.array([0.7, -0.4, 0.2, 0.5])  # from one row to the other
@@ -119,16 +119,21 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
 def test_samples_are_uniform_and_those_with_weights_follow_them():
     n, size, draws = 40, 10, 500
     X, weight = np.arange(float(n))[:, None], np.repeat([1.0, 3.0], n // 2)
-    plain, heavy = np.zeros(n), np.zeros(n)
+    plain, first, estimates = np.zeros(n), np.zeros(n), np.zeros(n)
     for seed in range(draws):
-        for given, counts in ((None, plain), (weight, heavy)):
-            rows = make_rows([X], [None], given, 1)
-            drawn = nested_samples(rows, size, 2, np.random.RandomState(seed))[0]
-            counts[drawn.xs[0][:, 0].astype(int)] += 1 if given is None else drawn.weight
-    assert plain.sum() == heavy.sum() == draws * size
+        (rows,), p = survey_arrays([X], None, size, None, seed, 1).some()
+        assert p is None
+        plain[rows[:, 0].astype(int)] += 1
+        heavy = survey_arrays([X], weight, size, None, seed, 1)
+        first[heavy.sample.numbers[0]] += 1
+        (rows,), p = heavy.some()
+        estimates[rows[:, 0].astype(int)] += p
+    assert plain.sum() == draws * size
     assert uniform(plain, np.full(n, draws * size / n))
-    assert uniform(heavy, draws * size * weight / weight.sum())
-    assert not uniform(plain, draws * size * weight / weight.sum())
+    assert uniform(first, draws * weight / weight.sum())
+    assert not uniform(first, np.full(n, draws / n))
+    assert_allclose(estimates / draws, weight, rtol=0.35)  # each is unbiased
+    assert_allclose(estimates.sum() / draws, weight.sum(), rtol=0.05)
 
 
 @pytest.mark.parametrize("cls", [rffpk.AverageMKKM, rffpk.SMKC, rffpk.NystroemKernelKMeans])

@@ -7,20 +7,29 @@ from typing import Any
 import numpy as np
 
 from rffpk import _config
+from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.parameters import Plan
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Result
-from rffpk._data.arrays import Array
+from rffpk._annealing.schedule import Hard, Result, Stop
 from rffpk._data.passes import Rows, make_rows
 from rffpk._data.store import check_cache
+from rffpk._data.survey import Survey
+from rffpk._data.validation import Auto
 from rffpk._docs import DIFFUSION_POWER, documented
-from rffpk.diffusion_map import check_diffusion, fit_diffusion_map, warn_of_components
+from rffpk.diffusion_map import (
+    Metric,
+    check_diffusion,
+    fit_diffusion_map,
+    map_rows,
+    warn_of_components,
+)
 from rffpk.power import PowerKMeans
 
 
 @documented(
     DIFFUSION_POWER, "feature_map_", "cluster_centers_", "labels_", "inertia_", "objective_", "s_",
-    "n_iter_", "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "n_iter_", "sample_size_", "n_buffered_", "cache_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class DiffusionPowerKMeans(PowerKMeans):
     """Power k-means on diffusion features: annealed spectral clustering.
@@ -85,24 +94,25 @@ class DiffusionPowerKMeans(PowerKMeans):
         self,
         n_clusters: int = 8,
         *,
-        n_components: str | int = "auto",
-        n_neighbors: str | int = "auto",
-        n_landmarks: str | int | None = "auto",
-        time: str | float = "auto",
-        metric: str = "euclidean",
-        s0: str | float = "auto",
-        anneal_factor: str | float = "auto",
-        anneal_every: str | int = "auto",
-        s_final: str | float = "hard",
-        stop: str = "annealed",
-        sample: str | int | None = "auto",
-        cache: str | bool = "auto",
+        n_components: Auto | int = "auto",
+        n_neighbors: Auto | int = "auto",
+        n_landmarks: Auto | int | None = "auto",
+        time: Auto | float = "auto",
+        metric: Metric = "euclidean",
+        s0: Auto | float = "auto",
+        anneal_factor: Auto | float = "auto",
+        anneal_every: Auto | int = "auto",
+        s_final: Hard | float = "hard",
+        stop: Stop = "annealed",
+        sample: Auto | int | None = "auto",
+        cache: Auto | bool = "auto",
         memory_limit: int | None = None,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
-        swaps: str | int = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
+        swaps: Auto | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -120,6 +130,7 @@ class DiffusionPowerKMeans(PowerKMeans):
             swaps=swaps,
             max_iter=max_iter,
             tol=tol,
+            half_life=half_life,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -139,12 +150,20 @@ class DiffusionPowerKMeans(PowerKMeans):
         check_diffusion(self)
         check_cache(self.cache, self.memory_limit)
 
-    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
+    def _survey_rows(self) -> int:
+        rows = super()._survey_rows()
+        return rows if self.n_landmarks is None else max(rows, map_rows(self))
+
+    def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
+        if self.n_landmarks is None and survey.stream is not None:
+            raise ValueError("n_landmarks=None needs all rows in memory, but X is a source.")
+        size = None if self.n_landmarks is not None else survey.n
+        xs, weight = survey.some(size)
         return [fit_diffusion_map(self, self, xs[0], weight, random)]
 
-    def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
+    def _fitted_rows(self, survey: Survey) -> tuple[Rows, Rows]:
         if self.n_landmarks is not None:
-            return super()._fitted_rows(xs, weight)
+            return super()._fitted_rows(survey)
         mapped = self._feature_maps[0]
         counted = np.count_nonzero(mapped.degrees_)
         if counted < self._k:
@@ -152,11 +171,12 @@ class DiffusionPowerKMeans(PowerKMeans):
                 f"n_clusters == {self._k}, but only {counted} rows are in connected components "
                 "that are large enough; a larger n_neighbors connects them."
             )
-        return make_rows(
+        rows = make_rows(
             [mapped.embedding_], [None], mapped.degrees_, _config.n_threads(self.n_jobs)
         )
+        return rows, rows
 
-    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         self.feature_map_ = self._feature_maps[0]
-        super()._publish(rows, run, end, plan)
+        super()._publish(rows, some, run, end, plan)
         warn_of_components(self.feature_map_, self._k)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -16,12 +18,18 @@ from rffpk._data.arrays import Array, Fourier, Structure
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
-from rffpk._data.passes import make_rows, total_variance, unshifted
+from rffpk._data.passes import unshifted
+from rffpk._data.progress import observed, reporting
+from rffpk._data.survey import Moments, Survey, column_moments
+from rffpk._data.validation import Auto
 from rffpk._docs import FEATURES, documented
 
-KERNELS = ("rbf", "laplacian", "cauchy")
-GAMMAS = ("mean", "median", "scale")
-SAMPLINGS = ("auto", "orthogonal", "structured", "iid")
+Kernel = Literal["rbf", "laplacian", "cauchy"]
+Gamma = Literal["mean", "median", "scale"]
+Sampling = Literal["auto", "orthogonal", "structured", "iid"]
+Frequencies = Literal["auto", "paper"]
+
+KERNELS, GAMMAS = get_args(Kernel), get_args(Gamma)
 
 # docs/benchmarks.md: structured frequencies have the smallest error from 16 dimensions on, with
 # half as much bias at 32; the pass is as fast with them at 32 dimensions and faster from 40 on.
@@ -41,9 +49,6 @@ _PAIR_ROWS = 1000
 # Phases are checked for so many rows and frequencies; their error may be so many radians.
 _PHASE_ROWS, _PHASE_ERROR = 100, 0.25
 
-# Names of kernels that only the classes with exact kernels take.
-_EXACT_ONLY = ("precomputed", "poly", "polynomial", "sigmoid", "cosine", "linear")
-
 _DRAWING = 4  # arrays of the size of the frequencies, while they are drawn
 _SEEDING_ROWS = 20  # that starts take for each cluster, at least
 
@@ -53,7 +58,7 @@ def default_n_frequencies(n_clusters: int) -> int:
     return math.ceil(4 * math.log(2 * n_clusters) ** 3)
 
 
-def check_n_frequencies(value: Any, words: tuple[str, ...] = ("auto", "paper")) -> None:
+def check_n_frequencies(value: Any, words: tuple[str, ...] = get_args(Frequencies)) -> None:
     """Check the parameter `n_frequencies` of an estimator."""
     if isinstance(value, str):
         validation.check_choice(value, "n_frequencies", words, also="an int >= 1")
@@ -61,7 +66,7 @@ def check_n_frequencies(value: Any, words: tuple[str, ...] = ("auto", "paper")) 
         validation.check_int(value, "n_frequencies", 1)
 
 
-def n_frequencies(value: str | int, n_clusters: int) -> str | int:
+def n_frequencies(value: Frequencies | int, n_clusters: int) -> Auto | int:
     """`n_frequencies` of a map for that of an estimator."""
     if isinstance(value, str):
         return default_n_frequencies(n_clusters) if value == "paper" else value
@@ -70,7 +75,8 @@ def n_frequencies(value: str | int, n_clusters: int) -> str | int:
 
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     """Check the parameters of a kernel with random Fourier features."""
-    if isinstance(kernel, str) and kernel in _EXACT_ONLY:
+    exact = isinstance(kernel, str) and kernel in ("precomputed", *PAIRWISE_KERNEL_FUNCTIONS)
+    if callable(kernel) or (exact and kernel not in KERNELS):
         raise ValueError(
             f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "
             "KernelPowerKMeans takes it, or MultiKernelPowerKMeans for several kernels."
@@ -80,7 +86,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
         validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
     else:
         validation.check_real(gamma, "gamma", 0, include="neither", also=f"one of {list(GAMMAS)}")
-    validation.check_choice(sampling, "sampling", SAMPLINGS)
+    validation.check_choice(sampling, "sampling", get_args(Sampling))
     if sampling in ("orthogonal", "structured") and kernel != "rbf":
         raise ValueError(
             f"sampling == {sampling!r} needs kernel == 'rbf', not {kernel!r}: only its "
@@ -153,11 +159,11 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     def __init__(
         self,
-        n_frequencies: str | int = "auto",
+        n_frequencies: Auto | int = "auto",
         *,
-        kernel: str = "rbf",
-        gamma: str | float = "mean",
-        sampling: str = "auto",
+        kernel: Kernel = "rbf",
+        gamma: Gamma | float = "mean",
+        sampling: Sampling = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -168,6 +174,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose gamma and draw the frequencies.
 
@@ -194,16 +201,19 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         check_n_frequencies(self.n_frequencies, ("auto",))
         check_kernel(self.kernel, self.gamma, self.sampling)
         validation.check_n_jobs(self.n_jobs)
-        with validation.unchanged_on_error(self):
+        with reporting(self, X), validation.unchanged_on_error(self):
             X = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(X))
             return self._draw(X, weight)
 
-    def _draw(self, X: Array, weight: Array | None) -> RandomFourierFeatures:
-        """`fit` for rows and parameters that have been checked."""
+    def _draw(
+        self, X: Array, weight: Array | None, moments: Callable[[], Moments] | None = None
+    ) -> RandomFourierFeatures:
+        """`fit` for rows and parameters that have been checked; the `moments` are those of more
+        rows than are given."""
         random = validation.check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
-        self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads)
+        self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
         if hasattr(self, "kernel_error_"):  # of a fit before
             del self.kernel_error_
         if isinstance(self.n_frequencies, str):
@@ -293,10 +303,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
 def check_memory(needed: int, n_frequencies: int) -> None:
     """Raise a MemoryError if what so many frequencies take is more than is available."""
-    if needed > (available := _config.available_memory()):
+    if not _config.fits_memory(needed):
         raise MemoryError(
-            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and {available:.2g} "
-            "are available."
+            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and "
+            f"{_config.available_memory():.2g} are available."
         )
 
 
@@ -319,11 +329,12 @@ def _check_phases(X: Array, frequencies: Array | Structure, cause: str) -> None:
 
 
 def fit_map(
-    estimator: Any, x: Array, kernel: str, gamma: Any, weight: Array | None, random: Any
+    estimator: Any, survey: Survey, view: int, kernel: Kernel, gamma: Any, random: Any
 ) -> RandomFourierFeatures:
-    """The fitted map of a view, with the `n_frequencies`, `sampling` and `n_jobs` of an
-    estimator."""
-    k, n = int(estimator.n_clusters), len(x)
+    """The map of a view, fitted on a sample of the rows, with the `n_frequencies`, `sampling` and
+    `n_jobs` of an estimator."""
+    xs, weight = survey.some()
+    k, n, x = int(estimator.n_clusters), survey.n, xs[view]
     D = n_frequencies(estimator.n_frequencies, k)
     if not isinstance(D, str):
         D = int(D)
@@ -338,25 +349,45 @@ def fit_map(
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    return mapped.fit(x, sample_weight=weight)
+    mapped.n_features_in_, mapped._in_float64 = x.shape[1], estimator._in_float64
+    return mapped._draw(x, weight, lambda: survey.moments(view))
 
 
 def resolve_gamma(
-    X: Array, kernel: str, gamma: str | float, weight: Array | None, random: Any, n_threads: int
+    X: Array,
+    kernel: str,
+    gamma: str | float,
+    weight: Array | None,
+    random: Any,
+    n_threads: int,
+    moments: Callable[[], Moments] | None = None,
 ) -> float:
-    """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`."""
+    """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`. The `moments`
+    of the columns may be those of more rows."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
         distance = _sampled_distance(X, kernel, gamma, weight, random)
     else:
-        rows = make_rows([X], [None], weight, n_threads)
-        distance = 2 * total_variance(rows)  # the mean over all ordered pairs
+        found = column_moments(X, weight, n_threads) if moments is None else moments()
+        _check_variance(found.variance, X, weight, n_threads)
+        distance = 2 * found.variance  # the mean over all ordered pairs
         if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
-            distance = (distance / 2 + X.shape[1] * float(rows.shift.var(dtype=np.float64))) / 2
+            distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
     if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
         raise ValueError("X has values so small that squared distances underflow; rescale X.")
     return 1 / (2 * distance) if distance > 0 else 1.0
+
+
+def _check_variance(variance: float, X: Array, weight: Array | None, n_threads: int) -> None:
+    """Raise a ValueError if rows differ but their variance is zero, with the cause."""
+    if variance > 0:
+        return
+    if weight is not None:
+        X = X[weight > 0]
+        plain, eps = column_moments(X, None, n_threads).variance, float(np.finfo(X.dtype).eps)
+        validation.check_weighted_variance(variance, plain, eps**2, X.dtype)
+    validation.check_underflow(variance, [X])
 
 
 def _sampled_distance(
@@ -373,7 +404,7 @@ def _sampled_distance(
 
 
 def _draw_frequencies(
-    kernel: str, gamma: float, sampling: str, d: int, D: int, random: Any
+    kernel: str, gamma: float, sampling: Sampling, d: int, D: int, random: Any
 ) -> Array:
     """Omega of shape (d, D); its columns follow the kernel's spectral density."""
     if kernel == "laplacian":

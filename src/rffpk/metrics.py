@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.special import entr
 from sklearn.metrics import silhouette_samples
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.utils import check_array, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import column_or_1d
 
 from rffpk._data import validation
@@ -105,12 +105,6 @@ _SUM_ERROR = 1e-3  # of the memberships of a row, which may be float32 and round
 _BATCH_NUMBERS = 1 << 22  # distances of rows to centroids at once
 
 
-def _checked(values: Any, name: str, least_rows: int = 1) -> Array:
-    """A finite float64 matrix."""
-    with validation.named(name):
-        return check_array(values, dtype=np.float64, input_name=name, ensure_min_samples=least_rows)
-
-
 def _check_rows(X: Array, u: Array) -> None:
     if len(X) != len(u):
         raise ValueError(f"memberships has {len(u)} rows, must have {len(X)} like X.")
@@ -124,7 +118,7 @@ def _in_range(*arrays: Array) -> list[Array]:
 
 def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
     """Memberships as a float64 array (n, k), >= 0 with rows that sum to one."""
-    u = _checked(memberships, name)
+    u = validation.finite_array(memberships, name)
     if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > _SUM_ERROR:
         raise ValueError(f"{name} must be >= 0 with rows that sum to one, a row for each sample.")
     return u
@@ -242,8 +236,9 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     >>> xie_beni_index([[0.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.5], [2.5]])
     0.0625
     """
-    X, u = _checked(X, "X"), checked_memberships(memberships)
-    centers = _checked(centers, "centers", 2)
+    X = validation.finite_array(X, "X")
+    u = checked_memberships(memberships)
+    centers = validation.finite_array(centers, "centers", ensure_min_samples=2)
     m = validation.check_real(m, "m", 1, include="left")
     _check_rows(X, u)
     if centers.shape != (u.shape[1], X.shape[1]):
@@ -301,7 +296,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     >>> round(fuzzy_silhouette(X, u), 4)
     0.8763
     """
-    X, u = _checked(X, "X"), checked_memberships(memberships)
+    X, u = validation.finite_array(X, "X"), checked_memberships(memberships)
     alpha = validation.check_real(alpha, "alpha", 0, include="left")
     _check_rows(X, u)
     labels = u.argmax(axis=1)

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.parameters import Plan
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.references import ETA_RANGE, ETAS, reference_distances
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.references import ETA_RANGE, Eta, reference_distances
+from rffpk._annealing.schedule import Hard, Result, Stop
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
+from rffpk._data.survey import Survey
+from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
-from rffpk.diffusion_map import DiffusionMap, check_view_map, fit_diffusion_map, warn_of_components
+from rffpk.diffusion_map import (
+    DiffusionMap,
+    check_view_map,
+    fit_diffusion_map,
+    map_rows,
+    warn_of_components,
+)
 from rffpk.feature_maps import (
+    Frequencies,
+    Sampling,
     check_kernel,
     check_n_frequencies,
     fit_map,
@@ -149,24 +160,24 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         *,
         possibilistic: bool = True,
         m: float = 2.0,
-        eta: str | float = "median",
+        eta: Eta | float = "median",
         weight_entropy: float = 1.0,
         kernels: Any = None,
         views: Any = None,
-        n_frequencies: str | int = "auto",
-        sampling: str = "auto",
+        n_frequencies: Frequencies | int = "auto",
+        sampling: Sampling = "auto",
         noise_threshold: float | None = None,
-        s0: str | float = "auto",
-        anneal_factor: str | float = "auto",
-        anneal_every: str | int = "auto",
-        s_final: str | float = "hard",
-        stop: str = "annealed",
-        sample: str | int | None = "auto",
-        cache: str | bool = "auto",
+        s0: Auto | float = "auto",
+        anneal_factor: Auto | float = "auto",
+        anneal_every: Auto | int = "auto",
+        s_final: Hard | float = "hard",
+        stop: Stop = "annealed",
+        sample: Auto | int | None = "auto",
+        cache: Auto | bool = "auto",
         memory_limit: int | None = None,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
-        swaps: str | int = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
+        swaps: Auto | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Any = None,
@@ -202,7 +213,9 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.cache = cache
         self.memory_limit = memory_limit
 
-    _n_views: int  # in fit; 0: one array
+    _incremental = False
+    _n_views: int  # in fit; 0: one array, ...
+    _n_kernels: int  # ... to which so many kernels apply
     _widths: list[int]
     _objective: WeightedViews
 
@@ -216,7 +229,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
         if isinstance(self.eta, str):
-            validation.check_choice(self.eta, "eta", ETAS, also="a number > 0")
+            validation.check_choice(self.eta, "eta", get_args(Eta), also="a number > 0")
         else:
             validation.check_real(self.eta, "eta", *ETA_RANGE)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
@@ -243,30 +256,37 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         xs = check_views(self, X, reset=reset)
-        if not reset:
-            return xs if self._n_views else xs * len(self._feature_maps)
-        if not self._n_views:
-            return xs * (len(_BANK) if self.kernels is None else len(self._kernels_of_views(1)))
-        n_kernels = len(self._kernels_of_views(len(xs)))
-        if n_kernels != len(xs):
-            raise ValueError(f"kernels has {n_kernels} entries for {len(xs)} views.")
-        return xs
+        if self._n_views:
+            n_kernels = len(self._kernels_of_views(len(xs))) if reset else len(xs)
+            if n_kernels != len(xs):
+                raise ValueError(f"kernels has {n_kernels} entries for {len(xs)} views.")
+            return xs
+        if reset:
+            bank = self.kernels is None
+            self._n_kernels = len(_BANK) if bank else len(self._kernels_of_views(1))
+        return xs * self._n_kernels
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
-        kernels = self._kernels_of_views(len(xs))
-        if self.kernels is None and not self._n_views:
-            mean = fit_map(self, xs[0], "rbf", "mean", weight, random).gamma_
-            kernels = [("rbf", factor * mean) for factor in _BANK]
-        return [self._fit_map(x, kernel, weight, random) for x, kernel in zip(xs, kernels)]
+    def _survey_rows(self) -> int:
+        kernels = self._kernels_of_views(1)
+        most = (map_rows(kernel) for kernel in kernels if isinstance(kernel, DiffusionMap))
+        return max(super()._survey_rows(), *most, 0)
 
-    def _fit_map(self, x: Array, kernel: _Kernel, weight: Array | None, random: Any) -> Any:
+    def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
+        kernels = self._kernels_of_views(len(survey.xs))
+        if self.kernels is None and not self._n_views:
+            mean = fit_map(self, survey, 0, "rbf", "mean", random).gamma_
+            kernels = [("rbf", factor * mean) for factor in _BANK]
+        return [self._fit_map(survey, i, kernel, random) for i, kernel in enumerate(kernels)]
+
+    def _fit_map(self, survey: Survey, view: int, kernel: _Kernel, random: Any) -> Any:
         if kernel is None:
             return None
         if isinstance(kernel, DiffusionMap):
-            return fit_diffusion_map(self, kernel, x, weight, random, unit_variance=True)
-        return fit_map(self, x, *kernel, weight, random)
+            xs, weight = survey.some()
+            return fit_diffusion_map(self, kernel, xs[view], weight, random, unit_variance=True)
+        return fit_map(self, survey, view, *kernel, random)
 
     def _make_objective(self, rows: Rows) -> WeightedViews:
         entropy = float(self.weight_entropy)
@@ -281,8 +301,8 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             self._k, kernels="linear", m=self.m, random_state=0, n_jobs=self.n_jobs, **parameters
         )
 
-    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
-        super()._publish(rows, run, end, plan)
+    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        super()._publish(rows, some, run, end, plan)
         self.feature_maps_ = self._feature_maps
         self.kernel_weights_ = self._alpha
         self.lambda_ = float(self.weight_entropy) * rows.total_weight
@@ -290,7 +310,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
                 warn_of_components(mapped, self._k, f" of view {i}")
-        if (self.labels_ < 0).all():
+        if rows.stream is None and (self.labels_ < 0).all():
             warn(
                 "all rows are noise: their typicality is below noise_threshold="
                 f"{self.noise_threshold}; take a lower noise_threshold, or a larger eta.",
@@ -323,7 +343,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         check_is_fitted(self)
         if self.eta_ is None:
             raise ValueError("typicality needs possibilistic=True.")
-        distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
+        distances = self._visit(X, -math.inf, "distances")
         return self._typicality(distances, self.eta_)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -339,8 +359,9 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         labels : ndarray of int32, shape (n_samples,)
             Indices of the clusters, or -1 for noise.
         """
-        outputs = self._visit(X, -math.inf, ("labels", "nearest"))[-1]
-        return self._without_noise(outputs["labels"], outputs["nearest"])
+        visits = self._visits(X, -math.inf, ("labels", "nearest"))
+        found = [self._without_noise(out["labels"], out["nearest"]) for *_, out in visits]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _without_noise(self, labels: Array, nearest: Array) -> Array:
         eta = self._objective.eta

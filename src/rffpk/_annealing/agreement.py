@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk._data.arrays import Array
-from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.passes import Rows, make_rows, one_pass
 
 # From so many rows the index below is known to some thousandths, in a few milliseconds.
 _ROWS, _PASSES = 2000, 30
@@ -17,16 +17,23 @@ _ROWS, _PASSES = 2000, 30
 SAME = 0.98
 
 
+def k_means_agreement(rows: Rows, theta: Array) -> float:
+    """Adjusted Rand index of the labels at the centroids theta (k, F) with those of plain k-means
+    on the columns that starts at their clusters, on at most 2000 rows of those that count, evenly
+    spaced; both with the weights of the rows."""
+    rows = rows.counted()
+    rows = rows.take(np.arange(0, rows.n, -(-rows.n // _ROWS)))
+    labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
+    return agreement_of_labels(rows.xs[0], labels, rows.n_threads, rows.weight)
+
+
 @np.errstate(over="ignore", invalid="ignore")  # columns whose squares overflow do not agree
-def k_means_agreement(
+def agreement_of_labels(
     x: Array, labels: Array, n_threads: int, weight: Array | None = None
 ) -> float:
-    """Adjusted Rand index of labels with those of plain k-means that starts at their clusters, on
-    at most 2000 rows of those that count, evenly spaced; both with the weights of the rows."""
-    counted = np.arange(len(x)) if weight is None else np.flatnonzero(weight)
-    some = counted[:: -(-len(counted) // _ROWS)]
-    x, labels = x[some], labels[some]
-    p = np.ones(len(x)) if weight is None else weight[some].astype(np.float64)
+    """Adjusted Rand index of the labels of all rows with those of plain k-means that starts at
+    their clusters."""
+    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
     rows = make_rows([x], [None], None if weight is None else p, n_threads)
     found, index = np.unique(labels, return_inverse=True)
     theta = np.zeros((len(found), x.shape[1]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +29,40 @@ from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.schedule import Hard, Result
 from rffpk._annealing.search import search
-from rffpk._annealing.seeding import nested_samples, seed_centroids, seeding_rows
+from rffpk._annealing.seeding import seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
-from rffpk._data.passes import Rows, accurate_cost, make_rows, one_pass, total_variance
+from rffpk._data.passes import (
+    Rows,
+    Sums,
+    accurate_cost,
+    make_rows,
+    mean_features,
+    one_pass,
+    total_variance,
+    weight_unit,
+    width,
+)
+from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.sinks import LabelSink, check_labels_to, label_sink
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
-from rffpk._data.validation import is_option
+from rffpk._data.streams import is_source, make_stream
+from rffpk._data.survey import Survey, survey_arrays, survey_stream
+from rffpk._data.validation import Auto, is_option
 
-INITS = ("k-means++", "random", "k-means")
+Init = Literal["k-means++", "random", "k-means"]
 
 # Starts run on a sample of this many rows, or of this many for each cluster if that is more.
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
+
+
+def automatic_sample_size(k: int) -> int:
+    """The number of rows that starts for k clusters run on, where there are as many."""
+    return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
 
 
 class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -60,9 +81,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     random_state: Any
     n_jobs: int | None
     verbose: int
-    s_final: str | float = "hard"
-    sample: str | int | None = None
-    cache: str | bool = False
+    s_final: Hard | float = "hard"
+    sample: Auto | int | None = None
+    cache: Auto | bool = False
     memory_limit: int | None = None
     # what a fit sets
     labels_: NDArray[np.int32]
@@ -76,22 +97,36 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
+    _sink: LabelSink  # in fit
+    _progress: Progress | None  # while rows are fitted
     _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether starts may differ in kind
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "labels_" and "cluster_centers_" in vars(self):
+            raise AttributeError(
+                "labels_ of the rows of a source are not kept: pass labels_to to fit, or call "
+                "predict."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # ---- what subclasses define -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         also = "an array or a callable"
-        validation.check_search_parameters(self, INITS, also)
+        validation.check_search_parameters(self, get_args(Init), also)
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         """The checked views of X, of one dtype; a single array is one view."""
         return [validation.check_rows(self, X, reset=reset)]
 
-    def _fit_maps(self, xs: list[Array], weight: Array | None, random: Any) -> list[Any]:
+    def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
         """The fitted feature map of each view, None if the features are the columns themselves."""
         return [None]
+
+    def _survey_rows(self) -> int:
+        """The number of rows that maps are fitted on, at most."""
+        return automatic_sample_size(self._k)
 
     def _make_objective(self, rows: Rows) -> PowerMean:
         return PowerMean()
@@ -106,7 +141,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @observed
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None
+    ) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -115,11 +153,17 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             Finite numbers. A list of views, arrays of shape (n_samples, n_features_l) with the same
             rows, is for classes with the parameter `kernels` only. C-ordered float32 and float64
             arrays, memory-mapped ones too, are read in place; anything else is converted (integers
-            and float16 to float64).
+            and float16 to float64). Rows that are not in memory are a source, a function without
+            arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
+            such for views; they are read several times, and `labels_` is not set.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
+        labels_to : str, path or callable, optional
+            Where the labels of a source go, which are not kept: a file that ends in .npy or
+            .parquet, or a function that is called with the labels of consecutive rows, block by
+            block.
 
         Returns
         -------
@@ -140,50 +184,107 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
             so near each other that memberships are nearly equal.
         """
-        return self._fit(X, sample_weight, [])
+        with reporting(self, X) as progress:
+            return self._fit(X, sample_weight, [], labels_to, progress)
 
-    def _fit(self, X: Any, sample_weight: Any, causes: list[Cause]) -> Any:
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: Any,
+        causes: list[Cause],
+        labels_to: Any = None,
+        progress: Progress | None = None,
+    ) -> Any:
         """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
+        check_labels_to(labels_to)
         random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
-            xs = self._check_views(X, reset=True)
-            weight = validation.check_sample_weight(sample_weight, len(xs[0]))
-            self._k = validation.check_n_clusters(self.n_clusters, len(xs[0]), weight)
-            self._causes = causes or [few_rows("X", xs, weight)]
-            self._feature_maps = self._fit_maps(xs, weight, random)
-            self._fit_rows(self._fitted_rows(xs, weight), random)
-            del self._causes
+            self._k = int(self.n_clusters)
+            survey = self._survey(X, sample_weight, random)
+            self._k = validation.check_n_clusters(self.n_clusters, survey.n, survey.counted)
+            self._causes = causes or [few_rows("X", *survey.some())]
+            self._feature_maps = self._fit_maps(survey, random)
+            self._progress, keep = progress, survey.stream is None
+            with label_sink(labels_to, survey.n, keep) as self._sink:
+                self._fit_rows(self._fitted_rows(survey), survey, random)
+            del self._causes, self._sink, self._progress
         return self
 
-    def _fitted_rows(self, xs: list[Array], weight: Array | None) -> Rows:
-        """The rows that are fitted, with their mean features as shifts."""
+    def _survey(self, X: Any, sample_weight: Any, random: Any) -> Survey:
+        """What is known of all rows; those of a source are read once."""
+        size, n_threads = self._survey_rows(), _config.n_threads(self.n_jobs)
+        first = None if self.sample is None else self._sample_size(2**62)
+        seed = deepcopy(random).randint(2**31 - 1)  # so that small fits do not depend on samples
+        sizes = max(size, first or 0), first, seed, n_threads
+        if not is_source(X):
+            xs = self._check_views(X, reset=True)
+            return survey_arrays(
+                xs, validation.check_sample_weight(sample_weight, len(xs[0])), *sizes
+            )
+        stream = make_stream(X, sample_weight, lambda x, first: self._check_views(x, reset=first))
+        return survey_stream(stream, *sizes)
+
+    def _fitted_rows(self, survey: Survey) -> tuple[Rows, Rows]:
+        """Some of the rows that are fitted, and all of them, with mean features as shifts: of all
+        rows if these are columns, else of some."""
+        rows = self._mapped(*survey.some())
+        means = mean_features(rows) if any(self._feature_maps) else []
+        shifts = [
+            means[i] if mapped else survey.moments(i).mean.astype(rows.dtype)
+            for i, mapped in enumerate(self._feature_maps)
+        ]
+        some = replace(rows, shifts=shifts)
+        if survey.stream is not None:
+            return some, self._read_rows(survey, some)
+        if len(survey.xs[0]) == some.n:
+            return some, some
+        return some, self._mapped(survey.xs, survey.weight, shifts)
+
+    def _read_rows(self, survey: Survey, some: Rows) -> Rows:
+        """The rows of a stream, with the maps and shifts of some of them."""
+        assert survey.stream is not None
+        stream = survey.stream.prepared(lambda xs: [x for x, _ in self._views(xs)])
+        unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
+        views = self._views([x[:1] for x in survey.some()[0]])
+        xs, maps = [x[:0] for x, _ in views], [each for _, each in views]
+        return replace(some, xs=xs, maps=maps, weight=None, weight_unit=unit, stream=stream)
+
+    def _mapped(
+        self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
+    ) -> Rows:
+        """Rows with the fitted maps; without `shifts` with shifts of zero."""
         storage = Storage(self.cache, self.memory_limit)
         views = storage.landmark_views(self._views(xs), _config.n_threads(self.n_jobs))
-        return self._rows(views, weight)
+        zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
+        return self._rows(views, weight, zeros if shifts is None else shifts)
 
-    def _fit_rows(self, rows: Rows, random: Any) -> None:
-        """`fit` for rows and parameters that have been checked."""
-        variance = total_variance(rows)
+    def _fit_rows(self, pair: tuple[Rows, Rows], survey: Survey, random: Any) -> None:
+        """`fit` for some rows and all rows, and parameters that have been checked."""
+        some, rows = pair
+        variance = total_variance(some)
         storage = Storage(self.cache, self.memory_limit)
         storage.check(rows)
         init = self._given_init(rows)
-        self._objective = self._make_objective(rows)
-        rows = self._objective.begin(rows)
-        history = History([], self.verbose)
-        samples = self._samples(rows, storage, random)
+        self._objective = self._make_objective(some)
+        some, rows = self._objective.begin(some), self._objective.begin(rows)
+        history = History([], self._progress)
+        samples = self._samples(rows, survey, storage)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
-        automatic = self._automatic_starts and is_automatic(self)
+        automatic = self._automatic_starts and is_automatic(self) and base.stream is None
         hard = automatic and is_option(self.s_final, "hard")
         small = compressed(base, self._k, storage, hard) if automatic else None
         searched = base if small is None else small.rows
         history.left_out = 0.0 if small is None else small.left_out
 
-        seeding = seeding_rows(searched, self._k, random)
+        pool = searched if samples or small is not None else some
+        seeding = seeding_rows(pool, self._k, random)
         features = seeding.features()
         critical_exponent = critical.of_rows(seeding, features)
         plan = self._plan(critical_exponent)
         history.unit = plan.unit
+        if history.progress is not None and samples:
+            history.progress.later = [*(each.n for each in samples[1:]), rows.n]
 
         def seed() -> Array:
             return self._initial_centroids(init, seeding, features, history, random)
@@ -204,16 +305,17 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         elif small is not None:
             finish(run, [base], end, schedule, 0)
         self.history_, self.sample_size_ = history.records, base.n
-        self._publish(rows, run, end, plan)
+        self._publish(rows, some, run, end, plan)
 
-    def _samples(self, rows: Rows, storage: Storage, random: Any) -> list[Rows]:
+    def _samples(self, rows: Rows, survey: Survey, storage: Storage) -> list[Rows]:
         """Samples of growing size, the first for the starts; none if these run on all rows."""
-        counted = rows.n if rows.weight is None else int(np.count_nonzero(rows.weight))
-        size = self._sample_size(counted)
-        if size == counted:
+        if self.sample is None:
             return []
-        first, *others = nested_samples(rows, size, self._k, random)
-        return [storage.sample(first), *others]
+        samples = [
+            self._objective.begin(self._mapped(*survey.some(size), rows.shifts))
+            for size in survey.sizes(self._sample_size(survey.counted))
+        ]
+        return [storage.sample(samples[0]), *samples[1:]] if samples else []
 
     def _whole(self, rows: Rows, storage: Storage, passes: int) -> Rows:
         """All rows, with stored features if that pays for so many passes."""
@@ -227,7 +329,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if self.sample is None:
             return n
         if is_option(self.sample, "auto"):
-            return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k))
+            return min(n, automatic_sample_size(self._k))
         return min(n, max(int(self.sample), self._k))
 
     def _views(self, xs: list[Array]) -> list[View]:
@@ -279,13 +381,19 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             raise ValueError("init contains NaN or infinity, must be finite.")
         return centroids
 
-    def _publish(self, rows: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
         alpha, self._alpha = run.rows.alpha, run.rows.alpha
         rows = replace(rows, alpha=alpha)
-        final = evaluate(rows, run.theta, end.s)
+
+        def publish(labels: Array, nearest: Array) -> None:
+            self._sink(self._without_noise(labels, nearest))
+
+        final = evaluate(rows, run.theta, end.s, publish)
         self.cluster_centers_ = final.centers
-        self.labels_ = self._without_noise(final.labels, final.nearest)
+        self.__dict__.pop("labels_", None)  # of an earlier fit
+        if rows.stream is None:
+            self.labels_ = self._sink.labels()
         self.inertia_ = final.inertia
         self.s_ = end.s
         objective = final.soft_sums.objective(end.s) + self._objective.penalty(
@@ -294,6 +402,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         self.objective_ = plan.unit * objective
         self.n_iter_ = run.passes
         self._shifts = rows.shifts
+        self._cluster_weights = (final.hard_sums if plan.ends_hard else final.soft_sums).G
         self._n_features_out = self._k
         if not end.converged:
             warn(
@@ -308,30 +417,66 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         ending = Ending(
             self._k, self._n_distinct, s, sums.soft, sums.hard, plan.critical, plan.lowered_by
         )
-        warn_of_ending(ending, [*self._causes, few_rows(self._rows_name, rows.xs, rows.weight)])
+        warn_of_ending(ending, [*self._causes, few_rows(self._rows_name, some.xs, some.weight)])
+
+    def _theta(self, rows: Rows) -> Array:
+        """The fitted centroids, shifted like the features of the rows."""
+        return np.asarray(self.cluster_centers_.astype(np.float64) - rows.shift)
 
     # ---- prediction ------------------------------------------------------------------------
 
-    def _visit(
+    def _check_fitted(self) -> None:
+        """Raise a NotFittedError before a fit."""
+        check_is_fitted(self)
+
+    def _visits(
         self,
         X: Any,
         s: float,
         want: tuple[str, ...],
         sample_weight: Any = None,
         typical: bool = False,
-    ) -> Any:
-        """One pass over new rows at the fitted centroids, without typicality unless `typical`."""
-        check_is_fitted(self)
-        xs = self._check_views(X, reset=False)
-        weight = validation.check_sample_weight(sample_weight, len(xs[0]))
+    ) -> Iterator[tuple[Rows, Array, Sums, dict[str, Array]]]:
+        """Passes over new rows at the fitted centroids, without typicality unless `typical`: one
+        over rows in memory, one for each block of a source."""
+        self._check_fitted()
+        for xs, weight in self._new_views(X, sample_weight):
+            yield self._pass(xs, weight, s, want, typical)
+
+    def _pass(
+        self,
+        xs: list[Array],
+        weight: Array | None,
+        s: float,
+        want: tuple[str, ...],
+        typical: bool = False,
+    ) -> tuple[Rows, Array, Sums, dict[str, Array]]:
+        """A pass over views and weights that have been checked."""
         shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
         rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
         rows = rows if typical else replace(rows, eta=None)
-        theta = self.cluster_centers_.astype(np.float64) - rows.shift
+        theta = self._theta(rows)
         sums, outputs = one_pass(rows, theta, s, want=want)
         farthest = outputs["distances"].max() if "distances" in want else 0.0
         validation.check_overflow(sums.hard + float(farthest), rows.dtype)
         return rows, theta, sums, outputs
+
+    def _new_views(self, X: Any, sample_weight: Any) -> Iterator[tuple[list[Array], Array | None]]:
+        """The checked views of new rows and their weights; of a source block by block."""
+
+        def check(block: Any, first: bool = False) -> list[Array]:
+            return self._check_views(block, reset=False)
+
+        if is_source(X):
+            yield from make_stream(X, sample_weight, check).blocks()
+        else:
+            xs = check(X)
+            yield xs, validation.check_sample_weight(sample_weight, len(xs[0]))
+
+    def _visit(self, X: Any, s: float, want: str, typical: bool = False) -> Array:
+        """A result of a pass for each row."""
+        found = [outputs[want] for *_, outputs in self._visits(X, s, (want,), typical=typical)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with its nearest centroid.
@@ -346,7 +491,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         labels : ndarray of int32, shape (n_samples,)
             Indices of the clusters.
         """
-        return self._visit(X, -math.inf, ("labels",))[-1]["labels"]
+        return self._visit(X, -math.inf, "labels")
 
     def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
         """Memberships of the rows in the clusters, at the exponent `s_` or any other.
@@ -369,9 +514,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         memberships : ndarray of shape (n_samples, n_clusters)
             In [0, 1]; rows sum to one.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         s = self.s_ if s is None else check_exponent(s)
-        return self._visit(X, s, ("memberships",), typical=True)[-1]["memberships"]
+        return self._visit(X, s, "memberships", typical=True)
 
     def transform(self, X: Any) -> Array:
         """Euclidean distances of the rows to the centroids, in the space of `cluster_centers_`.
@@ -388,7 +533,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             `kernel_weights_`. The squares are precise to a few eps of the squared distance from the
             mean of the fitted rows.
         """
-        distances = self._visit(X, -math.inf, ("distances",))[-1]["distances"]
+        distances = self._visit(X, -math.inf, "distances")
         return np.sqrt(distances, out=distances)
 
     def medoids(self, X: Any) -> NDArray[np.intp]:
@@ -423,8 +568,11 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         score : float
             At most 0; the higher the better.
         """
-        rows, theta, sums, outputs = self._visit(X, -math.inf, ("labels",), sample_weight)
-        return -accurate_cost(rows, sums.hard, sums, theta, outputs["labels"])
+        visits = self._visits(X, -math.inf, (), sample_weight)
+        costs = (
+            accurate_cost(rows, sums.hard, sums, theta, theta) for rows, theta, sums, _ in visits
+        )
+        return -sum(costs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._annealing import critical
-from rffpk._annealing.centroids import coincidence, costliest_rows
+from rffpk._annealing.centroids import coincidence, costliest, row_costs
 from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
@@ -238,7 +238,7 @@ class KernelRun:
         kept = ~empty
         nearest = (squares[kept, None] - 2 * Y[kept]).min(axis=0) + diagonal.astype(np.float64)
         count, variance = int(empty.sum()), self.space.variance
-        chosen = costliest_rows(nearest, self.space.weight, count, variance, Y.dtype)
+        chosen = costliest(row_costs(nearest, self.space.weight, variance, Y.dtype), count)
         places = np.flatnonzero(empty)
         self._next[places] = self.W[places]
         self._next[places[: len(chosen)]] = 0

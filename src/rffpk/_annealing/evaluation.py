@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rffpk._annealing import swaps
 from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.seeding import MANY
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, Sums, accurate_cost, one_pass
+from rffpk._data.passes import Rows, Sums, accurate_cost, pass_of_block
 
 
 def finish(
     run: FeatureRun, levels: list[Rows], end: Result, schedule: Schedule, patience: int
 ) -> None:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
-    are improved on each of them, as a sample has few rows of each."""
+    are improved on each of them, as a sample has few rows of each, except on rows that are read."""
     s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.rows = replace(rows, alpha=run.rows.alpha)
-        if patience and len(run.theta) >= MANY:
+        if patience and len(run.theta) >= MANY and rows.stream is None:
             swaps.improve(run, math.inf, patience)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
@@ -39,22 +39,29 @@ class Evaluation:
 
     centers: Array  # (k, F), the dtype of X
     theta: Array  # the same, shifted, float64
-    labels: NDArray[np.int32]
-    nearest: Array
     soft_sums: Sums
     hard_sums: Sums
     inertia: float
 
 
-def evaluate(rows: Rows, theta: Array, s: float) -> Evaluation:
-    """The sums and labels of all rows at the end, at the exponent `s` and in the hard limit."""
+def evaluate(
+    rows: Rows, theta: Array, s: float, publish: Callable[[Array, Array], None]
+) -> Evaluation:
+    """The sums of all rows at the end, at the exponent `s` and in the hard limit, in one reading;
+    `publish` is given the labels and the squared distances to the nearest centroids, block by
+    block."""
     centers = (theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
-    soft_sums, _ = one_pass(rows, theta, s)
-    plain = replace(rows, eta=None)
-    sums, outputs = one_pass(plain, theta, -math.inf, want=("labels", "nearest"))
-    labels = outputs["labels"]
-    estimate = float((sums.view_costs() @ rows.alpha).sum())
-    means = sums.centroids(theta, rows.dtype)
-    inertia = accurate_cost(plain, estimate, sums, means, labels)
-    return Evaluation(centers, theta, labels, outputs["nearest"], soft_sums, sums, inertia)
+    soft: Sums | None = None
+    hard: Sums | None = None
+    for block in rows.blocks():
+        soft, _ = pass_of_block(block, theta, s, before=soft)
+        plain = replace(block, eta=None)
+        wanted = ("labels", "nearest")
+        hard, outputs = pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
+        publish(outputs["labels"], outputs["nearest"])
+    assert soft is not None and hard is not None
+    estimate = float((hard.view_costs() @ rows.alpha).sum())
+    means = hard.centroids(theta, rows.dtype)
+    inertia = accurate_cost(replace(rows, eta=None), estimate, hard, means, theta)
+    return Evaluation(centers, theta, soft, hard, inertia)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import euclidean_distances
-from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass
@@ -36,43 +34,6 @@ def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
     if len(index) > most:
         index = np.sort(random.choice(index, most, replace=False))
     return rows.take(index)
-
-
-# A sample after the first is eight times as large as the one before it, as long as it has at most a
-# quarter of the rows and its copy takes at most 32 MB.
-_GROWTH, _COPY_BYTES = 8, 32 << 20
-
-
-def nested_samples(rows: Rows, first: int, k: int, random: Any) -> list[Rows]:
-    """Random samples of growing size, at least k rows each, which contain the samples before them.
-
-    Without weights rows are drawn without replacement. With weights they are drawn with replacement
-    in proportion to their weights, and the count of draws is the weight of a row in the sample: a
-    few heavy rows are not missed.
-    """
-    row_bytes = sum(x.shape[1] for x in rows.xs) * rows.dtype.itemsize
-    sizes = [first]
-    while 4 * _GROWTH * sizes[-1] <= rows.n and _GROWTH * sizes[-1] * row_bytes <= _COPY_BYTES:
-        sizes.append(_GROWTH * sizes[-1])
-    if rows.weight is None:
-        drawn = sample_without_replacement(rows.n, sizes[-1], random_state=random)
-        order = random.permutation(drawn)  # its first rows are a random sample too
-        return [rows.take(np.sort(order[:size])) for size in sizes]
-    share = rows.weight.astype(np.float64)
-    share /= share.sum()
-    order = random.choice(rows.n, sizes[-1], p=share)
-    return [_counted(rows, order[:size], share, k) for size in sizes]
-
-
-def _counted(rows: Rows, drawn: Array, share: Array, k: int) -> Rows:
-    """The rows that were drawn, weighted by their counts; if those are fewer than k, also the
-    heaviest of the others, weighted by their expected counts."""
-    index, counts = np.unique(drawn, return_counts=True)
-    if len(index) < k:
-        others = np.argsort(-np.where(np.isin(np.arange(rows.n), index), 0, share), kind="stable")
-        more = others[: k - len(index)]
-        index, counts = np.r_[index, more], np.r_[counts, len(drawn) * share[more]]
-    return replace(rows.take(index), weight=counts.astype(rows.dtype), weight_unit=1.0)
 
 
 def seed_centroids(

@@ -30,5 +30,7 @@ cdef class Passes:
     cdef void *prepared
 
     cdef int allocate(self, int n_threads) except -1
+    cdef int clear(self) except -1
     cdef int run(self) except -1
+    cdef int begin_from(self, carry) except -1
     cdef tuple sums(self)

@@ -37,5 +37,6 @@ def fused_pass(
     features: Array | None = None,
     neighbours: NDArray[np.int32] | None = None,
     neighbour_weights: Array | None = None,
+    carry: tuple[Array, Array, Array, Array, float, float] | None = None,
     stages: int = ...,
 ) -> tuple[Array, Array, Array, Array, float, float]: ...

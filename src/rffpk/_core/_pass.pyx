@@ -107,10 +107,14 @@ cdef class Passes:
         self.arrays += [prepared, workspace, slots]
         return 0
 
+    cdef int clear(self) except -1:
+        """Set the sums to zero."""
+        memset(self.given.total, 0, self.given.width * sizeof(double))
+        return 0
+
     cdef int run(self) except -1:
-        """One pass."""
+        """One pass, which adds to the sums."""
         with nogil:
-            memset(self.given.total, 0, self.given.width * sizeof(double))
             self.kernels.prepare(&self.problem, self.prepared)
         if run_loop(&self.loop) != RFFPK_OK:
             raise NotImplementedError(
@@ -125,13 +129,23 @@ cdef class Passes:
         excess = self.total[moments : moments + k]
         return table[:, :F], table[:, -1], table[:, F:-1], excess, soft, hard
 
+    cdef int begin_from(self, carry) except -1:
+        """Set the sums to those of another pass."""
+        N, G, Q, E, soft, hard = self.sums()
+        for part, before in zip((N, G, Q, E), carry):
+            part[...] = before
+        self.total[len(self.total) - 2 :] = carry[4:]
+        return 0
+
 
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, labels=None,
                memberships=None, distances=None, nearest=None, second=None, features=None,
-               neighbours=None, neighbour_weights=None, unsigned stages=RFFPK_ALL_STAGES):
+               neighbours=None, neighbour_weights=None, carry=None,
+               unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows. Parameters and results are those of the NumPy twin,
-    `rffpk._reference.fused_pass`, and one more parameter.
+    `rffpk._reference.fused_pass`, and one more parameter. With `carry` the sums have the bits of
+    one pass over the rows before and these, if the number of those is a multiple of SLOT_ROWS.
 
     Parameters
     ----------
@@ -162,6 +176,9 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     out.neighbours = <int32_t *>filled(neighbours, "neighbours", np.int32, (n, n_near))
     out.neighbour_weights = filled(neighbour_weights, "neighbour_weights", dtype, (n, n_near))
     passes.allocate(n_threads)
+    passes.clear()
+    if carry is not None:
+        passes.begin_from(carry)
     passes.run()
     return passes.sums()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from rffpk import _config, _core
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
-from rffpk._data.rules import typicality
+from rffpk._data.rules import typicality, view_costs
+from rffpk._data.streams import Stream
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
 # hard rule is used instead: s < -65 536 in float32.
@@ -50,7 +52,8 @@ class Rows:
     """The rows of all views, with the maps and shifts that define their features.
 
     Arrays share one dtype, float32 or float64, except `alpha`. Row weights are `weight` times
-    `weight_unit`, a power of two that keeps float32 sums in range.
+    `weight_unit`, a power of two that keeps float32 sums in range. The rows of a stream are read
+    block by block, and the arrays of `xs` have none.
     """
 
     xs: list[Array]  # L arrays (n, d_l)
@@ -63,10 +66,21 @@ class Rows:
     # reference distances (L,), the same for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None
     m: float = 0.0  # fuzzifier of the typicality
+    stream: Stream | None = None
 
     @property
     def n(self) -> int:
-        return len(self.xs[0])
+        """The number of rows; of a stream, once it has been read."""
+        if self.stream is None:
+            return len(self.xs[0])
+        assert self.stream.n is not None
+        return self.stream.n
+
+    @property
+    def n_counted(self) -> int:
+        """The number of rows whose weight is not zero."""
+        weight = self.weight if self.stream is None else self.stream.weight
+        return self.n if weight is None else int(np.count_nonzero(weight))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -78,9 +92,24 @@ class Rows:
 
     @cached_property
     def total_weight(self) -> float:
-        if self.weight is None:
+        weight = self.weight
+        if self.stream is not None and self.stream.weight is not None:
+            weight = self._in_units(self.stream.weight)
+        if weight is None:
             return float(self.n)
-        return self.weight_unit * float(self.weight.sum(dtype=np.float64))
+        return self.weight_unit * float(weight.sum(dtype=np.float64))
+
+    def _in_units(self, weight: Array) -> Array:
+        return np.ascontiguousarray(weight / self.weight_unit, dtype=self.dtype)
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows, in arrays: those of a stream block by block."""
+        if self.stream is None:
+            yield self
+            return
+        for xs, weight in self.stream.blocks():
+            weight = None if weight is None else self._in_units(weight)
+            yield replace(self, xs=xs, weight=weight, stream=None)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
@@ -113,9 +142,22 @@ class Rows:
         return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
 
     def take(self, index: Array | slice) -> Rows:
-        """The rows at `index`, in their order."""
+        """The rows at `index`, in their order; those of a stream are read."""
+        if self.stream is not None:
+            return self._taken(np.asarray(index))
         weight = None if self.weight is None else self.weight[index]
         return replace(self, xs=[x[index] for x in self.xs], weight=weight)
+
+    def _taken(self, index: Array) -> Rows:
+        order, begin = np.argsort(index, kind="stable"), 0
+        parts = []
+        for block in self.blocks():
+            first, last = np.searchsorted(index[order], [begin, begin + block.n])
+            parts.append(block.take(index[order[first:last]] - begin))
+            begin += block.n
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return joined(parts).take(back)
 
     def view(self, i: int) -> Rows:
         """The rows of one view alone, without typicality."""
@@ -138,6 +180,16 @@ class Rows:
         return one_pass(self, origin, -math.inf, want=("features",))[1]["features"]
 
 
+def joined(parts: list[Rows]) -> Rows:
+    """The rows of all parts, which differ in their rows alone."""
+    first, *others = parts
+    if not others:
+        return first
+    xs = [np.concatenate(blocks) for blocks in zip(*(part.xs for part in parts))]
+    weights = [part.weight for part in parts if part.weight is not None]
+    return replace(first, xs=xs, weight=np.concatenate(weights) if weights else None)
+
+
 def width(x: Array, each: Map) -> int:
     """The number of features of a view."""
     return x.shape[1] if each is None else each.width
@@ -155,7 +207,7 @@ def make_rows(
     dtype = xs[0].dtype
     unit = 1.0
     if weight is not None:
-        unit = 2.0 ** math.frexp(float(weight.max()))[1]
+        unit = weight_unit(weight)
         weight = np.ascontiguousarray(weight / unit, dtype=dtype)
     widths = [width(x, each) for x, each in zip(xs, maps)]
     zeros = [np.zeros(F, dtype=dtype) for F in widths]
@@ -163,9 +215,19 @@ def make_rows(
     rows = Rows(xs, maps, zeros if shifts is None else shifts, alpha, weight, unit, n_threads)
     if shifts is not None:
         return rows
+    return replace(rows, shifts=mean_features(rows))
+
+
+def mean_features(rows: Rows) -> list[Array]:
+    """The weighted means of the features of each view, (F_l,), without the shifts."""
     mean = _sums_about(rows).mean()
-    edges = np.cumsum(widths)[:-1]
-    return replace(rows, shifts=[c.astype(dtype) for c in np.split(mean, edges)])
+    parts = np.split(mean, np.cumsum(rows.widths)[:-1])
+    return [c.astype(rows.dtype) + shift for c, shift in zip(parts, rows.shifts)]
+
+
+def weight_unit(weight: Array) -> float:
+    """The unit of row weights: the least power of two above all of them."""
+    return 2.0 ** math.frexp(float(weight.max()))[1]
 
 
 def unshifted(x: Array, each: Map, n_threads: int) -> Array:
@@ -208,23 +270,27 @@ def view_variances(rows: Rows) -> NDArray[np.float64]:
     return np.asarray(sums.view_costs()[0] / sums.G[0])
 
 
+SLOT_ROWS = _core.SLOT_ROWS
+
 # Sums of expanded squares have errors of about eps ||phi||^2. If that is more than this fraction of
 # a cost, the cost is summed again from differences.
 _IMPRECISE = 1e-5
-_COST_ROWS = 8192
 
 
-def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, labels: Array) -> float:
-    """sum_i p_i ||phi_i - theta_label||^2: `estimate` if that is precise, else O(n F) more."""
+def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest: Array) -> float:
+    """sum_i p_i ||phi_i - theta_j||^2 with j the nearest to phi_i of the centroids `nearest`:
+    `estimate` if that is precise, else in another pass."""
     squares = float((sums.Q @ rows.alpha).sum())
     if estimate * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
         return max(estimate, 0.0)
     cost = 0.0
     scale = np.repeat(rows.alpha, sums.widths)
-    for begin in range(0, rows.n, _COST_ROWS):
-        part = rows.take(slice(begin, begin + _COST_ROWS))
-        squared = (part.features() - theta[labels[begin : begin + _COST_ROWS]]) ** 2 @ scale
-        cost += float(squared.sum() if part.weight is None else part.weight @ squared)
+    for block in rows.blocks():
+        for begin in range(0, block.n, SLOT_ROWS):
+            part = block.take(slice(begin, begin + SLOT_ROWS))
+            outputs = one_pass(part, nearest, -math.inf, want=("labels", "features"))[1]
+            squared = (outputs["features"] - theta[outputs["labels"]]) ** 2 @ scale
+            cost += float(squared.sum() if part.weight is None else part.weight @ squared)
     return rows.weight_unit * cost
 
 
@@ -240,6 +306,10 @@ class Sums:
     hard: float  # sum_i p_i min_j d_ij: the hard objective
     widths: tuple[int, ...]  # F_l
 
+    def parts(self) -> Parts:
+        """The sums as a pass returns them."""
+        return self.N, self.G, self.Q, self.E, self.soft, self.hard
+
     def objective(self, s: float) -> float:
         """sum_i p_i M_s at the centroids of the pass."""
         return power_objective(self.soft, self.hard, len(self.G), s)
@@ -254,12 +324,11 @@ class Sums:
         return np.where(empty[:, None], previous, self.N / np.where(empty, 1, self.G)[:, None])
 
     def view_costs(self) -> Array:
-        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L): Q - ||N||^2 / G."""
-        with np.errstate(over="ignore"):
-            squares = np.add.reduceat(self.N**2, np.cumsum([0, *self.widths[:-1]]), axis=1)
-        weight = np.where(self.G > 0, self.G, 1)[:, None]
-        return np.where(self.G[:, None] > 0, self.Q - squares / weight, 0)
+        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L)."""
+        return view_costs(self.N, self.G, self.Q, self.widths)
 
+
+Parts = tuple[Array, Array, Array, Array, float, float]
 
 _OUTPUTS = (
     "labels", "memberships", "distances", "nearest", "second", "features", "neighbours",
@@ -296,11 +365,33 @@ def one_pass(
     -----
     O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
     """
+    found: list[dict[str, Array]] = []
+    sums = None
+    for block in rows.blocks():
+        sums, outputs = pass_of_block(block, theta, s, want=want, backend=backend, before=sums)
+        found.append(outputs)
+    assert sums is not None
+    if len(found) == 1:
+        return sums, found[0]
+    return sums, {name: np.concatenate([part[name] for part in found]) for name in want}
+
+
+def pass_of_block(
+    rows: Rows,
+    theta: Array,
+    s: float,
+    *,
+    want: tuple[str, ...] = (),
+    backend: str | None = None,
+    before: Sums | None = None,
+) -> tuple[Sums, dict[str, Array]]:
+    """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
+    a multiple of SLOT_ROWS."""
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
     outputs = {name: _empty_output(name, rows, len(theta)) for name in want} if want else {}
-    arguments, options = _arguments(rows, theta, s)
-    sums = _config.backend(backend).fused_pass(*arguments, **options, **outputs)
-    return _sums(rows, sums), outputs
+    arguments, options = _arguments(rows, theta, s, before)
+    parts = _config.backend(backend).fused_pass(*arguments, **options, **outputs)
+    return _sums(rows, parts), outputs
 
 
 def _empty_output(name: str, rows: Rows, k: int) -> Array:
@@ -313,30 +404,44 @@ def _empty_output(name: str, rows: Rows, k: int) -> Array:
     return np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)
 
 
-def _arguments(rows: Rows, theta: Array, s: float) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(
+    rows: Rows, theta: Array, s: float, before: Sums | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a pass, without the results of rows."""
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.POWER
     omegas, options = rows.maps_by_kind
     if rows.eta is not None:
-        eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, len(theta)))
+        # one after the other, as steps that learn the weights add them
+        eta = np.full(
+            len(theta), sum(e * a for e, a in zip(rows.eta.tolist(), rows.alpha.tolist()))
+        )
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
+    if before is not None:
+        options = {**options, "carry": _scaled(1 / rows.weight_unit, *before.parts())}
     weight, n_threads = rows.weight, rows.n_threads
     arguments = rows.xs, omegas, rows.shifts, theta, rows.alpha, weight, rule, s, n_threads
     return arguments, options
 
 
-def _sums(rows: Rows, sums: tuple[Array, Array, Array, Array, float, float]) -> Sums:
-    N, G, Q, E, soft, hard = sums
-    unit = rows.weight_unit
-    if unit != 1:
-        N, G, Q, E, soft, hard = N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
-    return Sums(N, G, Q, E, soft, hard, rows.widths)
+def _sums(rows: Rows, parts: Parts) -> Sums:
+    return Sums(*_scaled(rows.weight_unit, *parts), rows.widths)
 
 
-# Of a step: sum_i p_i M'_i, sum_i p_i min_j d_ij, the root mean square shift of the centroids in
-# standard deviations of the features, the number of distinct centroids, and seconds.
-StepRecord = tuple[float, float, float, int, float]
+def _scaled(unit: float, N: Array, G: Array, Q: Array, E: Array, soft: float, hard: float) -> Parts:
+    """Sums times a power of two."""
+    if unit == 1:
+        return N, G, Q, E, soft, hard
+    return N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
+
+
+# Steps end if the objective exceeds its goal by more than so many times the gain of the last one.
+_HOPE = 4.0
+
+# Of a step: sum_i p_i M'_i, sum_i p_i min_j d_ij, the penalty of the view weights, the root mean
+# square shift of the centroids in standard deviations of the features, the number of distinct
+# centroids, and seconds.
+StepRecord = tuple[float, float, float, float, int, float]
 
 
 @dataclass(frozen=True)
@@ -344,9 +449,11 @@ class Moved:
     """The result of steps at one exponent."""
 
     records: list[StepRecord]
+    alphas: list[Array]  # the view weights in each step, and after the last
     theta: Array  # (k, F), float64
     previous: Array  # theta before the last step
     n_empty: int  # number of empty clusters in the last step, whose centroids have not moved
+    hopeless: bool  # whether the objective will not fall to its goal
     sums: Sums  # of the last step
 
 
@@ -359,17 +466,43 @@ def take_steps(
     tol: float,
     most: int,
     close: tuple[float, float],
+    goal: float = math.inf,
+    entropy: float = 0.0,
     backend: str | None = None,
 ) -> Moved:
     """Passes that move the centroids `theta` (k, F) to theta = N / G, until the shift is at most
-    `tol`, some cluster is empty, or `most` passes are made.
+    `tol`, the hard objective will not fall to `goal`, some cluster is empty, or `most` passes are
+    made.
 
     `variance` is the total variance of the features. Centroids are distinct if their squared
-    distance is above close[0] times the hard objective and above close[1].
+    distance is above close[0] times the hard objective and above close[1]. With an `entropy`
+    lambda > 0 the view weights follow the centroids in each step: alpha_l ~ exp(-cost_l / lambda).
+    Rows of a stream are read once, for one pass.
     """
-    arguments, options = _arguments(rows, theta, s)
-    records, new, old, n_empty, sums = _config.backend(backend).take_steps(
-        *arguments, **options, unit=rows.weight_unit, variance=variance, tol=tol, most=most,
-        least_share=_EMPTY[rows.dtype], close=close,
+    before = None
+    if rows.stream is not None:
+        rows, before = _all_but_the_last(rows, theta, s, backend)
+        most = 1
+    arguments, options = _arguments(rows, theta, s, before)
+    records, alphas, new, old, n_empty, hopeless, sums = _config.backend(backend).take_steps(
+        *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
+        entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE, least_share=_EMPTY[rows.dtype],
+        close=close,
     )  # fmt: skip
-    return Moved(records, new, old, n_empty, _sums(rows, sums))
+    return Moved(records, alphas, new, old, n_empty, hopeless, _sums(rows, sums))
+
+
+def _all_but_the_last(
+    rows: Rows, theta: Array, s: float, backend: str | None
+) -> tuple[Rows, Sums | None]:
+    """The last block of the rows of a stream, and the sums of those before it."""
+    assert rows.stream is not None
+    rows.stream.clock.lap()
+    last: Rows | None = None
+    sums: Sums | None = None
+    for block in rows.blocks():
+        if last is not None:
+            sums, _ = pass_of_block(last, theta, s, backend=backend, before=sums)
+        last = block
+    assert last is not None
+    return last, sums

@@ -25,7 +25,7 @@ ROWS_A_LANDMARK, _PASSES = 20, 5
 
 # Rows whose weights are summed, and how many of them at a time, for each landmark. docs/math.md,
 # section 17: results of more rows are no better.
-_SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
+SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
@@ -98,7 +98,7 @@ class Neighbourhoods:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
         random rows a landmark, of weight one, if these are fewer than the rows that count."""
         m = len(self.landmarks)
-        index, p = _sample(X, weight, _SUMMED_ROWS * m, random)
+        index, p = _sample(X, weight, SUMMED_ROWS * m, random)
         alone = replace(self, n_threads=1)
 
         def products(block: slice) -> tuple[Array, csr_matrix]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from sklearn.preprocessing import normalize
@@ -13,7 +13,8 @@ from sklearn.utils import gen_batches
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import eigh, leading_eigenvectors, ritz_values, svd
 from rffpk._data.tiles import row_tiles, run_all
-from rffpk.feature_maps import RandomFourierFeatures, resolve_gamma
+from rffpk._data.validation import Auto
+from rffpk.feature_maps import Kernel, RandomFourierFeatures, resolve_gamma
 from rffpk.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -103,7 +104,7 @@ class DenseOperator:
     of which this is a copy."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int) -> None:
-        self._n_threads, self.n, self.features = n_threads, kernel.n, kernel.values
+        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel)
         self._matrix = kernel.matrix()
         kernel.drop_matrix()
         self.n_features, self.trace = self.n, float(np.trace(self._matrix))
@@ -165,6 +166,16 @@ class FeatureOperator:
 
 
 @dataclass(frozen=True)
+class Exact:
+    """The values of a kernel between rows and the fitted ones."""
+
+    kernel: FittedKernel
+
+    def __call__(self, x: Array) -> Array:
+        return self.kernel.values(x)
+
+
+@dataclass(frozen=True)
 class Finished:
     """Features less their mean and, if `normalize`, scaled to length one; 0 stays 0."""
 
@@ -202,14 +213,14 @@ class Nystroem:
 
 
 def fourier_features(
-    x: Array, spec: Specification, name: str, n_frequencies: str | int, random: Any
+    x: Array, spec: Specification, name: str, n_frequencies: Auto | int, random: Any
 ) -> Fourier:
     """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
         raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
     mapping = RandomFourierFeatures(
         n_frequencies,
-        kernel=str(spec.metric),
+        kernel=cast(Kernel, spec.metric),
         gamma=_gamma(x, spec, random, 1),
         random_state=random.randint(2**31 - 1),
         n_jobs=1,
@@ -283,7 +294,7 @@ def operators(
     names: list[str],
     approximation: str | None,
     *,
-    n_frequencies: str | int,
+    n_frequencies: Auto | int,
     n_anchors: int,
     center: bool,
     normalize: bool,

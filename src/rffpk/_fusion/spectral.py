@@ -14,6 +14,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import over_eigenvalues, ritz_values
 from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
@@ -31,7 +32,7 @@ class SpectralFusion(KernelFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -92,12 +93,9 @@ class SpectralFusion(KernelFusion):
             for x, spec in zip(xs, specs)
         ]  # fmt: skip
 
-    def _record(self, alpha: Array, objective: float) -> None:
-        record = {"stage": "weights", "objective": objective, "kernel_weights": alpha}
-        self.history_.append(record)
+    def _record(self, alpha: Array, objective: float, **more: float) -> None:
+        self._iterations.add("weights", self._kernels[0].n, objective, alpha, **more)
         self.objective_ = objective
-        if self.verbose:
-            print(f"[weights] objective={objective:.8g} weights={np.round(alpha, 4)}")
 
     def _keep(self, values: Array, H: Array, alpha: Array) -> None:
         self.eigenvalues_, self.kernel_weights_ = values, alpha

@@ -1,0 +1,220 @@
+"""Rows that are read block by block, as often as they are needed, from a source.
+
+A source is a function without arguments that returns a new iterator of blocks, two-dimensional
+arrays of consecutive rows. Blocks are checked as arrays in memory are, and cut anew, so that passes
+over them have the bits of passes over one array.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from operator import getitem
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rffpk import _core
+from rffpk._data.arrays import Array
+from rffpk._data.validation import check_sample_weight
+
+Source = Callable[[], Iterable[Any]]
+T = TypeVar("T")
+
+# Blocks have about so many bytes: a pass over them takes some milliseconds, against which what is
+# done once for each block is nothing.
+_BLOCK_BYTES = 16 << 20
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a source, or a list of sources. Raises a TypeError for what can be read once."""
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    for part in parts:
+        if isinstance(part, Iterator):
+            raise TypeError(
+                f"X is of type {type(part).__name__}, which can be read once, and several passes "
+                "are needed: pass a function that returns a new one, such as lambda: blocks()."
+            )
+    return all(callable(part) and not hasattr(part, "__array__") for part in parts)
+
+
+@dataclass
+class Clock:
+    """Seconds since the last lap."""
+
+    reading: float = 0.0  # of the thread that reads, checks and cuts
+    computing: float = 0.0  # of the caller between the blocks
+
+    def lap(self) -> dict[str, float]:
+        """Both, which begin anew."""
+        found = {"reading": self.reading, "computing": self.computing}
+        self.reading = self.computing = 0.0
+        return found
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rows of a source, or of one for each view, as checked views of one dtype."""
+
+    sources: list[Source]
+    listed: bool  # whether X is a list of sources
+    # the checked views of a block as `fit` (True) or `predict` takes them
+    check: Callable[[Any, bool], list[Array]]
+    weight: Array | None = None  # (n,)
+    n: int | None = None  # known after the first read, like ...
+    dtype: Any = None
+    # what passes take in place of the views of a block
+    prepare: Callable[[list[Array]], list[Array]] = field(default=lambda xs: xs)
+    clock: Clock = field(default_factory=Clock)
+
+    def blocks(self) -> Iterator[tuple[list[Array], Array | None]]:
+        """The views and weights of consecutive rows, in blocks whose sizes are multiples of
+        SLOT_ROWS except that of the last one; read by another thread, one block ahead."""
+        return prefetched(self._checked, self.clock)
+
+    def _checked(self) -> Iterator[tuple[list[Array], Array | None]]:
+        begin, dtype = 0, self.dtype
+        for xs in self._cut():
+            dtype = dtype or xs[0].dtype
+            xs = each(xs, np.asarray, dtype)
+            end = begin + len(xs[0])
+            if self.weight is not None and end > len(self.weight):
+                break
+            yield self.prepare(xs), None if self.weight is None else self.weight[begin:end]
+            begin = end
+        else:
+            end = begin
+        if self.weight is not None and end != len(self.weight):
+            raise ValueError(
+                f"sample_weight has {len(self.weight)} entries, but X gave {end} rows or more."
+            )
+        if self.n is not None and end != self.n:
+            raise ValueError(f"X gave {end} rows, but {self.n} when it was read before.")
+
+    def _cut(self) -> Iterator[list[Array]]:
+        if not self.listed:
+            return recut(self._views(self.sources[0]()))
+        views = [recut(_plain(source(), f"X[{i}]")) for i, source in enumerate(self.sources)]
+        return recut(self._views(_together(views)))
+
+    def _views(self, blocks: Iterable[Any]) -> Iterator[list[Array]]:
+        first = self.n is None
+        for block in blocks:
+            if isinstance(block, list) or len(block):
+                yield self.check(block, first)
+                first = False
+
+    def prepared(self, prepare: Callable[[list[Array]], list[Array]]) -> Stream:
+        """The same rows, prepared for passes."""
+        return replace(self, prepare=prepare)
+
+
+def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
+    """The rows of a source, or a list of sources, with checked weights."""
+    weight = sample_weight
+    if weight is not None:
+        weight = check_sample_weight(weight, len(weight))
+    listed = isinstance(X, (list, tuple))
+    return Stream(list(X) if listed else [X], listed, check, weight)
+
+
+def _plain(blocks: Iterable[Any], name: str) -> Iterator[list[Array]]:
+    """Blocks of one of several sources, which are cut before they are checked together."""
+    for block in blocks:
+        block = np.asarray(block)
+        if block.ndim != 2:
+            raise ValueError(f"{name} gave a block of shape {block.shape}, must be 2-dimensional.")
+        if len(block):
+            yield [block]
+
+
+def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
+    """Blocks of the same rows from all sources."""
+    pending: list[Array | None] = [None] * len(views)
+    while True:
+        for i, view in enumerate(views):
+            if pending[i] is None:
+                pending[i] = next(view, [None])[0]
+        ended = [i for i, block in enumerate(pending) if block is None]
+        if len(ended) == len(views):
+            return
+        if ended:
+            raise ValueError(f"X[{ended[0]}] gave fewer rows than the other sources.")
+        m = min(len(block) for block in pending if block is not None)
+        yield [block[:m] for block in pending if block is not None]
+        pending = [None if block is None or len(block) == m else block[m:] for block in pending]
+
+
+def each(arrays: list[Array], function: Callable[..., Array], *more: Any) -> list[Array]:
+    """The values of a function of arrays, and of more arguments; one value for views that are the
+    same array."""
+    values = {id(array): function(array, *more) for array in arrays}
+    return [values[id(array)] for array in arrays]
+
+
+def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
+    """Lists of arrays with the same rows, cut into blocks of equal numbers of rows. What has enough
+    rows is not copied."""
+    parts: list[list[Array]] = []  # rows of the next block
+    waiting = size = 0
+    for arrays in blocks:
+        size = size or block_rows(arrays)
+        while len(arrays[0]):
+            m = min(size - waiting, len(arrays[0]))
+            parts.append(each(arrays, getitem, slice(m)))
+            arrays, waiting = each(arrays, getitem, slice(m, None)), waiting + m
+            if waiting == size:
+                yield _joined(parts)
+                parts, waiting = [], 0
+    if parts:
+        yield _joined(parts)
+
+
+def block_rows(arrays: list[Array]) -> int:
+    """The number of rows of a block."""
+    row_bytes = sum({id(x): x.dtype.itemsize * x.shape[1] for x in arrays}.values())
+    slots = _BLOCK_BYTES // (_core.SLOT_ROWS * max(1, row_bytes))
+    return int(_core.SLOT_ROWS * max(1, slots))
+
+
+def _joined(parts: list[list[Array]]) -> list[Array]:
+    if len(parts) == 1:
+        return parts[0]
+    joined: dict[tuple[int, ...], Array] = {}
+    for column in zip(*parts):
+        key = tuple(map(id, column))
+        if key not in joined:
+            joined[key] = np.concatenate(column)
+    return [joined[tuple(map(id, column))] for column in zip(*parts)]
+
+
+def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
+    """The items of an iterator that another thread makes and advances, one item ahead. Its errors
+    are raised here, and its thread ends with this iterator."""
+    end: Any = object()
+
+    def read() -> T:
+        started = time.perf_counter()
+        item = next(items, end)
+        clock.reading += time.perf_counter() - started
+        return item
+
+    with ThreadPoolExecutor(1, "rffpk-reader") as reader:
+        items = reader.submit(make).result()
+        following = reader.submit(read)
+        try:
+            while (item := following.result()) is not end:
+                following = reader.submit(read)
+                started = time.perf_counter()
+                yield item
+                clock.computing += time.perf_counter() - started
+        finally:
+            following.cancel()
+            reader.submit(_close, items)
+
+
+def _close(items: Any) -> None:
+    if hasattr(items, "close"):
+        items.close()

@@ -1,0 +1,241 @@
+"""What a fit needs to know of all rows before its passes, found in one reading: how many there are,
+the means and variances of their columns, and a random sample."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk import _core
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Sums, make_rows, pass_of_block, weight_unit
+from rffpk._data.sampling import Reservoir, Sample, inverse_probability, row_keys
+from rffpk._data.streams import Stream, each
+
+# A sample after the first is eight times as large as the one before it, as long as it has at most a
+# quarter of the rows and its copy takes at most 32 MB.
+_GROWTH, _COPY_BYTES = 8, 32 << 20
+
+# Variances are taken from squares about the mean of the first rows. If that is so far from the mean
+# of all that rounding errors are more than this part of the variance, they are taken again.
+_IMPRECISE = 1e-6
+
+_KEYS = 1 << 18  # made at a time
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The weighted mean of rows, (d,), and their mean squared distance from it."""
+
+    mean: NDArray[np.float64]
+    variance: float
+
+
+def column_moments(
+    x: Array, weight: Array | None, n_threads: int, shift: Array | None = None
+) -> Moments:
+    """The moments of rows in an array.
+
+    Raises
+    ------
+    ValueError
+        If squared distances overflow the dtype of the rows.
+    """
+    about = _first_mean(x) if shift is None else shift
+    rows = make_rows([x], [None], weight, n_threads, [about])
+    sums, _ = pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf)
+    moments, exact = _moments(sums, about)
+    if exact or shift is not None:
+        return moments
+    return column_moments(x, weight, n_threads, moments.mean.astype(x.dtype))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
+def _first_mean(x: Array) -> Array:
+    return x[: _core.SLOT_ROWS].mean(axis=0, dtype=np.float64).astype(x.dtype)
+
+
+def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
+    """The moments from sums about a shift, and whether they are precise."""
+    validation.check_overflow(sums.hard, shift.dtype)
+    offset = sums.mean()
+    variance = max(float(sums.view_costs()[0, 0] / sums.G[0]), 0.0)
+    errors = float(np.finfo(shift.dtype).eps) * float(offset @ offset)
+    return Moments(shift + offset, variance), errors <= _IMPRECISE * variance
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All rows, and a random sample of them."""
+
+    xs: list[Array]  # the views; of a stream without rows
+    weight: Array | None  # of the rows in `xs`
+    n: int
+    counted: int  # the number of rows whose weight is not zero
+    size: int  # of the sample, unless fewer rows count
+    sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
+    n_threads: int
+    stream: Stream | None = None
+    _moments: dict[int, Moments] = field(default_factory=dict)  # by the id of a view
+
+    def moments(self, view: int) -> Moments:
+        """The moments of the columns of a view."""
+        x = self.xs[view]
+        if id(x) not in self._moments:
+            self._moments[id(x)] = column_moments(x, self.weight, self.n_threads)
+        return self._moments[id(x)]
+
+    def some(self, size: int | None = None) -> tuple[list[Array], Array | None]:
+        """The views and weights of the sample, or of the first `size` rows in it, in the order of
+        the rows; of all rows if there are no more."""
+        size = self.size if size is None else size
+        if self.sample is None or (self.stream is None and self.counted <= size):
+            return self.xs, self.weight
+        numbers, arrays, threshold = self.sample.first(size)
+        if self.stream is None:
+            xs = each(self.xs, lambda x: x[numbers])
+            weight = None if self.weight is None else self.weight[numbers]
+        else:
+            found = dict(zip({id(x): None for x in self.xs}, arrays))
+            xs = [found[id(x)] for x in self.xs]
+            given = self.stream.weight
+            weight = None if given is None else given[numbers]
+        return xs, None if weight is None else inverse_probability(weight, threshold)
+
+    def sizes(self, first: int) -> list[int]:
+        """The sizes of growing samples of the rows that count; none if the first has all."""
+        if first >= self.counted:
+            return []
+        return [m for m in _sizes(first, self.xs) if m == first or 4 * m <= self.n]
+
+
+def _capacity(size: int, first: int | None, xs: list[Array]) -> int:
+    """The number of rows in the largest sample."""
+    return size if first is None else max(size, _sizes(first, xs)[-1])
+
+
+def _sizes(first: int, xs: list[Array]) -> list[int]:
+    """The sizes of growing samples of many rows."""
+    row_bytes = sum(x.shape[1] for x in xs) * xs[0].dtype.itemsize
+    sizes = [first]
+    while _GROWTH * sizes[-1] * row_bytes <= _COPY_BYTES:
+        sizes.append(_GROWTH * sizes[-1])
+    return sizes
+
+
+def survey_arrays(
+    xs: list[Array],
+    weight: Array | None,
+    size: int,
+    first: int | None,
+    seed: int,
+    n_threads: int,
+) -> Survey:
+    """The survey of rows in arrays, with a sample of at most `size` rows, and growing samples of
+    `first` rows or more if that is given."""
+    n = len(xs[0])
+    counted = n if weight is None else int(np.count_nonzero(weight))
+    sample = None
+    if counted > min(size, first or size):
+        reservoir = Reservoir(_capacity(size, first, xs))
+        for begin in range(0, n, _KEYS):
+            part = None if weight is None else weight[begin : begin + _KEYS]
+            reservoir.add(begin, row_keys(seed, begin, min(_KEYS, n - begin), part), [])
+        sample = reservoir.sample()
+    return Survey(xs, weight, n, counted, size, sample, n_threads)
+
+
+def survey_stream(
+    stream: Stream, size: int, first: int | None, seed: int, n_threads: int
+) -> Survey:
+    """The survey of the rows of a stream, which is read once; a stream of no more than `size` rows
+    is kept in arrays."""
+    reading = _Reading(stream, size, first, seed, n_threads)
+    for xs, weight in stream.blocks():
+        reading.add(xs, weight)
+    return reading.survey()
+
+
+class _Reading:
+    """What is known of the rows of a stream that have been read."""
+
+    def __init__(
+        self, stream: Stream, size: int, first: int | None, seed: int, n_threads: int
+    ) -> None:
+        self.stream, self.size, self.first = stream, size, first
+        self.seed, self.n_threads = seed, n_threads
+        self.unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
+        self.n = 0
+        self.kept: list[tuple[list[Array], Array | None]] = []  # all rows, while they are few
+        self.sums: dict[int, Sums] = {}
+
+    def add(self, xs: list[Array], weight: Array | None) -> None:
+        """The next block of rows."""
+        if self.n == 0:
+            self._begin(xs)
+        distinct = {i: x for i, x in enumerate(xs) if self.same[i] == i}
+        m = len(xs[0])
+        self.reservoir.add(self.n, row_keys(self.seed, self.n, m, weight), [*distinct.values()])
+        for i, x in distinct.items():
+            rows = replace(self.rows[i], xs=[x], weight=self._in_units(weight, x.dtype))
+            origin = np.zeros((1, x.shape[1]))
+            self.sums[i], _ = pass_of_block(rows, origin, -math.inf, before=self.sums.get(i))
+        self.n += m
+        self.kept = [*self.kept, (xs, weight)] if self.n <= self.size else []
+
+    def _begin(self, xs: list[Array]) -> None:
+        numbers = {id(x): i for i, x in reversed([*enumerate(xs)])}
+        self.same = [numbers[id(x)] for x in xs]  # the first view with the same columns
+        self.empty = each(xs, lambda x: x[:0].copy())
+        self.reservoir = Reservoir(_capacity(self.size, self.first, xs))
+        self.rows = {
+            i: replace(
+                make_rows([x], [None], None, self.n_threads, [_first_mean(x)]),
+                weight_unit=self.unit,
+            )
+            for i, x in enumerate(xs)
+        }
+
+    def _in_units(self, weight: Array | None, dtype: Any) -> Array | None:
+        if weight is None:
+            return None
+        return np.ascontiguousarray(weight / self.unit, dtype=dtype)
+
+    def survey(self) -> Survey:
+        """The survey, after all rows."""
+        if self.n == 0:
+            raise ValueError("X gave no rows, must give at least one.")
+        if self.kept:
+            views = [np.concatenate(blocks) for blocks in zip(*(xs for xs, _ in self.kept))]
+            return survey_arrays(
+                [views[i] for i in self.same], self.stream.weight, self.size, self.first,
+                self.seed, self.n_threads,
+            )  # fmt: skip
+        weight, dtype = self.stream.weight, self.empty[0].dtype
+        counted = self.n if weight is None else int(np.count_nonzero(weight))
+        stream = replace(self.stream, n=self.n, dtype=dtype)
+        found = {}
+        for i, sums in self.sums.items():
+            moments, exact = _moments(sums, self.rows[i].shift)
+            found[id(self.empty[i])] = moments if exact else self._again(stream, i, moments)
+        return Survey(
+            self.empty, None, self.n, counted, self.size, self.reservoir.sample(),
+            self.n_threads, stream, found,
+        )  # fmt: skip
+
+    def _again(self, stream: Stream, view: int, moments: Moments) -> Moments:
+        """The moments of a view about its mean, by another reading."""
+        shift, sums = moments.mean.astype(self.empty[view].dtype), None
+        for xs, weight in stream.blocks():
+            x = xs[view]
+            rows = replace(
+                self.rows[view], xs=[x], shifts=[shift], weight=self._in_units(weight, x.dtype)
+            )
+            sums, _ = pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf, before=sums)
+        assert sums is not None
+        return _moments(sums, shift)[0]

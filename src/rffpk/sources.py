@@ -1,0 +1,354 @@
+"""Sources: rows that do not fit into memory, for the `fit` and `predict` of the estimators.
+
+A source is a function without arguments that returns a new iterator of blocks, arrays of
+consecutive rows with the same columns, in the same order whenever it is called. The functions below
+make sources from what rows are often stored in; any other function with this property is one, too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.files import whole_file
+from rffpk._data.streams import Source, block_rows
+
+__all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
+
+_PATH = (str, os.PathLike)
+_Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_ARROW_ROWS = 1 << 17  # in a block that Arrow reads
+
+
+def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[Any]]:
+    """The source of rows in anything that slices of rows give arrays of, such as a memory map, an
+    HDF5 dataset or a Zarr array.
+
+    Parameters
+    ----------
+    X : object of shape (n_samples, n_features)
+        ``X[i:j]`` gives the rows i to j - 1.
+    block_rows : int, default=65536
+        Number of rows in a block, at least 1.
+
+    Returns
+    -------
+    source : callable
+        Returns an iterator of the blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffpk.sources import from_array
+    >>> [block.shape for block in from_array(np.zeros((5, 2)), block_rows=3)()]
+    [(3, 2), (2, 2)]
+    """
+    validation.check_int(block_rows, "block_rows", 1)
+    if len(getattr(X, "shape", ())) != 2:
+        raise ValueError("X must have a shape of two numbers, (n_samples, n_features).")
+
+    def blocks() -> Iterator[Any]:
+        return (X[rows] for rows in gen_batches(X.shape[0], block_rows))
+
+    return blocks
+
+
+def from_npy(
+    paths: _Paths,
+) -> Callable[[], Iterator[Array]]:
+    """The source of rows in .npy files, which are read, not mapped into memory.
+
+    Parameters
+    ----------
+    paths : path, or list of paths
+        Files of two-dimensional arrays of numbers in C order, with equal numbers of columns, whose
+        rows follow each other.
+
+    Returns
+    -------
+    source : callable
+        Returns an iterator of blocks of some megabytes, in the type of the files.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be opened.
+    ValueError
+        If a file does not hold such an array, or is shorter than it says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from rffpk.sources import from_npy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/rows.npy", np.arange(6.0).reshape(3, 2))
+    ...     print(*from_npy(f"{folder}/rows.npy")())
+    [[0. 1.]
+     [2. 3.]
+     [4. 5.]]
+    """
+    names = _names(paths)
+    if not names:
+        raise ValueError("paths is empty, must name at least one file.")
+    widths = {name: _opened(name)[1][1] for name in names}
+    if len({*widths.values()}) > 1:
+        raise ValueError(f"the files have different numbers of columns: {widths}.")
+
+    def blocks() -> Iterator[Array]:
+        for name in names:
+            yield from _npy_blocks(name)
+
+    return blocks
+
+
+def _names(paths: _Paths) -> list[str]:
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, _PATH) else paths)]
+
+
+def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
+    """The type and shape of the array in a .npy file, and where its numbers begin."""
+    with open(name, "rb") as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            reader = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }[version]
+            shape, transposed, dtype = reader(file)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{name} is not a .npy file that can be read: {error}.") from error
+        begin = file.tell()
+    if len(shape) != 2 or transposed or dtype.kind not in "fiub":
+        order = ", in Fortran order" if transposed else ""
+        raise ValueError(
+            f"{name} has an array of shape {shape} of {dtype}{order}; must have rows of numbers "
+            "in C order."
+        )
+    return dtype, shape, begin
+
+
+def _npy_blocks(name: str) -> Iterator[Array]:
+    dtype, (n, d), begin = _opened(name)
+    step = block_rows([np.empty((0, d), dtype=dtype)])
+    with open(name, "rb", buffering=0) as file:
+        file.seek(begin)
+        for rows in gen_batches(n, step):
+            block = np.empty((rows.stop - rows.start, d), dtype=dtype)
+            _fill(file, block.data.cast("B"), name)
+            yield block
+
+
+def _fill(file: Any, buffer: memoryview, name: str) -> None:
+    """Read as many bytes as the buffer holds."""
+    while buffer:
+        count = file.readinto(buffer)
+        if not count:
+            raise ValueError(f"{name} ends before the last row of its array.")
+        buffer = buffer[count:]
+
+
+def from_parquet(
+    paths: _Paths,
+    *,
+    columns: Sequence[str] | None = None,
+    dtype: Any = np.float64,
+) -> Callable[[], Iterator[Array]]:
+    """The source of rows in Parquet files, by pyarrow's datasets.
+
+    Parameters
+    ----------
+    paths : path, or list of paths
+        A file, a folder of files, or files in the order of their rows.
+    columns : list of str, optional
+        Columns to read, by default all. They must be numbers without missing values.
+    dtype : {numpy.float64, numpy.float32}
+        Type of the blocks.
+
+    Returns
+    -------
+    source : callable
+        Returns an iterator of the blocks.
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed.
+
+    Notes
+    -----
+    Decoding and transposing columns takes about as long as a pass; `spill` saves that time where
+    several passes are made.
+    """
+    dataset = _imported("pyarrow.dataset", "Parquet files need pyarrow")
+    names = os.fspath(paths) if isinstance(paths, _PATH) else _names(paths)
+    return from_arrow(dataset.dataset(names, format="parquet"), columns=columns, dtype=dtype)
+
+
+def from_arrow(
+    data: Any, *, columns: Sequence[str] | None = None, dtype: Any = np.float64
+) -> Callable[[], Iterator[Array]]:
+    """The source of rows in a dataset or table of Arrow.
+
+    Parameters
+    ----------
+    data : pyarrow.dataset.Dataset, or any object with ``__arrow_c_stream__``
+        Such as a pyarrow.Table, a polars.DataFrame or a relation of DuckDB, which can give its rows
+        as often as it is asked.
+    columns : list of str, optional
+        Columns to take, by default all. They must be numbers without missing values.
+    dtype : {numpy.float64, numpy.float32}
+        Type of the blocks.
+
+    Returns
+    -------
+    source : callable
+        Returns an iterator of the blocks.
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed.
+    TypeError
+        If `data` is not such an object.
+    """
+    arrow = _imported("pyarrow", "Arrow data need pyarrow")
+    dtype = np.dtype(dtype)
+    if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype == {dtype}, must be float32 or float64.")
+    if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "to_batches"):
+        raise TypeError(
+            f"data is of type {type(data).__name__}, must be a dataset of pyarrow, or have "
+            "__arrow_c_stream__."
+        )
+    if isinstance(data, arrow.RecordBatchReader):
+        raise TypeError("data is a RecordBatchReader, which can be read once: pass a dataset.")
+    names = None if columns is None else list(columns)
+
+    def blocks() -> Iterator[Array]:
+        for batch in _batches(arrow, data, names):
+            if batch.num_rows:
+                yield _block(batch if names is None else batch.select(names), dtype)
+
+    return blocks
+
+
+def _batches(arrow: Any, data: Any, names: list[str] | None) -> Any:
+    if hasattr(data, "scanner"):  # a dataset
+        return data.to_batches(columns=names, batch_size=_ARROW_ROWS)
+    return arrow.RecordBatchReader.from_stream(data)
+
+
+def _block(batch: Any, dtype: np.dtype[Any]) -> Array:
+    """The columns of a batch side by side."""
+    block = np.empty((batch.num_rows, batch.num_columns), dtype=dtype)
+    for j, (name, column) in enumerate(zip(batch.schema.names, batch.columns)):
+        if column.null_count:
+            raise ValueError(f"column {name!r} has missing values, which are not supported.")
+        values = column.to_numpy(zero_copy_only=False)
+        if values.dtype.kind not in "fiub":
+            raise ValueError(f"column {name!r} has {column.type}, must have numbers.")
+        block[:, j] = values
+    return block
+
+
+def from_dask(X: Any) -> Callable[[], Iterator[Any]]:
+    """The source of rows in a Dask array or frame, which are computed partition by partition.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame
+        An array of one chunk of columns, or a frame of numbers.
+
+    Returns
+    -------
+    source : callable
+        Returns an iterator of the partitions.
+
+    Raises
+    ------
+    TypeError
+        If X is not such a collection.
+    """
+    if not hasattr(X, "to_delayed"):
+        raise TypeError(f"X is of type {type(X).__name__}, must be an array or frame of Dask.")
+    parts = np.ravel(np.asarray(X.to_delayed(), dtype=object))
+    if hasattr(X, "numblocks") and (X.ndim != 2 or X.numblocks[1] != 1):
+        raise TypeError(
+            "X must be two-dimensional, with all columns in one chunk: X.rechunk({1: -1})."
+        )
+
+    def blocks() -> Iterator[Any]:
+        return (part.compute() for part in parts)
+
+    return blocks
+
+
+def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator[Array]]:
+    """Write the rows of a source to a .npy file, and return the source of that file.
+
+    Parameters
+    ----------
+    source : callable
+        A source, which is read once.
+    path : path
+        The file, which ends in .npy. It is there once it is complete; one that is there already is
+        replaced.
+
+    Returns
+    -------
+    source : callable
+        What `from_npy` returns for the file.
+
+    Raises
+    ------
+    ValueError
+        If the source gives no rows, or blocks of different numbers of columns.
+    """
+    name = os.fspath(path)
+    if Path(name).suffix.lower() != ".npy":
+        raise ValueError(f"path == {name!r}, must end in .npy.")
+    with whole_file(name) as file:
+        _write_rows(source, file)
+    return from_npy(name)
+
+
+def _write_rows(source: Source, file: BinaryIO) -> None:
+    n, d = 0, 0
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    for block in source():
+        rows = np.asarray(block)
+        if rows.ndim != 2 or (n and rows.shape[1] != d):
+            raise ValueError(f"source gave a block of shape {rows.shape}, must be (rows, {d}).")
+        if not n:
+            d = rows.shape[1]
+            dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+            _write_header(file, (0, d), dtype)
+        file.write(np.ascontiguousarray(rows, dtype=dtype).tobytes())
+        n += len(rows)
+    if not n:
+        raise ValueError("source gave no rows.")
+    file.seek(0)
+    _write_header(file, (n, d), dtype)
+
+
+def _write_header(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    """The header of a .npy file; NumPy leaves room for any number of rows."""
+    description = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, description)
+
+
+def _imported(module: str, why: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{why}: {error}.") from error

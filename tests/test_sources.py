@@ -1,0 +1,430 @@
+"""Rows of sources: the bits of arrays, few reads, and errors that say what is wrong."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+
+from rffpk import (
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+)
+from rffpk._data import streams
+from rffpk._data.sampling import Reservoir, row_keys
+from rffpk._data.survey import column_moments, survey_arrays
+from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
+
+N, D, K = 23_000, 5, 4
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, _ = make_blobs(N, D, centers=K, cluster_std=2.0, random_state=0)
+    return X + 30
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of one slot of rows."""
+    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
+
+
+def source(X, size=1000):
+    return from_array(X, block_rows=size)
+
+
+class Counting:
+    """A source that counts how often it is read."""
+
+    def __init__(self, X, size=1000):
+        self.blocks, self.reads = source(X, size), 0
+
+    def __call__(self):
+        self.reads += 1
+        return self.blocks()
+
+
+MODELS = [
+    (PowerKMeans, {}),
+    (PowerKMeans, {"sample": None, "swaps": 0, "n_init": 1, "max_iter": 30}),
+    (PowerKMeans, {"s_final": -3.0, "sample": 500}),
+    (RFFKernelPowerKMeans, {"n_frequencies": 16, "sample": 1000}),
+    (RFFKernelPowerKMeans, {"n_frequencies": 16, "gamma": "median", "cache": False, "sample": 500}),
+    (FuzzyCMeans, {"max_iter": 5}),
+    (RFFMultiKernelPowerKMeans, {"n_frequencies": 16, "sample": 500}),
+    (RFFMultiKernelPowerKMeans, {"kernels": "linear", "views": [[0, 1], [2, 3, 4]], "sample": 500}),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("cls", "parameters"), MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_source_gives_the_bits_of_an_array(rows, dtype, cls, parameters, weighted, small_blocks):
+    X = rows.astype(dtype)
+    weight = np.random.default_rng(0).uniform(0.5, 2, N) if weighted else None
+    array = cls(K, random_state=0, n_jobs=1, **parameters).fit(X, sample_weight=weight)
+    for size, n_jobs in ((1000, 2), (1024, 1), (7777, 2), (N, 1)):
+        labels: list = []
+        model = cls(K, random_state=0, n_jobs=n_jobs, **parameters)
+        model.fit(source(X, size), sample_weight=weight, labels_to=labels.append)
+        assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+        assert_array_equal(np.concatenate(labels), array.labels_)
+        assert model.objective_ == array.objective_ and model.inertia_ == array.inertia_
+        assert model.cluster_centers_.dtype == dtype
+
+
+def test_one_reading_tells_what_a_fit_needs_and_one_evaluates_it(rows):
+    for cls, parameters in ((PowerKMeans, {}), (RFFKernelPowerKMeans, {"n_frequencies": 16})):
+        counting = Counting(rows)
+        model = cls(K, random_state=0, **parameters).fit(counting)
+        settling = [r for r in model.history_ if r.get("rows") == N and "shift" in r]
+        assert settling and counting.reads == len(settling) + 2
+        assert all(0 < r["computing"] <= r["seconds"] and r["reading"] > 0 for r in settling)
+
+
+def test_few_rows_of_a_source_are_read_once(rows):
+    counting = Counting(rows[:600], 100)
+    model = DiffusionPowerKMeans(K, random_state=0).fit(counting)
+    array = DiffusionPowerKMeans(K, random_state=0).fit(rows[:600])
+    assert counting.reads == 1
+    assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+    assert_array_equal(model.labels_, array.labels_)
+
+
+def test_diffusion_features_of_many_rows(rows, small_blocks):
+    parameters = {"n_landmarks": 40, "random_state": 0}
+    array = DiffusionPowerKMeans(K, cache=False, **parameters).fit(rows)
+    labels: list = []
+    model = DiffusionPowerKMeans(K, **parameters).fit(source(rows), labels_to=labels.append)
+    assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+    assert_array_equal(np.concatenate(labels), array.labels_)
+    with pytest.raises(ValueError, match="n_landmarks=None needs all rows in memory"):
+        DiffusionPowerKMeans(K, n_landmarks=None).fit(source(rows))
+
+
+def test_views_may_be_cut_into_different_blocks(rows, small_blocks):
+    views = [rows[:, :2].astype(np.float32), rows[:, 2:].copy()]
+    parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
+    array = RFFMultiKernelPowerKMeans(K, **parameters).fit(views)
+    labels: list = []
+    given = [source(views[0], 900), source(views[1], 5000)]
+    model = RFFMultiKernelPowerKMeans(K, **parameters).fit(given, labels_to=labels.append)
+    assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+    assert_array_equal(np.concatenate(labels), array.labels_)
+    assert_array_equal(model.predict(given), array.predict(views))
+    with pytest.raises(ValueError, match=r"X\[0\] gave fewer rows than the other sources"):
+        RFFMultiKernelPowerKMeans(K, **parameters).fit([source(views[0][:5000]), given[1]])
+
+
+def test_new_rows_of_a_source(rows, small_blocks):
+    model = RFFMultiKernelPowerKMeans(
+        K, kernels=["linear"], noise_threshold=0.01, random_state=0
+    ).fit(rows)
+    for method in ("predict", "predict_proba", "transform", "typicality"):
+        found = getattr(model, method)(source(rows, 1500))
+        assert_array_equal(found, getattr(model, method)(rows))
+    weight = np.arange(N) % 3
+    scores = [model.score(X, sample_weight=weight) for X in (rows, source(rows))]
+    assert_allclose(scores[0], scores[1], rtol=1e-12)
+
+
+def test_names_of_columns_are_those_of_the_frames(rows):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows, columns=list("abcde"))
+    model = PowerKMeans(K, random_state=0).fit(
+        lambda: (frame[i : i + 5000] for i in range(0, N, 5000))
+    )
+    assert [*model.feature_names_in_] == list("abcde") and model.n_features_in_ == D
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(lambda: iter([frame[["b", "a", "c", "d", "e"]]]))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=8), st.integers(0, 2**31))
+def test_samples_do_not_depend_on_blocks(sizes, seed):
+    n = sum(sizes)
+    weight = np.random.default_rng(0).integers(0, 3, n).astype(float)
+    for p in (None, weight):
+        reservoir, begin = Reservoir(20), 0
+        keys = row_keys(seed, 0, n, p)
+        for size in sizes:
+            part = None if p is None else p[begin : begin + size]
+            found = row_keys(seed, begin, size, part)
+            assert_array_equal(found, keys[begin : begin + size])
+            reservoir.add(begin, found, [np.arange(begin, begin + size)])
+            begin += size
+        expected = np.argsort(keys, kind="stable")[: min(21, np.isfinite(keys).sum())]
+        if len(expected):
+            sample = reservoir.sample()
+            assert_array_equal(sample.numbers, expected)
+            assert_array_equal(sample.arrays[0], expected)
+
+
+def test_smaller_samples_are_parts_of_larger_ones(rows):
+    survey = survey_arrays([rows], None, 500, 500, 3, 1)
+    (first,), _ = survey.some(500)
+    (second,), _ = survey.some(4000)
+    assert np.isin(first, second).all() and len(second) == 4000
+    assert survey.sizes(500) == [500, 4000]
+
+
+def test_moments_are_those_of_numpy(dtype):
+    random = np.random.default_rng(0)
+    for X in (
+        random.standard_normal((5000, 3)) + 100,
+        np.sort(random.standard_normal((5000, 2)), axis=0),
+    ):
+        X = X.astype(dtype)
+        for weight in (None, random.uniform(0, 2, 5000)):
+            found = column_moments(X, weight, 2)
+            mean = np.average(X.astype(float), axis=0, weights=weight)
+            gaps = ((X.astype(float) - mean) ** 2).sum(axis=1)
+            tol = 1e-5 if dtype == np.float32 else 1e-12
+            assert_allclose(found.mean, mean, rtol=tol, atol=tol)
+            assert_allclose(found.variance, np.average(gaps, weights=weight), rtol=tol)
+    far = np.r_[np.full((1024, 1), 1e6), random.standard_normal((100_000, 1))].astype(dtype)
+    assert_allclose(column_moments(far, None, 1).variance, far.astype(float).var(), rtol=1e-4)
+
+
+# ---- what goes wrong --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (iter([np.eye(3)]), TypeError, "X is of type list_iterator, which can be read once"),
+        ([iter([np.eye(3)])], TypeError, "which can be read once"),
+        (lambda: iter([]), ValueError, "X gave no rows"),
+        (lambda: iter([np.zeros((0, 3))]), ValueError, "X gave no rows"),
+        (lambda: iter([np.eye(3), np.eye(4)]), ValueError, "X has 4 features"),
+        (lambda: iter([np.eye(3), np.full((2, 3), np.nan)]), ValueError, "X contains NaN"),
+        (lambda: iter([np.arange(3.0)]), ValueError, "2D array"),
+        (lambda: iter([np.eye(3)]), ValueError, "n_clusters == 4, must be <= n_samples == 3"),
+    ],
+)
+def test_bad_sources(given, error, message):
+    model = PowerKMeans(4)
+    with pytest.raises(error, match=message):
+        model.fit(given)
+    assert not hasattr(model, "n_features_in_")
+    with pytest.raises(NotFittedError):
+        model.predict(lambda: iter([np.eye(3)]))
+
+
+def test_weights_of_a_source_have_its_length(rows):
+    for n in (N - 1, N + 1, 10):
+        with pytest.raises(ValueError, match=f"sample_weight has {n} entries, but X gave"):
+            PowerKMeans(K).fit(source(rows), sample_weight=np.ones(n))
+
+
+def test_a_source_that_changes_is_refused(rows):
+    reads = []
+
+    def shrinking():
+        reads.append(1)
+        return iter([rows[: N - len(reads)]])
+
+    with pytest.raises(ValueError, match=f"X gave {N - 2} rows, but {N - 1} when it was read"):
+        PowerKMeans(K, random_state=0).fit(shrinking)
+
+
+def test_errors_of_a_reader_surface_and_its_thread_ends(rows):
+    before, closed = threading.active_count(), []
+
+    def failing():
+        try:
+            yield rows[:5000]
+            raise OSError("the disk is gone")
+        finally:
+            closed.append(1)
+
+    model = PowerKMeans(K)
+    with pytest.raises(OSError, match="the disk is gone"):
+        model.fit(failing)
+    assert not hasattr(model, "labels_") and closed == [1]
+    assert threading.active_count() == before
+
+
+def test_a_reading_that_is_left_ends_its_thread():
+    closed = threading.Event()
+
+    def endless():
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    before = threading.active_count()
+    items = streams.prefetched(endless, streams.Clock())
+    assert next(items) == 1
+    items.close()
+    assert closed.wait(5) and threading.active_count() == before
+
+
+def test_reading_and_computing_overlap():
+    def slow():
+        for item in range(10):
+            time.sleep(0.02)
+            yield item
+
+    clock, started = streams.Clock(), time.perf_counter()
+    for _ in streams.prefetched(slow, clock):
+        time.sleep(0.02)
+    seconds, parts = time.perf_counter() - started, clock.lap()
+    assert min(parts.values()) >= 0.2
+    assert seconds < 0.9 * sum(parts.values())
+    assert clock.lap() == {"reading": 0, "computing": 0}
+
+
+def test_what_needs_all_rows_says_so(rows):
+    with pytest.raises(ValueError, match="cache=True needs all rows in memory"):
+        RFFKernelPowerKMeans(K, n_frequencies=16, cache=True).fit(source(rows))
+    model = PowerKMeans(K, random_state=0).fit(source(rows))
+    with pytest.raises(AttributeError, match="labels_ of the rows of a source are not kept"):
+        model.labels_  # noqa: B018
+    with pytest.raises(TypeError, match="X is a source"):
+        KernelPowerKMeans(K).fit(source(rows))
+
+
+# ---- where labels go, and where rows come from ------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+def test_labels_go_to_a_file(rows, tmp_path, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"labels{suffix}"
+    model = PowerKMeans(K, random_state=0).fit(source(rows), labels_to=path)
+    read = np.load if suffix == ".npy" else from_parquet(path)
+    labels = read(path) if suffix == ".npy" else np.concatenate([*read()])[:, 0]
+    assert_array_equal(labels, model.predict(rows))
+    array = PowerKMeans(K, random_state=0).fit(rows, labels_to=path)
+    assert_array_equal(array.labels_, labels)
+
+
+def test_no_file_of_labels_without_a_fit(rows, tmp_path):
+    path = tmp_path / "labels.npy"
+    with pytest.raises(ValueError, match="must end in .npy or .parquet"):
+        PowerKMeans(K).fit(source(rows), labels_to=tmp_path / "labels.txt")
+    with pytest.raises(TypeError, match="labels_to is of type int"):
+        PowerKMeans(K).fit(source(rows), labels_to=3)
+
+    def stopped(labels):
+        raise KeyboardInterrupt
+
+    model = PowerKMeans(K, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(source(rows), labels_to=stopped)
+    reads = []
+
+    def failing():
+        reads.append(1)
+        if len(reads) > 2:
+            raise OSError("gone")
+        return iter([rows])
+
+    with pytest.raises(OSError, match="gone"):
+        model.fit(failing, labels_to=path)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_npy_files(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    np.save(paths[0], rows[:10_000])
+    np.save(paths[1], rows[10_000:])
+    blocks = [*from_npy(paths)()]
+    assert len(blocks) == 23 and {len(block) for block in blocks} == {1024, 784, 712}
+    assert_array_equal(np.concatenate(blocks), rows)
+    model = PowerKMeans(K, random_state=0).fit(from_npy(paths))
+    array = PowerKMeans(K, random_state=0).fit(rows)
+    assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+
+
+def test_npy_files_that_cannot_be_read(tmp_path):
+    arrays = {
+        "flat": np.arange(3.0),
+        "text": np.array([["a"]]),
+        "order": np.asfortranarray(np.ones((3, 2))),
+    }
+    for name, array in arrays.items():
+        np.save(tmp_path / name, array)
+        with pytest.raises(ValueError, match=f"{name}.npy has an array of shape"):
+            from_npy(tmp_path / f"{name}.npy")
+    (tmp_path / "not.npy").write_bytes(b"no")
+    with pytest.raises(ValueError, match="is not a .npy file"):
+        from_npy(tmp_path / "not.npy")
+    np.save(tmp_path / "cut", np.ones((100, 3)))
+    whole = (tmp_path / "cut.npy").read_bytes()
+    (tmp_path / "cut.npy").write_bytes(whole[:-8])
+    with pytest.raises(ValueError, match="ends before the last row"):
+        [*from_npy(tmp_path / "cut.npy")()]
+    np.save(tmp_path / "wide", np.ones((2, 4)))
+    with pytest.raises(ValueError, match="different numbers of columns"):
+        from_npy([tmp_path / "cut.npy", tmp_path / "wide.npy"])
+    with pytest.raises(ValueError, match="paths is empty"):
+        from_npy([])
+
+
+def test_arrow_and_parquet(rows, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {f"c{j}": rows[:, j] for j in range(D)}
+    table = arrow.table(columns)
+    parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=3000)
+    for found in (from_arrow(table), from_parquet(tmp_path / "rows.parquet")):
+        assert_array_equal(np.concatenate([*found()]), rows)
+        assert_array_equal(np.concatenate([*found()]), rows)
+    some = from_parquet(tmp_path / "rows.parquet", columns=["c3", "c1"], dtype=np.float32)
+    assert_array_equal(np.concatenate([*some()]), rows[:, [3, 1]].astype(np.float32))
+    with pytest.raises(ValueError, match="column 'b' has missing values"):
+        [*from_arrow(arrow.table({"a": [1.0], "b": [None]}))()]
+    with pytest.raises(ValueError, match="column 'a' has string, must have numbers"):
+        [*from_arrow(arrow.table({"a": ["x"]}))()]
+    with pytest.raises(TypeError, match="which can be read once"):
+        from_arrow(table.to_reader())
+    with pytest.raises(TypeError, match="data is of type list"):
+        from_arrow([[1.0]])
+    with pytest.raises(ValueError, match="dtype == int64"):
+        from_arrow(table, dtype=np.int64)
+
+
+def test_frames_of_polars(rows):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({f"c{j}": rows[:, j] for j in range(D)})
+    found = from_arrow(frame)
+    assert_array_equal(np.concatenate([*found()]), rows)
+    assert_array_equal(np.concatenate([*found()]), rows)
+
+
+def test_dask_collections(rows):
+    dask_array = pytest.importorskip("dask.array")
+    X = dask_array.from_array(rows, chunks=(7777, D))
+    assert_array_equal(np.concatenate([*from_dask(X)()]), rows)
+    with pytest.raises(TypeError, match="all columns in one chunk"):
+        from_dask(X.rechunk({1: 2}))
+    with pytest.raises(TypeError, match="must be an array or frame of Dask"):
+        from_dask(rows)
+
+
+def test_spilled_rows(rows, tmp_path):
+    found = spill(source(rows.astype(np.float32), 900), tmp_path / "rows.npy")
+    assert_array_equal(np.load(tmp_path / "rows.npy"), rows.astype(np.float32))
+    assert_array_equal(np.concatenate([*found()]), rows.astype(np.float32))
+    for bad, message in ((lambda: iter([]), "no rows"), (lambda: iter([np.ones(2)]), "shape")):
+        with pytest.raises(ValueError, match=message):
+            spill(bad, tmp_path / "bad.npy")
+    with pytest.raises(ValueError, match=r"must end in \.npy"):
+        spill(source(rows), tmp_path / "rows.bin")
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
