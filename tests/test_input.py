@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+import rffpk
 from rffpk import (
     DiffusionMap,
     DiffusionPowerKMeans,
@@ -198,3 +200,48 @@ def test_a_distance_that_overflows_is_refused():
     )
     with pytest.raises(ValueError, match="X has values so large"):
         model.transform(np.array([[-1.2e154, 0]]))
+
+
+@pytest.mark.parametrize("bad", ["x", 1.5, -1, 2**40])
+@pytest.mark.parametrize("model", [rffpk.PowerKMeans(2), rffpk.MKKM(2), rffpk.KernelKMeans(2),
+                                   rffpk.NystroemKernelKMeans(2), rffpk.DiffusionMap(),
+                                   rffpk.RandomFourierFeatures()], ids=str)  # fmt: skip
+def test_a_random_state_that_is_none_is_named(model, bad):
+    with pytest.raises(ValueError, match="^random_state"):
+        clone(model).set_params(random_state=bad).fit(np.eye(6))
+
+
+@pytest.mark.parametrize("bad", [slice("a", "b"), slice(0, 2, 0), slice(0.5, 2)], ids=str)
+def test_a_slice_that_selects_nothing_is_named(bad):
+    with pytest.raises((ValueError, TypeError), match=r"^views\[1\]"):
+        rffpk.MKKM(2, views=[[0, 1], bad]).fit(np.eye(6))
+
+
+@pytest.mark.parametrize("model", [rffpk.PowerKMeans(2), rffpk.FuzzyCMeans(2),
+                                   rffpk.KernelKMeans(2)], ids=str)  # fmt: skip
+@pytest.mark.parametrize("bad", [[[1.0, 2.0], [3.0]], [["a"] * 6] * 2], ids=str)
+def test_initial_centroids_that_are_no_matrix_are_named(model, bad):
+    with pytest.raises(ValueError, match=r"^init\b"):
+        clone(model).set_params(init=bad).fit(np.eye(6))
+
+
+FUSIONS = [rffpk.MKKM, rffpk.AverageMKKM, rffpk.SimpleMKKM, rffpk.FAMKKM]
+
+
+@pytest.mark.parametrize("cls", FUSIONS)
+def test_a_view_whose_kernel_is_zero_is_refused_by_name(cls):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    with pytest.raises(ValueError, match=r"^X\[1\] has equal rows.*leave it out"):
+        cls(2).fit([X, np.ones((30, 2))])
+    with pytest.raises(ValueError, match=r"^views\[0\] has equal rows.*leave it out"):
+        cls(2, views=[[3], [0, 1]]).fit(np.c_[X, np.ones(30)])
+    with pytest.raises(ValueError, match=r"^X\[0\] is zero everywhere: leave it out"):
+        cls(2, kernels="precomputed").fit([np.zeros((30, 30)), X @ X.T])
+
+
+@pytest.mark.parametrize("cls", [rffpk.MKKM, rffpk.SMKC])
+def test_an_indefinite_kernel_is_named(cls):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    specs = [("sigmoid", {"gamma": 2.0, "coef0": -1.0}), "rbf"]
+    with pytest.warns(UserWarning, match="^kernel 0 is indefinite"):
+        cls(2, kernels=specs, random_state=0).fit(X)

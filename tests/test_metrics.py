@@ -48,7 +48,7 @@ def test_purity_by_hand_and_strings():
 
 @pytest.mark.parametrize("score", [clustering_accuracy, purity_score])
 def test_bad_labels_are_refused(score):
-    with pytest.raises(ValueError, match="inconsistent"):
+    with pytest.raises(ValueError, match="labels_pred has 1 labels"):
         score([0, 1], [0])
     with pytest.raises(ValueError, match="1d|shape"):
         score(np.zeros((2, 2)), [0, 1])
@@ -133,7 +133,7 @@ def test_memberships_of_a_fitted_model_are_accepted(n, k):
         (lambda: partition_entropy([[np.nan, 1.0]]), "memberships contains NaN"),
         (lambda: xie_beni_index(np.ones((2, 1)), np.eye(2), [[1.0]]), "minimum of 2"),
         (lambda: xie_beni_index(np.ones((2, 1)), np.eye(2), np.ones((2, 2))), "centers has shape"),
-        (lambda: xie_beni_index(np.ones((3, 1)), np.eye(2), np.eye(2)), "inconsistent numbers"),
+        (lambda: xie_beni_index(np.ones((3, 1)), np.eye(2), np.eye(2)), "memberships has 2 rows"),
         (lambda: xie_beni_index(np.eye(2), np.eye(2), np.eye(2), m=0.5), "m == 0.5"),
         (lambda: fuzzy_silhouette(np.eye(2), [[1, 0], [1, 0]]), "at least two"),
         (lambda: fuzzy_silhouette(np.eye(2), np.eye(2), alpha=-1), "alpha == -1"),
@@ -142,3 +142,28 @@ def test_memberships_of_a_fitted_model_are_accepted(n, k):
 def test_bad_memberships_are_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+NAMES = {
+    "labels_true": lambda bad: clustering_accuracy(bad, [0, 1]),
+    "labels_pred": lambda bad: purity_score([0, 1], bad),
+    "memberships": partition_entropy,
+    "X": lambda bad: xie_beni_index(bad, [[1, 0], [0, 1]], [[1.0], [2.0]]),
+    "centers": lambda bad: xie_beni_index([[1.0], [2.0]], [[1, 0], [0, 1]], bad),
+}
+
+
+@pytest.mark.parametrize("bad", [[[1.0, 0.0], [1.0]], None, [[["a"]]]], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_errors_name_the_argument(name, bad):
+    with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
+        NAMES[name](bad)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 1e-160, 1e160, 2.0**1000])
+def test_the_scale_of_the_rows_changes_no_index(scale):
+    random = np.random.default_rng(0)
+    X, u = random.standard_normal((60, 4)), random.dirichlet([1, 1], 60)
+    found = xie_beni_index(X * scale, u, X[:2] * scale), fuzzy_silhouette(X * scale, u)
+    expected = xie_beni_index(X, u, X[:2]), fuzzy_silhouette(X, u)
+    assert found == pytest.approx(expected, rel=1e-9)

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
 import rffpk
+from rffpk import _core
 from rffpk._annealing.seeding import seed_centroids
 from rffpk._data.survey import survey_arrays
 
@@ -174,3 +175,53 @@ def test_labels_of_separated_clusters_are_those_of_every_instruction_set(isa, dt
         labels = cls(5, random_state=0).fit(X).labels_
         pairs = np.unique(np.stack([labels, y]), axis=1)
         assert pairs.shape[1] == 5 == len(np.unique(labels))
+
+
+@pytest.fixture(scope="module")
+def normal_rows():
+    """Rows without clusters, for which borders between centroids cross dense regions."""
+    return np.random.default_rng(0).standard_normal((3000, 8))
+
+
+def at_level(level, function):
+    before = _core.use_isa(level)
+    try:
+        return function()
+    finally:
+        _core.use_isa(before)
+
+
+@pytest.mark.parametrize("rule, s", [(_core.POWER, -3.0), (_core.HARD, 0.0)])
+def test_a_pass_differs_between_instruction_sets_by_rounding(isa, dtype, rule, s, normal_rows):
+    """The objectives by 1e-12 in float64 and 1e-6 in float32; of thousand labels at most one."""
+    random = np.random.default_rng(1)
+    X = normal_rows.astype(dtype)
+    omega = random.standard_normal((8, 32)).astype(dtype)
+    theta = (random.standard_normal((6, 64)) / 6).astype(dtype)
+    given = [X], [omega], [np.zeros(64, dtype)], theta, np.ones(1), None, rule, s, 1
+
+    def run():
+        labels = np.empty(3000, np.int32)
+        sums = _core.fused_pass(*given, labels=labels)
+        return sums[3:], labels
+
+    sums, labels = run()
+    plain, plain_labels = at_level("plain", run)
+    tolerance = 1e-12 if dtype == np.float64 else 1e-6
+    for found, expected in zip(sums, plain):
+        assert_allclose(found, expected, rtol=tolerance)
+    assert (labels != plain_labels).sum() <= 3
+
+
+@pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.RFFKernelPowerKMeans])
+def test_fits_differ_between_instruction_sets_by_less_than_between_seeds(
+    isa, dtype, cls, normal_rows
+):
+    """Rounding may lead to another local optimum: one of those that other seeds lead to."""
+    X = normal_rows[:1000].astype(dtype)
+
+    def inertia(seed):
+        return cls(6, random_state=seed).fit(X).inertia_
+
+    plain = at_level("plain", lambda: [inertia(seed) for seed in range(6)])
+    assert abs(inertia(0) - plain[0]) <= max(plain) - min(plain)

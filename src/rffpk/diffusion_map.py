@@ -7,7 +7,6 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -169,7 +168,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for."""
         self._spherical = self.metric == "cosine"
-        random, n_threads = check_random_state(self.random_state), _config.n_threads(self.n_jobs)
+        random, n_threads = (
+            validation.check_random_state(self.random_state),
+            _config.n_threads(self.n_jobs),
+        )
         rows = self._prepared(X)
         k = n_clusters or MAX_CLUSTERS
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)

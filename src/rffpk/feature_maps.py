@@ -10,7 +10,6 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -212,7 +211,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     ) -> RandomFourierFeatures:
         """`fit` for rows and parameters that have been checked; the `moments` are those of more
         rows than are given."""
-        random = check_random_state(self.random_state)
+        random = validation.check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
         if hasattr(self, "kernel_error_"):  # of a fit before

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from rffpk import _config
 from rffpk._annealing.centroid_clusterer import Init
@@ -122,7 +121,8 @@ class FuzzyCMeans(IncrementalClusterer):
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _given_init(self, rows: Rows) -> Any:
-        shape = None if self._draws_init() else np.shape(self.init)
+        with validation.named("init"):
+            shape = None if self._draws_init() else np.shape(self.init)
         of_centroids = shape == (self._k, len(rows.shift))
         if shape != (rows.n, self._k) or of_centroids or rows.stream is not None:
             return super()._given_init(rows)
@@ -227,7 +227,7 @@ def cmeans(
     error = validation.check_real(error, "error", 0)
     maxiter = validation.check_int(maxiter, "maxiter", 1)
     validation.check_n_jobs(n_jobs)
-    random = check_random_state(random_state)
+    random = validation.check_random_state(random_state)
     if init is None:
         u = random.uniform(size=(len(X), c))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,22 @@ from scipy.special import entr
 from sklearn.metrics import silhouette_samples
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 
 
 def _contingency(labels_true: Any, labels_pred: Any) -> Any:
-    labels_true = column_or_1d(labels_true)
-    labels_pred = column_or_1d(labels_pred)
-    check_consistent_length(labels_true, labels_pred)
+    with validation.named("labels_true"):
+        labels_true = column_or_1d(labels_true)
+    with validation.named("labels_pred"):
+        labels_pred = column_or_1d(labels_pred)
+    if len(labels_true) != len(labels_pred):
+        raise ValueError(
+            f"labels_pred has {len(labels_pred)} labels, must have {len(labels_true)} like "
+            "labels_true."
+        )
     if not len(labels_true):
         raise ValueError("labels_true and labels_pred are empty, must have at least one label.")
     return contingency_matrix(labels_true, labels_pred)
@@ -96,6 +103,17 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
 
 _SUM_ERROR = 1e-3  # of the memberships of a row, which may be float32 and rounded for storage
 _BATCH_NUMBERS = 1 << 22  # distances of rows to centroids at once
+
+
+def _check_rows(X: Array, u: Array) -> None:
+    if len(X) != len(u):
+        raise ValueError(f"memberships has {len(u)} rows, must have {len(X)} like X.")
+
+
+def _in_range(*arrays: Array) -> list[Array]:
+    """Arrays divided by one power of two, so that their squares neither overflow nor underflow."""
+    largest = max(float(np.abs(x).max()) for x in arrays)
+    return [np.ldexp(x, -math.frexp(largest)[1]) for x in arrays]
 
 
 def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
@@ -222,12 +240,13 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     u = checked_memberships(memberships)
     centers = validation.finite_array(centers, "centers", ensure_min_samples=2)
     m = validation.check_real(m, "m", 1, include="left")
-    check_consistent_length(X, u)
+    _check_rows(X, u)
     if centers.shape != (u.shape[1], X.shape[1]):
         raise ValueError(
             f"centers has shape {centers.shape}, must be {(u.shape[1], X.shape[1])}: "
             "(n_clusters, n_features)."
         )
+    X, centers = _in_range(X, centers)
     separation = float(pdist(centers, "sqeuclidean").min())
     batches = gen_batches(len(X), max(1, _BATCH_NUMBERS // len(centers)))
     cost = sum(
@@ -279,10 +298,11 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     """
     X, u = validation.finite_array(X, "X"), checked_memberships(memberships)
     alpha = validation.check_real(alpha, "alpha", 0, include="left")
-    check_consistent_length(X, u)
+    _check_rows(X, u)
     labels = u.argmax(axis=1)
     if len(np.unique(labels)) < 2:
         raise ValueError("memberships must be largest for at least two of the clusters.")
+    (X,) = _in_range(X)
     largest = np.partition(u, -2, axis=1)
     weights = (largest[:, -1] - largest[:, -2]) ** alpha
     total = weights.sum()

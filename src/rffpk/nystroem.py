@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -166,7 +165,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
     def _fit(self, X: Any, progress: Progress) -> Self:
         self._check_parameters()
         spec = Specification(*one_kernel(self))
-        random = check_random_state(self.random_state)
+        random = validation.check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             X = validation.check_rows(self, X, reset=True)

@@ -18,7 +18,6 @@ from sklearn.metrics import (
     davies_bouldin_score,
     silhouette_score,
 )
-from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data import validation
@@ -137,7 +136,7 @@ def select_n_clusters(
     _check_estimator(estimator)
     validation.check_choice(criterion, "criterion", ("auto", *get_args(Criterion)))
     n_resamples = validation.check_int(n_resamples, "n_resamples", 2)
-    random = check_random_state(random_state)
+    random = validation.check_random_state(random_state)
     rows = _some_rows(X, validation.check_int(sample, "sample", 2), random)
     tried = _numbers(n_clusters, len(rows))
     seed = random.randint(2**31 - 1)

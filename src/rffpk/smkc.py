@@ -22,6 +22,7 @@ from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, iterations
+from rffpk._fusion.spectral import matrix_of
 from rffpk.feature_maps import resolve_gamma
 from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, check_no_distances, matched
 
@@ -148,6 +149,8 @@ class SMKC(KernelFusion):
     (150, 3)
     """
 
+    _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -230,6 +233,9 @@ class SMKC(KernelFusion):
     def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
         self.anchors_ = self._choose_anchors(xs, k, random)
         self._kernels = self._fit_kernels(xs, random)
+        for number, kernel in enumerate(self._kernels):
+            if not (kernel.definite or kernel.precomputed):
+                matrix_of(kernel, number)  # warns if it is indefinite among the anchors
         B = self._anchored(xs)
         self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
         last = self._iterate(B.coordinates(), k, len(xs[0]))

@@ -16,7 +16,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -220,7 +219,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         check_labels_to(labels_to)
-        random = check_random_state(self.random_state)
+        random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             self._k, self._journal = int(self.n_clusters), journal or Journal()
             self._journal.open(self, random)
@@ -396,7 +395,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _checked_centroids(self, centroids: Any, width: int) -> Array:
         validation.check_plain(centroids, "init")
-        centroids, expected = np.array(centroids, dtype=np.float64), (self._k, width)
+        with validation.named("init"):
+            centroids = np.array(centroids, dtype=np.float64)
+        expected = (self._k, width)
         if centroids.shape != expected:
             raise ValueError(
                 f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "

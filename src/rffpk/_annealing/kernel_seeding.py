@@ -32,13 +32,15 @@ def initial_weights(space: KernelSpace, k: int, init: str) -> Array:
 def given_weights(init: Any, k: int, n: int) -> Array:
     """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
     validation.check_plain(init, "init")
-    init = np.asarray(init)
+    with validation.named("init"):
+        init = np.asarray(init)
     if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
         if not np.array_equal(np.unique(init), np.arange(k)):
             raise ValueError(f"init has other labels than 0 to {k - 1}, each at least once.")
         W = (np.arange(k)[:, None] == init).astype(np.float64)
     elif init.shape == (k, n):
-        W = init.astype(np.float64)
+        with validation.named("init"):
+            W = init.astype(np.float64)
         if not np.isfinite(W).all() or (W.sum(axis=1) == 0).any():
             raise ValueError("init must be finite, and its rows must not sum to zero.")
     else:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
+import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+import sklearn.utils
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array, check_scalar
@@ -28,6 +30,23 @@ _FEWEST_ROWS, _SYMMETRY = 4, 1e-6
 
 # Mean squares of entries between which float32 holds squared distances and sums of them.
 _SQUARES = (1e-24, 1e28)
+
+
+@contextlib.contextmanager
+def named(name: str) -> Iterator[None]:
+    """Add the name of an argument to the message of a ValueError or a TypeError that lacks it."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
+            raise
+        raise type(error)(f"{name} is not acceptable: {error}") from error
+
+
+def check_random_state(random_state: Any) -> np.random.RandomState:
+    """scikit-learn's, with a message that names the argument."""
+    with named("random_state"):
+        return sklearn.utils.check_random_state(random_state)
 
 
 @contextlib.contextmanager
@@ -162,7 +181,7 @@ def _is_masked(values: Any) -> bool:
 def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> Array:
     """scikit-learn's `check_array`, without a warning of NumPy before what is not finite is refused
     by name."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), named(name):
         return check_array(x, dtype=dtype, input_name=name, **options)
 
 

@@ -17,6 +17,7 @@ from rffpk._data.validation import (
     check_rows,
     finite_array,
     is_option,
+    named,
     warn_if_kernel,
     widened,
     words_of,
@@ -84,7 +85,9 @@ def _columns_of_views(X: Array, views: Any, estimator: Any) -> list[Array]:
 def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
     """The indices of the columns that an entry of `views` names."""
     if isinstance(view, slice):
-        if not range(*view.indices(width)):
+        with named(name):
+            chosen = range(*view.indices(width))
+        if not chosen:
             raise ValueError(f"{name} == {view!r} has none of the {width} columns of X.")
         return view
     given = np.asarray(view)

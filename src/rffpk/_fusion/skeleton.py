@@ -14,7 +14,6 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -37,6 +36,8 @@ class EmbeddingClusterer(
 
     A subclass embeds new rows in `transform`.
     """
+
+    _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
 
     n_init: Auto | int
     n_jobs: int | None
@@ -273,10 +274,11 @@ class KernelFusion(EmbeddingClusterer):
 
     def _fit(self, X: Any, progress: Progress) -> Self:
         self._check_parameters()
-        random = check_random_state(self.random_state)
+        random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = check_views(self, X, reset=True)
             k = validation.check_n_clusters(self.n_clusters, len(xs[0]))
+            self._check_no_zero_kernel(xs)
             self.history_: list[dict[str, Any]] = []
             self._iterations = Iterations(self.history_, progress)
             self._fuse(xs, k, random)
@@ -286,6 +288,22 @@ class KernelFusion(EmbeddingClusterer):
             if self._clusterer._n_distinct == k and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
+
+    def _check_no_zero_kernel(self, xs: list[Array]) -> None:
+        """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
+        if not self._needs_every_kernel:
+            return
+        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
+        if precomputed:
+            zero, what = [not x.any() for x in xs], "is zero everywhere"
+        elif self.center:
+            zero = [not (x != x[0]).any() for x in xs]
+            what = "has equal rows, so that its centered kernel is zero"
+        else:
+            return
+        if any(zero) and not all(zero):
+            name = "X" if self._view_columns is None else "views"
+            raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")
 
     def _warn_unconverged(self, tol: float, max_iter: int) -> None:
         warn(
