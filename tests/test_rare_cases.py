@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -90,14 +89,6 @@ def test_no_gamma_of_an_approximated_kernel_is_that_of_scikit_learn(approximatio
         for gamma in (None, 1 / 3)
     ]
     assert_array_equal(fits[0].embedding_, fits[1].embedding_)
-
-
-@pytest.mark.parametrize("cls", [rffpk.SMKC, rffpk.FAMKKM])
-def test_verbose_fusion_prints_each_iteration(cls, capsys):
-    model = cls(2, verbose=1, max_iter=3, random_state=0).fit([X, X[:, :2]])
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[fusion]")]
-    assert len(lines) == sum("objective" in record for record in model.history_) > 0
-    assert all(re.match(r"\[fusion\] objective=\d", line) for line in lines)
 
 
 def test_a_second_fit_with_a_number_of_frequencies_has_no_error():
