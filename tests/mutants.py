@@ -33,7 +33,7 @@ TESTS = {
     "_annealing/bounds.py": ("bounds", "not f64"),
     "_annealing/references.py": ("multiview", "median or references or reference_dist"),
     "_annealing/evaluation.py": ("anneal", "inertia or papers or best_of or max_iter"),
-    "_data/rules.py": ("pass", "numpy and (rule or weights or typicalit or fuzzy)"),
+    "_data/rules.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
     "_data/decompositions.py": ("exact famkkm smkc", "ritz or polar or rank or certificates"),
     "_diffusion/spectrum.py": ("diffusion", "not scikit_learn"),
     "_fusion/famkkm_solver.py": ("famkkm", "update or printed or map or fusion"),
