@@ -104,6 +104,8 @@ def test_no_component_has_no_decay():
     spectrum = Spectrum(np.array([0.1, 0.2]), np.eye(2), np.ones(2))
     assert spectrum.unit_decay(np.zeros(0, dtype=int), 1.0).shape == (0,)
     assert_allclose((spectrum.unit_decay(np.arange(2), 1e5) ** 2).sum(), 1)
+    first, second = spectrum.unit_decay(np.arange(2), 3.0)
+    assert_allclose(second / first, math.exp(-3 * 0.1 / 2))
 
 
 def test_the_reference_refuses_reference_distances_of_another_rule():
