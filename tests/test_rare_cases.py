@@ -16,6 +16,7 @@ from rffpk._annealing.critical import of_gram, typical_critical_exponent
 from rffpk._annealing.ends import Ending
 from rffpk._annealing.kernel_components import _nearest_row
 from rffpk._annealing.objective import PowerMean, WeightedViews
+from rffpk._annealing.references import _trimmed
 from rffpk._data.decompositions import fixed_signs, over_eigenvalues
 from rffpk._data.passes import make_rows
 from rffpk._diffusion.spectrum import Spectrum
@@ -71,6 +72,13 @@ def test_equal_views_have_the_reference_distance_of_one():
     model = rffpk.RFFMultiKernelPowerKMeans(3, eta="within", kernels="linear", random_state=0)
     one = model.fit([X]).eta_
     assert_allclose(model.fit([X, X]).eta_, np.repeat(one, 2), rtol=1e-6)
+
+
+def test_the_reference_within_a_normal_cluster_of_two_columns_is_its_mean():
+    """Squared distances are exponential there, with the mean 2: four times that holds 98 %."""
+    normal = np.random.default_rng(0).standard_normal((5000, 2))
+    eta, counted = _trimmed(rffpk.PowerKMeans(1, random_state=0), normal, None)
+    assert 1.85 < eta < 2.05 and 0.97 < counted.mean() < 0.99
 
 
 def test_equal_memberships_above_a_critical_exponent_are_named():
