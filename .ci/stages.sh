@@ -118,6 +118,7 @@ stage_coverage() {
     "$work/core/bin/coverage" combine --quiet
     "$work/core/bin/coverage" report --show-missing --skip-covered --fail-under=95
     "$work/core/bin/gcovr" --filter src/rffpk/_core/ --merge-lines --fail-under-line=95 \
+        --object-directory "$work/build" \
         --gcov-ignore-errors=all --gcov-ignore-parse-errors=all "$work/build"
 }
 

@@ -1,22 +1,26 @@
-"""Branches that few fits take: each is met here alone, with what it must return."""
+"""Branches and factors that few fits show, each alone, with what it must give."""
 
 import math
 import os
-import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
 from rffpk import _config
-from rffpk._annealing.critical import typical_critical_exponent
+from rffpk._annealing.critical import of_gram, typical_critical_exponent
 from rffpk._annealing.ends import Ending
 from rffpk._annealing.kernel_components import _nearest_row
 from rffpk._annealing.objective import PowerMean, WeightedViews
+from rffpk._annealing.references import _trimmed
+from rffpk._data.decompositions import fixed_signs, over_eigenvalues
 from rffpk._data.passes import make_rows
 from rffpk._diffusion.spectrum import Spectrum
+from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._reference import TYPICALITY, fused_pass
 
 X = np.random.default_rng(0).standard_normal((60, 3))
@@ -24,6 +28,57 @@ X = np.random.default_rng(0).standard_normal((60, 3))
 
 def test_without_a_row_that_counts_no_exponent_is_critical():
     assert typical_critical_exponent(np.array([[0.0], [1.0]]), None, 1e-40, 1.1) == -math.inf
+
+
+@pytest.mark.parametrize("m", [1.5, 2.0, 3.0])
+def test_the_critical_exponent_with_typicality_is_that_of_the_formula(m):
+    """docs/math.md, (8.5), with the inverse written out."""
+    eta, c = 20.0, X.mean(axis=0)
+    for _ in range(200):
+        u = 1 / (1 + (((X - c) ** 2).sum(axis=1) / eta) ** (1 / (m - 1)))
+        c = u**m @ X / (u**m).sum()
+    q, z = u**m / (u**m).sum(), (X - c) / np.linalg.norm(X - c, axis=1, keepdims=True)
+    R = np.einsum("i,ia,ib->ab", q * u, z, z)
+    P = m / (m - 1) * np.einsum("i,ia,ib->ab", q * (1 - u), z, z)
+    growth = scipy.linalg.eigvals(np.linalg.inv(np.eye(3) / 2 - P) @ R).real.max()
+    assert scipy.linalg.eigvalsh(P).max() < 0.5  # else every exponent is unstable
+    assert_allclose(typical_critical_exponent(X, None, eta, m), 1 - 1 / growth, rtol=1e-6)
+
+
+def test_equal_rows_have_no_critical_exponent():
+    assert of_gram(np.zeros((5, 5)), None) == 0
+
+
+def test_the_largest_entry_of_an_eigenvector_is_positive():
+    assert_array_equal(fixed_signs(np.array([[1.0, -3], [-2, 1]])), [[-1, 3], [2, -1]])
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_eigenvalues_that_are_rounding_errors_give_zero_vectors(size):
+    values = size * np.array([1.0, 1e-14, 1e-17, -1.0])
+    scaled = over_eigenvalues(np.ones((4, 4)), values)
+    assert_allclose(scaled, np.tile([1 / values[0], 1 / values[1], 0, 0], (4, 1)))
+
+
+def test_weights_of_kernels_are_the_positive_agreements_of_norm_one():
+    """Eq. (18) of FAMKKM."""
+    for beta, gamma in (([0.3, 0.4], [0.6, 0.8]), ([-1.0, 0.5], [0, 1]), ([-1.0, 0.0], [7, 7])):
+        state = SimpleNamespace(_agreements=lambda beta=beta: np.array(beta), gamma=[7, 7])
+        Alternation.update_gamma(state)
+        assert_allclose(state.gamma, gamma)
+
+
+def test_equal_views_have_the_reference_distance_of_one():
+    model = rffpk.RFFMultiKernelPowerKMeans(3, eta="within", kernels="linear", random_state=0)
+    one = model.fit([X]).eta_
+    assert_allclose(model.fit([X, X]).eta_, np.repeat(one, 2), rtol=1e-6)
+
+
+def test_the_reference_within_a_normal_cluster_of_two_columns_is_its_mean():
+    """Squared distances are exponential there, with the mean 2: four times that holds 98 %."""
+    normal = np.random.default_rng(0).standard_normal((5000, 2))
+    eta, counted = _trimmed(rffpk.PowerKMeans(1, random_state=0), normal, None)
+    assert 1.85 < eta < 2.05 and 0.97 < counted.mean() < 0.99
 
 
 def test_equal_memberships_above_a_critical_exponent_are_named():
@@ -38,8 +93,8 @@ def test_the_nearest_row_has_a_weight():
 
 
 def test_the_power_mean_has_no_penalty():
-    rows, alpha = object(), np.ones(1)
-    assert PowerMean().penalty(alpha, 3.0) == 0
+    rows, alpha = object(), np.array([0.9, 0.1])
+    assert PowerMean().penalty(alpha, 3.0) == PowerMean().entropy(3.0) == 0
     assert PowerMean().begin(rows) is rows and PowerMean().restore(rows, alpha) is rows
 
 
@@ -57,6 +112,8 @@ def test_no_component_has_no_decay():
     spectrum = Spectrum(np.array([0.1, 0.2]), np.eye(2), np.ones(2))
     assert spectrum.unit_decay(np.zeros(0, dtype=int), 1.0).shape == (0,)
     assert_allclose((spectrum.unit_decay(np.arange(2), 1e5) ** 2).sum(), 1)
+    first, second = spectrum.unit_decay(np.arange(2), 3.0)
+    assert_allclose(second / first, math.exp(-3 * 0.1 / 2))
 
 
 def test_the_reference_refuses_reference_distances_of_another_rule():
@@ -90,14 +147,6 @@ def test_no_gamma_of_an_approximated_kernel_is_that_of_scikit_learn(approximatio
         for gamma in (None, 1 / 3)
     ]
     assert_array_equal(fits[0].embedding_, fits[1].embedding_)
-
-
-@pytest.mark.parametrize("cls", [rffpk.SMKC, rffpk.FAMKKM])
-def test_verbose_fusion_prints_each_iteration(cls, capsys):
-    model = cls(2, verbose=1, max_iter=3, random_state=0).fit([X, X[:, :2]])
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[fusion]")]
-    assert len(lines) == sum("objective" in record for record in model.history_) > 0
-    assert all(re.match(r"\[fusion\] objective=\d", line) for line in lines)
 
 
 def test_a_second_fit_with_a_number_of_frequencies_has_no_error():
