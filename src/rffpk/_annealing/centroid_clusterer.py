@@ -100,12 +100,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     feature_names_in_: NDArray[np.object_]
 
     _sink: LabelSink  # in fit
-<<<<<<< HEAD
-    _progress: Progress | None  # while rows are fitted, and ...
+    _progress: Progress | None = None  # while rows are fitted, and ...
     _journal: Journal
-=======
-    _progress: Progress | None = None  # while rows are fitted
->>>>>>> people
     _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether starts may differ in kind
 
