@@ -19,7 +19,6 @@ LAYERS = [
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
     {"_config", "_data.tensor_files"},
-    {"_data.partitions"},
     {"_data.passes", "_data.model_state"},
     {"_data.estimator"},
     {"_data.pairs", "_data.survey", "metrics", "sources"},

@@ -499,12 +499,9 @@ def take_steps(
 def _all_but_the_last(
     rows: Rows, theta: Array, s: float, backend: str | None
 ) -> tuple[Rows, Sums | None]:
-    """The last block of the rows of a stream, without rows on a cluster, and the sums of those
-    before it."""
+    """The last block of the rows of a stream, and the sums of those before it."""
     assert rows.stream is not None
     rows.stream.clock.lap()
-    if isinstance(rows.stream, Partitions):
-        return replace(rows, stream=None), one_pass(rows, theta, s, backend=backend)[0]
     last: Rows | None = None
     sums: Sums | None = None
     for block in rows.blocks():
