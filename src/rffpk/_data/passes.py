@@ -413,10 +413,9 @@ def _arguments(
     rule = _core.HARD if math.isinf(s) else _core.POWER
     omegas, options = rows.maps_by_kind
     if rows.eta is not None:
-        # one after the other, as steps that learn the weights add them
-        eta = np.full(
-            len(theta), sum(e * a for e, a in zip(rows.eta.tolist(), rows.alpha.tolist()))
-        )
+        # added one after the other, as steps that learn the weights do
+        combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
+        eta = np.ascontiguousarray(np.broadcast_to(combined, len(theta)))
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
     if before is not None:
         options = {**options, "carry": _scaled(1 / rows.weight_unit, *before.parts())}
