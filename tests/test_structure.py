@@ -19,6 +19,7 @@ LAYERS = [
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference", "_data.views", "_data.streams", "_data.sinks"},
     {"_config"},
+    {"_data.partitions"},
     {"_data.passes", "_data.estimator"},
     {"_data.pairs", "_data.survey", "metrics", "sources"},
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},

@@ -18,6 +18,7 @@ from rffpk._annealing.schedule import Result
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
+from rffpk._data.partitions import by_partitions
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
@@ -314,6 +315,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 
     # ---- prediction ------------------------------------------------------------------------
 
+    @by_partitions
     def typicality(self, X: Any) -> Array:
         """Typicality of the rows for each cluster.
 
@@ -341,6 +343,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         distances = self._visit(X, -math.inf, "distances")
         return self._typicality(distances, self.eta_)
 
+    @by_partitions
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with its nearest centroid, or -1 (see `noise_threshold`).
 

@@ -1,0 +1,416 @@
+"""Rows in the partitions of Dask collections, which stay on the workers of a cluster.
+
+A pass is one task for each worker that holds rows, over the partitions there. What the tasks return
+is joined along a binary tree over the numbers of the partitions: a worker joins what is below a
+node as far as it holds it, and the client does the rest. So the bits do not depend on which worker
+visits which partition, and a task may run again elsewhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from sklearn import config_context
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk import _config
+from rffpk._data.arrays import Array
+from rffpk._data.streams import Stream, each
+from rffpk._data.validation import check_sample_weight
+
+_HEAD_ROWS = 1024  # that the client checks before the workers check all
+
+# Seconds between looks at the workers, until a cluster without any is given up, and for the
+# transfer of what all of them return.
+_LOOK, _WITHOUT_WORKERS, _TRANSFER = 2.0, 20.0, 30.0
+_ATTEMPTS = 5  # at a pass, whose arguments may be lost with the workers that hold them
+
+Views = list[Array]
+Check = Callable[[Any, bool], Views]
+Nodes = dict[tuple[int, int], Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Part(NamedTuple):
+    """A partition, as tasks visit it."""
+
+    begin: int  # the number of its first row
+    xs: Views
+    weight: Array | None
+    n_threads: int
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, or a list of such."""
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)
+
+
+def dask_module(name: str) -> Any:
+    """A module of Dask, or an ImportError that says what is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"collections of Dask need dask and distributed, pip install 'rffpk[dask]': {error}."
+        ) from error
+
+
+def check_columns(X: Any) -> Any:
+    """X, unless it is an array whose rows are not each in one chunk."""
+    if hasattr(X, "numblocks") and (X.ndim != 2 or X.numblocks[1] != 1):
+        raise ValueError(
+            f"X is a Dask array of {X.ndim} dimensions in {X.numblocks} chunks, must have two "
+            "dimensions and all columns in one chunk: X.rechunk({1: -1})."
+        )
+    return X
+
+
+def active_client() -> Any:
+    """The client of the cluster on which Dask would compute now; None: it computes here."""
+    get = dask_module("dask.base").get_scheduler()
+    owner = getattr(get, "__self__", None)
+    return owner if hasattr(owner, "who_has") else None
+
+
+# ---- in the tasks -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How a worker makes what tasks take out of a partition; the same in all passes."""
+
+    check: Check
+    prepare: Callable[[Views], Views]
+    dtype: Any
+    checked: bool
+    n_jobs: int | None
+    shared: Any
+
+    def read(self, begin: int, given: Any, n_threads: int) -> Part | None:
+        """The rows of a partition, which are checked unless they have been; None if there are
+        none."""
+        block, weight = given, None
+        if isinstance(given, _Together):
+            block, weight = given.block, given.weight
+        if not len(block[0] if isinstance(block, list) else block):
+            return None
+        with config_context(assume_finite=self.checked):
+            xs = each(self.check(block, False), np.asarray, self.dtype)
+        return Part(begin, self.prepare(xs), weight, n_threads)
+
+
+@dataclass(frozen=True)
+class _Together:
+    """A block of rows, or a list of such for views, with the weights of the rows."""
+
+    block: Any
+    weight: Array | None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is done with each partition, and how results are joined."""
+
+    visit: Callable[[Part, Any], Any]
+    add: Callable[[Any, Any], Any]
+
+
+def _head(given: Any) -> Any:
+    block = given.block if isinstance(given, _Together) else given
+    if isinstance(block, list):
+        return [view[:_HEAD_ROWS] for view in block]
+    return block[:_HEAD_ROWS]
+
+
+def _visit_parts(
+    reader: _Reader, task: _Task, numbers: list[int], begins: list[int], count: int, given: Any
+) -> Nodes:
+    """The nodes of the tree that partitions of a worker make."""
+    n_threads = _threads_of_worker(reader.n_jobs)
+    nodes: Nodes = {}
+    for number, begin, block in zip(numbers, begins, given):
+        part = reader.read(begin, block, n_threads)
+        value = None if part is None else task.visit(part, reader.shared)
+        insert(nodes, (0, number), value, count, task.add)
+    return nodes
+
+
+def _threads_of_worker(n_jobs: int | None) -> int:
+    """n_jobs, of which None stands for the threads of the worker that runs this task."""
+    if n_jobs is not None:
+        return _config.n_threads(n_jobs)
+    return int(dask_module("distributed").get_worker().state.nthreads)
+
+
+def insert(
+    nodes: Nodes, node: tuple[int, int], value: Any, count: int, add: Callable[[Any, Any], Any]
+) -> None:
+    """Add a node (level, number) of a tree over `count` leaves, and join siblings upwards as long
+    as both are there. None is the value of leaves without rows."""
+    level, number = node
+    while (width := -(-count >> level)) > 1:
+        sibling = number ^ 1
+        if sibling < width:
+            if (level, sibling) not in nodes:
+                break
+            other = nodes.pop((level, sibling))
+            left, right = (value, other) if number < sibling else (other, value)
+            value = right if left is None else left if right is None else add(left, right)
+        level, number = level + 1, number // 2
+    nodes[level, number] = value
+
+
+# ---- on the client ------------------------------------------------------------------------------
+
+
+class _Sent:
+    """The reader that the workers have, and what it was made of."""
+
+    source: tuple[Any, ...] = ()
+    future: Any = None
+
+
+@dataclass(frozen=True)
+class Partitions(Stream):
+    """The rows of Dask collections in the memory of the workers of a cluster."""
+
+    client: Any = None
+    futures: list[Any] = field(default_factory=list)  # of the partitions, in the order of rows
+    begins: list[int] = field(default_factory=list)  # the numbers of their first rows
+    n_jobs: int | None = None
+    head: Any = None  # the first rows
+    checked: bool = False  # whether all rows have been
+    sent: _Sent = field(default_factory=_Sent)
+
+    def fold(
+        self,
+        visit: Callable[[Part, Any], Any],
+        add: Callable[[Any, Any], Any],
+        shared: Any = None,
+    ) -> Any:
+        """What `visit` returns for each partition with rows and the object `shared`, joined by
+        `add` in the order of the partitions. `shared` is sent once as long as it is the same."""
+        lost: Exception | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._fold(_Task(visit, add), shared)
+            except CancelledError as error:  # arguments or rows that only lost workers had
+                lost, self.sent.future = error, None
+                wait_for_workers(self.client)
+        raise RuntimeError(
+            f"workers were lost in {_ATTEMPTS} attempts at a pass, with what Dask cannot compute "
+            "again."
+        ) from lost
+
+    def _fold(self, task: _Task, shared: Any) -> Any:
+        workers = wait_for_workers(self.client)
+        reader, sent = (
+            self._reader(shared),
+            self.client.scatter([task], broadcast=True, hash=False, timeout=_TRANSFER),
+        )
+        count, results = len(self.futures), []
+        for worker, numbers in self._places(workers).items():
+            given = [self.futures[i] for i in numbers]
+            results.append(
+                self.client.submit(
+                    _visit_parts, reader, sent[0], numbers, [self.begins[i] for i in numbers],
+                    count, given, workers=[worker], allow_other_workers=True, pure=False,
+                )
+            )  # fmt: skip
+        nodes: Nodes = {}
+        for found in results_of(self.client, results):
+            for node, value in found.items():
+                insert(nodes, node, value, count, task.add)
+        return next(iter(nodes.values()))
+
+    def _reader(self, shared: Any) -> Any:
+        source = (self.check, self.prepare, self.checked, shared)
+        sent = self.sent
+        if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
+            reader = _Reader(
+                self.check, self.prepare, self.dtype, self.checked, self.n_jobs, shared
+            )
+            (sent.future,) = self.client.scatter(
+                [reader], broadcast=True, hash=False, timeout=_TRANSFER
+            )
+            sent.source = source
+        return sent.future
+
+    def _places(self, workers: list[str]) -> dict[str, list[int]]:
+        """The numbers of the partitions that each worker visits: those it holds, and some of those
+        that are being computed."""
+        holders = self.client.who_has(self.futures)
+        places: dict[str, list[int]] = defaultdict(list)
+        for i, future in enumerate(self.futures):
+            there = [w for w in holders.get(future.key, ()) if w in workers] or workers
+            places[min(there, key=lambda w: (len(places[w]), w))].append(i)
+        return {worker: numbers for worker, numbers in places.items() if numbers}
+
+
+def wait_for_workers(client: Any) -> list[str]:
+    """The addresses of the workers, as soon as there are any."""
+    deadline = time.monotonic() + _WITHOUT_WORKERS
+    while not (workers := sorted(client.nthreads())):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the cluster has had no worker for {_WITHOUT_WORKERS:.0f} seconds.")
+        time.sleep(0.2)
+    return workers
+
+
+def results_of(client: Any, futures: list[Any]) -> list[Any]:
+    """The results of futures; an error if the cluster remains without workers meanwhile."""
+    distributed = dask_module("distributed")
+    while True:
+        try:
+            distributed.wait(futures, timeout=_LOOK)
+            break
+        except TimeoutError:
+            wait_for_workers(client)
+    try:
+        return list(
+            client.sync(
+                lambda: client.gather(futures, asynchronous=True),
+                asynchronous=False,
+                callback_timeout=_TRANSFER,
+            )
+        )
+    except TimeoutError:  # what was computed is lost, and computed again
+        wait_for_workers(client)
+        return results_of(client, futures)
+
+
+def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None) -> Partitions:
+    """The rows of a collection, or of one for each view, which the workers compute and hold."""
+    listed = isinstance(X, (list, tuple))
+    wait_for_workers(client)
+    given = [check_columns(x).persist() for x in (X if listed else [X])]
+    views = [_futures(x) for x in given]
+    lengths = _lengths(client, given, views)
+    begins = [int(b) for b in np.cumsum([0, *lengths])]
+    if not (n := begins.pop()):
+        raise ValueError("X gave no rows, must give at least one.")
+    weight, futures = None, views[0]
+    if sample_weight is not None:
+        weight = check_sample_weight(np.asarray(sample_weight), n)
+    if listed or weight is not None:
+        futures = [
+            client.submit(
+                _Together, [*parts] if listed else parts[0],
+                None if weight is None else weight[begin : begin + m], pure=False,
+            )
+            for begin, m, *parts in zip(begins, lengths, *views)
+        ]  # fmt: skip
+    first = next(i for i, m in enumerate(lengths) if m)
+    (head,) = results_of(client, [client.submit(_head, futures[first], pure=False)])
+    return Partitions(
+        [], listed, _unchecked, weight, n, client=client, futures=futures, begins=begins,
+        n_jobs=n_jobs, head=head,
+    )  # fmt: skip
+
+
+def _unchecked(block: Any, first: bool) -> Views:
+    raise NotImplementedError  # replaced as soon as the first rows are known
+
+
+def _futures(X: Any) -> list[Any]:
+    """The futures of a persisted collection, in the order of the rows."""
+    found = dask_module("distributed").futures_of(X)  # keys are (name, number) or (name, number, 0)
+    return sorted(found, key=lambda future: future.key[1])
+
+
+def _lengths(client: Any, given: list[Any], views: list[list[Any]]) -> list[int]:
+    """The numbers of rows of the partitions, which are the same in all views."""
+    found = []
+    for x, parts in zip(given, views):
+        known = [float(m) for m in x.chunks[0]] if hasattr(x, "chunks") else [math.nan]
+        if any(math.isnan(m) for m in known):
+            known = results_of(client, client.map(len, parts, pure=False))
+        found.append([int(m) for m in known])
+    for i, lengths in enumerate(found):
+        if lengths != found[0]:
+            raise ValueError(
+                f"X[{i}] has partitions of {_some(lengths)} rows, X[0] of {_some(found[0])}: "
+                "views must be divided alike, such as by rechunk."
+            )
+    return found[0]
+
+
+def _some(lengths: list[int]) -> str:
+    return ", ".join(map(str, lengths[:5])) + (", ..." if len(lengths) > 5 else "")
+
+
+# ---- collections without a cluster, and results for each row -------------------------------------
+
+
+def sources_of(X: Any) -> Any:
+    """The source of a collection, which is computed partition by partition; of a list a list."""
+    if isinstance(X, (list, tuple)):
+        return [sources_of(x) for x in X]
+    parts = _delayed(X)
+    return lambda: (part.compute() for part in parts)
+
+
+def _delayed(X: Any) -> list[Any]:
+    return list(np.ravel(np.asarray(check_columns(X).to_delayed(), dtype=object)))
+
+
+def by_partitions(method: Method) -> Method:
+    """A method of a fitted model that returns an array with a line for each row: of collections of
+    Dask it returns a Dask array, which is not computed yet."""
+
+    @functools.wraps(method)
+    def for_rows(self: Any, X: Any, **options: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, **options)
+        return _lazy(self, method.__name__, X, options)
+
+    return cast(Method, for_rows)
+
+
+def _lazy(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
+    array, delayed = dask_module("dask.array"), dask_module("dask").delayed
+    check_is_fitted(model)
+    listed = isinstance(X, (list, tuple))
+    views = list(X) if listed else [X]
+    dummy = [_one_row(x) for x in views]
+    meta = getattr(model, name)(dummy if listed else dummy[0], **options)[:0]
+    alone = copy(model)
+    if alone.n_jobs is None:
+        alone.n_jobs = 1  # as many partitions at once as there are threads
+    apply = delayed(partial(_applied, alone, name, options, meta))
+    parts = [_delayed(x) for x in views]
+    lengths = [x.chunks[0] if hasattr(x, "chunks") else (math.nan,) * x.npartitions for x in views]
+    if len({len(found) for found in lengths}) > 1:
+        raise ValueError(f"views have {[*map(len, lengths)]} partitions, must be divided alike.")
+    found = [
+        array.from_delayed(
+            apply([*blocks] if listed else blocks[0]), (m, *meta.shape[1:]), meta=meta
+        )
+        for m, *blocks in zip(lengths[0], *parts)
+    ]
+    return array.concatenate(found, allow_unknown_chunksizes=True)
+
+
+def _one_row(X: Any) -> Any:
+    """A row of zeros, of the type of the partitions."""
+    if hasattr(X, "chunks"):
+        return np.zeros((1, X.shape[1]), dtype=X.dtype)
+    pandas = dask_module("pandas")
+    return pandas.DataFrame(np.zeros((1, len(X.columns))), columns=X.columns).astype(X.dtypes)
+
+
+def _applied(model: Any, name: str, options: dict[str, Any], meta: Array, block: Any) -> Array:
+    empty = not len(block[0] if isinstance(block, list) else block)
+    return meta if empty else getattr(model, name)(block, **options)
