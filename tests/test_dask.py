@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from rffpk import (
@@ -251,27 +251,17 @@ def test_a_cluster_without_workers_is_given_up(rows, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_killed_worker_changes_nothing(rows):
+def test_a_killed_worker_changes_nothing(rows, client):
     X = divided(rows, (2000,) * 11 + (1000,))
-    parameters = {"sample": None, "swaps": 0, "n_init": 1, "max_iter": 40, "tol": 0}
-    expected, killed = None, []
-
-    def kill(client):
-        pid = next(iter(client.run(os.getpid).values()))
-        time.sleep(0.4)
-        os.kill(pid, signal.SIGKILL)
-        killed.append(pid)
-
-    with workers(2, processes=True) as client:
-        X = X.persist()
-        for late in (False, True):
-            thread = threading.Thread(target=kill, args=(client,))
-            if late:
-                thread.start()
-            model = PowerKMeans(K, random_state=0, **parameters).fit(X)
-            expected = expected or model
-            if late:
-                thread.join()
-    assert len(killed) == 1 and expected is not model
-    assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
-    assert model.inertia_ == expected.inertia_
+    model = PowerKMeans(K, sample=None, swaps=0, n_init=1, max_iter=20, tol=0, random_state=0)
+    expected = model.fit(X)
+    with workers(2, processes=True) as killing:
+        held, pid = X.persist(), min(killing.run(os.getpid).values())
+        distributed.wait(held)
+        kill = threading.Timer(0.2, os.kill, (pid, signal.SIGKILL))
+        kill.start()
+        found = clone(model).fit(held)
+        kill.join()
+        assert pid not in killing.run(os.getpid).values()
+    assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert found.inertia_ == expected.inertia_

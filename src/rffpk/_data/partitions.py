@@ -12,7 +12,6 @@ import functools
 import importlib
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from copy import copy
@@ -35,6 +34,9 @@ _HEAD_ROWS = 1024  # that the client checks before the workers check all
 # transfer of what all of them return.
 _LOOK, _WITHOUT_WORKERS, _TRANSFER = 2.0, 20.0, 30.0
 _ATTEMPTS = 5  # at a pass, whose arguments may be lost with the workers that hold them
+
+# From how many bytes on Dask warns of arguments; centroids may take more.
+_LARGE = "distributed.admin.large-graph-warning-threshold"
 
 Views = list[Array]
 Check = Callable[[Any, bool], Views]
@@ -134,6 +136,10 @@ def _head(given: Any) -> Any:
     return block[:_HEAD_ROWS]
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
 def _visit_parts(
     reader: _Reader, task: _Task, numbers: list[int], begins: list[int], count: int, given: Any
 ) -> Nodes:
@@ -215,48 +221,48 @@ class Partitions(Stream):
         ) from lost
 
     def _fold(self, task: _Task, shared: Any) -> Any:
-        workers = wait_for_workers(self.client)
-        reader, sent = (
-            self._reader(shared),
-            self.client.scatter([task], broadcast=True, hash=False, timeout=_TRANSFER),
-        )
+        reader, sent = self._reader(shared), self._send(task)
         count, results = len(self.futures), []
-        for worker, numbers in self._places(workers).items():
-            given = [self.futures[i] for i in numbers]
+        for worker, numbers in self._places().items():
+            begins, given = [self.begins[i] for i in numbers], [self.futures[i] for i in numbers]
             results.append(
                 self.client.submit(
-                    _visit_parts, reader, sent[0], numbers, [self.begins[i] for i in numbers],
-                    count, given, workers=[worker], allow_other_workers=True, pure=False,
+                    _visit_parts, reader, sent, numbers, begins, count, given,
+                    workers=[worker], allow_other_workers=True, pure=False,
                 )
             )  # fmt: skip
         nodes: Nodes = {}
         for found in results_of(self.client, results):
             for node, value in found.items():
                 insert(nodes, node, value, count, task.add)
-        return next(iter(nodes.values()))
+        return nodes.popitem()[1]
 
     def _reader(self, shared: Any) -> Any:
-        source = (self.check, self.prepare, self.checked, shared)
-        sent = self.sent
+        source, sent = (self.check, self.prepare, self.checked, shared), self.sent
         if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
-            reader = _Reader(
-                self.check, self.prepare, self.dtype, self.checked, self.n_jobs, shared
-            )
-            (sent.future,) = self.client.scatter(
-                [reader], broadcast=True, hash=False, timeout=_TRANSFER
-            )
             sent.source = source
+            sent.future = self._send(
+                _Reader(self.check, self.prepare, self.dtype, self.checked, self.n_jobs, shared)
+            )
         return sent.future
 
-    def _places(self, workers: list[str]) -> dict[str, list[int]]:
+    def _send(self, value: Any) -> Any:
+        """The future of a value that workers get from each other. It is the result of a task, so
+        that Dask has it again where the workers that had it are lost."""
+        with dask_module("dask").config.set({_LARGE: "1 TiB"}):
+            return self.client.submit(_itself, value, pure=False)
+
+    def _places(self) -> dict[str, list[int]]:
         """The numbers of the partitions that each worker visits: those it holds, and some of those
-        that are being computed."""
+        that no worker holds now."""
         holders = self.client.who_has(self.futures)
-        places: dict[str, list[int]] = defaultdict(list)
-        for i, future in enumerate(self.futures):
-            there = [w for w in holders.get(future.key, ()) if w in workers] or workers
-            places[min(there, key=lambda w: (len(places[w]), w))].append(i)
-        return {worker: numbers for worker, numbers in places.items() if numbers}
+        held = [list(holders.get(future.key, ())) for future in self.futures]
+        workers = [] if all(held) else wait_for_workers(self.client)
+        places: dict[str, list[int]] = {}
+        for i, there in enumerate(held):
+            fewest = min(there or workers, key=lambda w: (len(places.get(w, ())), w))
+            places.setdefault(fewest, []).append(i)
+        return places
 
 
 def wait_for_workers(client: Any) -> list[str]:
