@@ -13,9 +13,13 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def folder(path: str) -> Path:
-    """The type of `--data`: a folder that exists."""
+    """The type of `--data`: a folder that exists and has a data set."""
     if not Path(path).is_dir():
         raise argparse.ArgumentTypeError(f"{path} is not a folder")
+    if not any(Path(path).glob("*.npz")):
+        raise argparse.ArgumentTypeError(
+            f"{path} has no NAME.npz; bench/README.md says what such a file contains"
+        )
     return Path(path)
 
 

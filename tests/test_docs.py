@@ -3,10 +3,12 @@
 import ast
 import inspect
 import re
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import rffpk
 from rffpk._docs import documented, entries
@@ -88,7 +90,9 @@ def described(thing, title):
 def check_parameters(thing, parameters):
     """Each parameter is described once, in the order of the signature, with its default."""
     entries = described(thing, "Parameters")
-    assert [name for name, _, _ in entries] == [*parameters]
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*"}
+    names = [stars.get(given.kind, "") + name for name, given in parameters.items()]
+    assert [name for name, _, _ in entries] == names
     for name, kind, _ in entries:
         kind, _, default = kind.partition(", default=")
         assert kind
@@ -120,6 +124,20 @@ def test_every_parameter_of_a_function_is_described(function):
     assert all(text for _, _, text in described(function, "Parameters"))
 
 
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_words_of_annotations_are_those_described_and_accepted(cls):
+    hints = get_type_hints(cls.__init__)
+    for name, kind, _ in described(cls, "Parameters"):
+        parts = (hints[name], *get_args(hints[name]))
+        words = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
+        kind, _, _ = kind.partition(", default=")
+        assert name == "kernels" or sorted(words) == sorted(re.findall('"(.+?)"', kind)), name
+        for word in words:
+            clusters = {"n_clusters": 2} if "n_clusters" in hints else {}
+            cls(**{**clusters, name: word}, random_state=0).fit(ROWS)
+
+
 @pytest.mark.parametrize("cls, method", METHODS)
 def test_every_parameter_of_a_method_is_described(cls, method):
     _, *parameters = inspect.signature(method).parameters.items()
@@ -149,6 +167,8 @@ def test_attributes_that_fits_set_are_those_described(cls):
         if "n_clusters" in inspect.signature(cls).parameters:
             parameters = {"n_clusters": 3, **parameters}
         model = cls(**parameters, random_state=0).fit(X)
+        if hasattr(model, "partial_fit"):
+            model.n_buffered_ = clone(model).partial_fit(X).n_buffered_
         names = {*vars(model), *(n for n, v in vars(cls).items() if isinstance(v, property))}
         fitted = {n: getattr(model, n) for n in names if n.endswith("_") and n[0] != "_"}
         found |= {*fitted}

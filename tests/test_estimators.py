@@ -109,7 +109,8 @@ def test_attributes_and_methods_agree(backend, blobs, dtype, estimator):
     records = [r for r in model.history_ if "s" in r and [r["start"]] == kept]
     assert model.n_iter_ == len(records)
     assert set(records[-1]) == {
-        "stage", "start", "rows", "s", "objective", "shift", "distinct", "repairs", "seconds"
+        "stage", "start", "kept", "rows", "s", "objective", "shift", "distinct", "repairs",
+        "kernel_weights", "seconds"
     }  # fmt: skip
 
 

@@ -20,7 +20,16 @@ EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))
 
 EXPECTED = "kernel .* is indefinite|sigma_1 / sigma_k|n_frequencies='auto' ends"
 KERNEL = st.sampled_from(["rbf", "laplacian", "linear", "polynomial", "cosine", "sigmoid"])
-WEIGHTED = (rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans, rffpk.MultiKernelPowerKMeans)
+WEIGHTED = (
+    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans, rffpk.MultiKernelPowerKMeans,
+    rffpk.DiffusionMap,
+)  # fmt: skip
+DIFFUSION = {
+    "metric": st.sampled_from(["euclidean", "cosine"]),
+    "time": st.sampled_from(["auto", 1e-3, 1.0, 1e5]),
+    "n_landmarks": st.sampled_from(["auto", None, 3]),
+    "n_neighbors": st.sampled_from(["auto", 2]),
+}
 CHOICES = [
     (rffpk.PowerKMeans, {"sample": st.sampled_from(["auto", None, 5])}),
     (rffpk.FuzzyCMeans, {"m": st.sampled_from([1.1, 2.0, 6.0])}),
@@ -46,8 +55,8 @@ CHOICES = [
         "max_iter": st.sampled_from([1, 50]),
     }),
     (rffpk.NystroemKernelKMeans, {"kernel": KERNEL, "n_anchors": st.integers(1, 20)}),
-    (rffpk.DiffusionMap, {"metric": st.sampled_from(["euclidean", "cosine"])}),
-    (rffpk.DiffusionPowerKMeans, {"time": st.sampled_from(["auto", 1.0, 1e5])}),
+    (rffpk.DiffusionMap, DIFFUSION),
+    (rffpk.DiffusionPowerKMeans, DIFFUSION),
 ]  # fmt: skip
 
 
@@ -140,8 +149,9 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
             assert np.isfinite(model.transform(X)).all()
             if not hasattr(model, "labels_"):
                 return
-            assert_array_equal(model.predict(X), model.labels_)
-            assert_array_equal(model.predict(X[:1]), model.labels_[:1])
+            if getattr(model, "n_landmarks", "auto") is not None:  # else rows that were fitted
+                assert_array_equal(model.predict(X), model.labels_)  # have other features
+                assert_array_equal(model.predict(X[:1]), model.labels_[:1])
         finally:
             assert_array_equal(X, before)
     assert ((model.labels_ >= 0) & (model.labels_ < model.n_clusters)).all()
@@ -169,17 +179,36 @@ def views(draw):
     return pair
 
 
+RFF_VIEWS = {
+    "n_frequencies": st.just(32),
+    "kernels": st.sampled_from([None, "laplacian", "cauchy", "linear", "diffusion"]),
+    "eta": st.sampled_from(["mean", "median", "within", 1e-30, 1e30]),
+    "m": st.sampled_from([1.1, 2.0, 6.0]),
+    "weight_entropy": st.sampled_from([1e-3, 1.0, 1e3]),
+    "noise_threshold": st.sampled_from([None, 0.2, 1.0]),
+}
+
+
+@st.composite
+def view_models(draw):
+    cls = draw(st.sampled_from(VIEW_CLASSES))
+    choices = RFF_VIEWS if cls is rffpk.RFFMultiKernelPowerKMeans else {}
+    parameters = {name: draw(choice) for name, choice in choices.items()}
+    return cls(draw(st.integers(1, 4)), random_state=0, **parameters)
+
+
 @settings(max_examples=EXAMPLES // 3)
-@given(st.sampled_from(VIEW_CLASSES), st.integers(1, 4), views())
-def test_views_are_refused_by_name_or_give_a_valid_result(cls, k, X):
-    parameters = {"n_frequencies": 32} if cls is rffpk.RFFMultiKernelPowerKMeans else {}
-    model = cls(k, random_state=0, **parameters)
+@given(view_models(), views(), st.booleans())
+def test_views_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
+    model, arguments = clone(model), {}
+    if weighted and isinstance(model, WEIGHTED):
+        arguments["sample_weight"] = np.random.default_rng(len(X[0])).integers(0, 4, len(X[0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", EXPECTED, UserWarning)
         try:
-            model.fit(X)
+            model.fit(X, **arguments)
         except (ValueError, TypeError) as error:
             assert is_named(error), error
             assert not [name for name in vars(model) if name.endswith("_")]
@@ -187,4 +216,25 @@ def test_views_are_refused_by_name_or_give_a_valid_result(cls, k, X):
         assert np.isfinite(model.transform(X)).all()
         assert_array_equal(model.predict(X), model.labels_)
         assert_array_equal(model.predict([x[:1] for x in X]), model.labels_[:1])
-    assert ((model.labels_ >= 0) & (model.labels_ < k)).all() and model.inertia_ >= 0
+    least = 0 if getattr(model, "noise_threshold", None) is None else -1  # noise
+    assert ((model.labels_ >= least) & (model.labels_ < model.n_clusters)).all()
+    assert model.inertia_ >= 0
+
+
+@example(np.array([[np.inf, -np.inf]], np.float32), 1, 2.0, False)  # a warning of NumPy
+@settings(max_examples=EXAMPLES // 3)
+@given(arrays(), st.integers(1, 5), st.sampled_from([1.1, 2.0, 6.0]), st.booleans())
+def test_memberships_of_fuzzy_c_means_are_refused_by_name_or_valid(X, c, m, zeros):
+    init = None
+    if zeros:  # a cluster without members
+        init = np.eye(c)[np.arange(len(X)) % max(c - 1, 1)].T
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            result = rffpk.cmeans(X, c, m, init=init, maxiter=50, random_state=0)
+        except (ValueError, TypeError) as error:
+            assert is_named(error) or "c ==" in str(error), error
+            return
+    assert all(np.isfinite(part).all() for part in result)
+    assert result.u.min() >= 0 and np.allclose(result.u.sum(axis=0), 1)
+    assert np.all(np.diff(result.jm) <= 1e-9 * result.jm[:-1])

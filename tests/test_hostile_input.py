@@ -29,6 +29,30 @@ def few_distinct_rows():
     return random.permutation(np.repeat(random.standard_normal((3, 4)), 20, axis=0))
 
 
+# ---- infinities ---------------------------------------------------------------------------------
+
+HALVES = np.full((2, 2), 0.5)
+
+
+@pytest.mark.parametrize(
+    "function, name",
+    [
+        (lambda X: rffpk.PowerKMeans(1).fit(X), "X"),
+        (lambda X: rffpk.MKKM(1).fit([X, X]), r"X\[0\]"),
+        (lambda X: rffpk.cmeans(X, 1), "X"),
+        (lambda X: rffpk.cmeans(HALVES, 2, init=X), "init"),
+        (rffpk.center_kernel, "K"),
+        (rffpk.partition_coefficient, "memberships"),
+        (lambda X: rffpk.xie_beni_index(X, HALVES, np.eye(2)), "X"),
+        (lambda X: rffpk.xie_beni_index(HALVES, HALVES, X), "centers"),
+        (lambda X: rffpk.fuzzy_silhouette(X, HALVES), "X"),
+    ],
+)
+def test_infinities_of_both_signs_are_refused_by_name_without_a_warning(function, name):
+    with pytest.raises(ValueError, match=f"Input {name} contains infinity"):
+        function(np.array([[np.inf, -np.inf], [0, 1]], np.float32))
+
+
 # ---- offsets ------------------------------------------------------------------------------------
 
 
@@ -351,3 +375,36 @@ def test_integers_beyond_float64_are_refused_by_name(views):
     X, name = ([large, np.ones((3, 1))], r"X\[0\]") if views else (large, "X")
     with pytest.raises(ValueError, match=f"^{name} has numbers that float64 does not hold"):
         rffpk.RFFMultiKernelPowerKMeans(2).fit(X)
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_column_of_words_is_named(as_frame):
+    frame = pd.DataFrame({"size": [1.0, 2.0, 3.0], "city": [4, "Rome", 5], "hue": [*"rgb"]})
+    given, column = (frame, "'city'") if as_frame else (frame.to_numpy(), "1")
+    for X, model, name in [
+        (given, rffpk.PowerKMeans(2), "X"),
+        (given, rffpk.KernelPowerKMeans(2), "X"),
+        (given, rffpk.MKKM(2), "X"),
+        ([frame[["size"]], given], rffpk.MKKM(2), r"X\[1\]"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{name} is not .*'Rome' in column {column}; drop"):
+            model.fit(X)
+
+
+def test_a_kernel_of_another_class_names_the_class():
+    X = np.arange(10.0).reshape(5, 2)
+    for model, message in [
+        (rffpk.MKKM(2, kernels="diffusion"), "DiffusionPowerKMeans takes it"),
+        (rffpk.MKKM(2, kernels=["rbf", "cauchy"]), "RFFKernelPowerKMeans takes it"),
+        (rffpk.KernelPowerKMeans(2, kernel="cauchy"), "RFFKernelPowerKMeans takes it"),
+        (
+            rffpk.NystroemKernelKMeans(2, kernel="precomputed"),
+            "PowerKMeans.kernel='precomputed'. takes",
+        ),
+        (
+            rffpk.SimpleMKKM(2, kernels=["precomputed"]),
+            "take a list of them by kernels='precomputed'",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.fit(X)

@@ -78,6 +78,8 @@ BAD_KERNEL = [
     ({"gamma": -1}, "gamma == -1, must be > 0"),
     ({"gamma": "wide"}, "gamma == 'wide', must be one of"),
     ({"kernel": "linear"}, "kernel == 'linear' has no random features"),
+    ({"kernel": "chi2"}, "kernel == 'chi2' has no random features.*KernelPowerKMeans takes it"),
+    ({"kernel": max}, "has no random features.*KernelPowerKMeans takes it"),
     ({"n_frequencies": 0}, "n_frequencies == 0, must be >= 1"),
     ({"n_frequencies": "many"}, "n_frequencies == 'many', must be one of"),
     ({"sampling": "sobol"}, "sampling == 'sobol', must be one of"),

@@ -48,12 +48,12 @@ from rffpk import _core
 
 warnings.simplefilter("ignore")
 _core.use_thread_work(0)
-name, step, least, n = sys.argv[1], *map(int, sys.argv[2:])
+name, module, step, least, n = *sys.argv[1:3], *map(int, sys.argv[3:])
 allocation = ctypes.PyDLL(None)
 allocation.calls_left.restype = ctypes.c_long
 allocation.fail_after.argtypes = [ctypes.c_long]
 allocation.count_calls.argtypes = [ctypes.c_size_t] * 3
-lines = [line.split()[0].split("-") for line in open("/proc/self/maps") if "_pass." in line]
+lines = [line.split()[0].split("-") for line in open("/proc/self/maps") if f"{module}." in line]
 ends = [int(end, 16) for pair in lines for end in pair]
 allocation.count_calls(least, min(ends), max(ends))
 X = np.random.default_rng(0).standard_normal((n, 3))
@@ -94,10 +94,11 @@ def preloaded(tmp_path_factory):
     return library
 
 
-def failures(library, name, step, least, n):
-    """How many fits of n rows met an allocation that failed, before the one that needs fewer."""
+def failures(library, name, module, step, least, n):
+    """How many fits of n rows met an allocation that failed, before the one that needs fewer:
+    allocations of so many bytes, and all of a module of the core."""
     done = subprocess.run(
-        [sys.executable, "-c", FAIL, name, *map(str, (step, least, n))],
+        [sys.executable, "-c", FAIL, name, module, *map(str, (step, least, n))],
         env={**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True, text=True, timeout=3000,
     )  # fmt: skip
@@ -109,13 +110,16 @@ def failures(library, name, step, least, n):
 def test_an_array_that_cannot_be_allocated_is_a_memory_error(preloaded, name):
     """Arrays above 200 kB: NumPy itself does not survive that its buffers of loops fail."""
     exact = ("Kernel" in name and "RFF" not in name) or "KKM" in name or name == "SMKC"
-    assert failures(preloaded, name, 1 if EVERY else 5, 200_000, 400 if exact else 10_000) >= 2
+    step, n = 1 if EVERY else 5, 400 if exact else 10_000
+    assert failures(preloaded, name, "_pass", step, 200_000, n) >= 2
 
 
+@pytest.mark.parametrize("module", ["_pass", "_runtime"])
 @pytest.mark.parametrize("name", CLASSES if EVERY else ["FuzzyCMeans"])
-def test_an_allocation_of_the_core_that_fails_is_a_memory_error(preloaded, name):
-    """Also those without which helpers cannot start: then there are fewer, and no error."""
-    assert failures(preloaded, name, 1, 1 << 60, 300) >= 5
+def test_an_allocation_of_the_core_that_fails_is_a_memory_error(preloaded, name, module):
+    """Also those of `_runtime` without which helpers cannot start: then there are fewer, and no
+    error."""
+    assert failures(preloaded, name, module, 1, 1 << 60, 300) >= 5
 
 
 # ---- growth -------------------------------------------------------------------------------------
@@ -143,5 +147,5 @@ def test_fits_keep_no_memory(name):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        growth(20)
+        growth(120)  # until those lists are full
         assert min(growth(30) for _ in range(3)) < 45  # an array a fit would be two or three each

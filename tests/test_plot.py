@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, make_blobs, make_moons
+from sklearn.metrics import silhouette_score
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,7 +19,7 @@ from rffpk import (
     DiffusionPowerKMeans,
     FuzzyCMeans,
     KernelPowerKMeans,
-    NystroemKernelKMeans,
+    MultiKernelPowerKMeans,
     PowerKMeans,
     RFFMultiKernelPowerKMeans,
     plot,
@@ -159,8 +161,8 @@ def test_models_without_what_is_drawn_are_refused(ax):
     plain = PowerKMeans(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="model has no kernel_weights_: PowerKMeans"):
         plot.view_weights(plain, ax=ax)
-    with pytest.raises(ValueError, match="model has no history_: NystroemKernelKMeans"):
-        plot.convergence(NystroemKernelKMeans(2, random_state=0).fit(X), ax)
+    with pytest.raises(ValueError, match="model has no history_: GaussianMixture"):
+        plot.convergence(GaussianMixture(2, random_state=0).fit(X), ax)
     with pytest.raises(ValueError, match="model has no exponents: SMKC"):
         plot.exponent(SMKC(2, random_state=0).fit([X, X]), ax)
     with pytest.raises(TypeError, match="must be an RFFMultiKernelPowerKMeans"):
@@ -191,6 +193,29 @@ def test_centers_of_an_embedding_are_not_drawn_among_the_rows(ax):
     before = len(ax.collections)
     plot.clusters(MKKM(2, random_state=0).fit(X + 1000), X + 1000, ax=ax)
     assert len(ax.collections) == 2 * before == 4
+
+
+@pytest.mark.parametrize("cls", [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, SMKC, MKKM])
+@pytest.mark.parametrize("listed", [True, False])
+def test_several_views_are_drawn_by_what_the_model_makes_of_them(cls, listed, ax):
+    noise = 1000 * np.random.RandomState(0).randn(300, 4)  # the largest columns, without clusters
+    views = [slice(0, 2), slice(2, 6)]
+    table = np.hstack([X, noise])
+    model = cls(3, views=None if listed else views, random_state=0)
+    rows = [table[:, view] for view in views] if listed else table
+    plot.clusters(model.fit(rows), rows, ax=ax)
+    assert [len(group.get_offsets()) for group in ax.collections] == [*np.bincount(model.labels_)]
+    points = np.vstack([group.get_offsets() for group in ax.collections])
+    labels = np.repeat(range(3), np.bincount(model.labels_))
+    assert silhouette_score(points, labels) > 0.3
+    assert "distances" in ax.get_xlabel()
+
+
+def test_precomputed_kernels_of_views_are_drawn(ax):
+    kernels = [rbf_kernel(X), rbf_kernel(X, gamma=0.1)]
+    model = MultiKernelPowerKMeans(3, kernels="precomputed", random_state=0).fit(kernels)
+    plot.clusters(model, kernels, ax=ax)
+    assert len(ax.collections) == 3
 
 
 def test_failures_open_no_figure():

@@ -256,7 +256,7 @@ def test_too_few_iterations_give_a_warning(kernels):
 
 def test_verbose_prints_a_line_an_iteration(kernels, capsys):
     model = fit(kernels[0], verbose=1)
-    assert capsys.readouterr().out.count("[weights] objective=") == model.n_iter_
+    assert capsys.readouterr().out.count("SimpleMKKM: weights, objective=") == model.n_iter_
 
 
 @pytest.mark.parametrize(

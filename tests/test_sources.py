@@ -1,5 +1,8 @@
 """Rows of sources: the bits of arrays, few reads, and errors that say what is wrong."""
 
+import _thread
+import subprocess
+import sys
 import threading
 import time
 
@@ -252,7 +255,66 @@ def test_errors_of_a_reader_surface_and_its_thread_ends(rows):
     with pytest.raises(OSError, match="the disk is gone"):
         model.fit(failing)
     assert not hasattr(model, "labels_") and closed == [1]
-    assert threading.active_count() == before
+    assert ends(lambda: threading.active_count() == before)
+
+
+def ends(condition, seconds=5.0):
+    """Whether a condition is met within some seconds."""
+    deadline = time.perf_counter() + seconds
+    while not condition() and time.perf_counter() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_an_interrupt_does_not_wait_for_a_block(rows):
+    """Ctrl-C while a block is read that takes long."""
+    reads, released = [], threading.Event()
+
+    def slow():
+        reads.append(1)
+        yield rows[:5000]
+        if len(reads) == 2:
+            threading.Timer(0.2, _thread.interrupt_main).start()
+            released.wait(20)
+        yield rows[5000:]
+
+    model = PowerKMeans(K, random_state=0)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(slow)
+    assert not released.is_set() and not hasattr(model, "cluster_centers_")
+    released.set()
+    assert ends(lambda: threading.active_count() == before)
+    model.fit(slow)
+    array = PowerKMeans(K, random_state=0).fit(rows)
+    assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+
+
+LARGE = """
+import resource
+import numpy as np
+from rffpk import PowerKMeans
+
+block = np.random.default_rng(0).standard_normal((50_000, 50), dtype=np.float32)
+PowerKMeans(3, random_state=0, max_iter=2).fit(block[:2000])
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (450 << 20),) * 2)
+found = []
+model = PowerKMeans(3, random_state=0, max_iter=2)
+model.fit(lambda: (block for _ in range(60)), labels_to=lambda labels: found.append(len(labels)))
+print(sum(found))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_more_rows_than_memory():
+    """600 MB of rows where 450 MB may be allocated."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LARGE], capture_output=True, text=True, timeout=300
+    )
+    assert run.stdout.strip() == "3000000", run.stderr
 
 
 def test_a_reading_that_is_left_ends_its_thread():
@@ -269,7 +331,7 @@ def test_a_reading_that_is_left_ends_its_thread():
     items = streams.prefetched(endless, streams.Clock())
     assert next(items) == 1
     items.close()
-    assert closed.wait(5) and threading.active_count() == before
+    assert closed.wait(5) and ends(lambda: threading.active_count() == before)
 
 
 def test_reading_and_computing_overlap():

@@ -46,8 +46,8 @@ def test_steps_are_those_of_the_twin(kind, s, dtype):
     rtol = 2e-3 if dtype == np.float32 else 1e-9
     assert len(found.records) == len(expected.records) == 6
     for record, twin in zip(found.records, expected.records):
-        assert_allclose(record[:3], twin[:3], rtol=rtol, atol=rtol * twin[1])
-        assert record[3] == twin[3] and record[4] >= 0
+        assert_allclose(record[:4], twin[:4], rtol=rtol, atol=rtol * twin[1])
+        assert record[4] == twin[4] and record[5] >= 0
     scale = np.abs(expected.theta).max()
     assert_allclose(found.theta, expected.theta, atol=rtol * scale)
     assert_allclose(found.previous, expected.previous, atol=rtol * scale)
@@ -64,9 +64,59 @@ def test_a_step_is_a_pass_and_a_division(kind, backend, dtype):
         assert record[:2] == (sums.soft, sums.hard)
         before, theta = theta, sums.centroids(theta, dtype)
         gaps = rows.scaled(theta - before)
-        assert_allclose(record[2], np.sqrt((gaps**2).sum() / len(theta) / variance), rtol=1e-12)
+        assert_allclose(record[3], np.sqrt((gaps**2).sum() / len(theta) / variance), rtol=1e-12)
     assert_array_equal(moved.theta, theta)
     assert_array_equal(moved.previous, before)
+
+
+@pytest.mark.parametrize("s", [-0.7, -np.inf])
+@pytest.mark.parametrize("kind", ["two views", "weighted", "typical"])
+def test_learned_weights_of_views_are_those_of_the_twin(kind, s, dtype):
+    rows, *_ = given = problem(kind, dtype)
+    entropy = 0.3 * rows.total_weight
+    found, expected = (steps(given, s, entropy=entropy, backend=name) for name in ("core", "numpy"))
+    rtol = 2e-3 if dtype == np.float32 else 1e-9
+    assert len(found.alphas) == len(found.records) + 1 == 7
+    assert np.ptp(found.alphas[-1]) > 0.1
+    assert_allclose(found.alphas, expected.alphas, rtol=rtol)
+    assert_allclose([r[:4] for r in found.records], [r[:4] for r in expected.records], rtol=rtol)
+    assert_allclose(found.theta, expected.theta, atol=rtol * np.abs(expected.theta).max())
+
+
+@pytest.mark.parametrize("kind", ["two views", "typical"])
+def test_learned_weights_minimise_the_objective(kind, backend):
+    """At the new centroids and the weights w before, sum_l alpha_l cost_l + lambda sum_l alpha_l
+    log(L alpha_l) is least over the simplex."""
+    rows, theta, variance = problem(kind, np.float64)
+    entropy = 30.0 * rows.total_weight
+    moved = steps((rows, theta, variance), -2.0, most=1, entropy=entropy)
+    sums, factor = moved.sums, len(theta) ** 0.5
+    costs = factor * sums.view_costs().sum(axis=0)
+    if rows.eta is not None:
+        costs = costs + factor * sums.E.sum() * rows.eta
+
+    def objective(alpha):
+        return alpha @ costs + entropy * (alpha * np.log(2 * alpha)).sum()
+
+    assert_array_equal(moved.alphas[0], rows.alpha)
+    best = objective(moved.alphas[1])
+    for change in (1e-3, -1e-3):
+        assert objective(moved.alphas[1] + np.array([change, -change])) > best
+    assert_allclose(
+        moved.records[0][2], entropy * (rows.alpha * np.log(2 * rows.alpha)).sum(), atol=1e-12
+    )
+
+
+def test_steps_end_where_the_goal_is_out_of_reach(backend):
+    given = problem("one view", np.float64)
+    every = steps(given, -np.inf, most=12)
+    costs = np.array([record[1] for record in every.records])
+    assert not every.hopeless and len(costs) == 12
+    # the gain of the second step times four does not reach what is below the third one's
+    goal = costs[1] - 5 * (costs[0] - costs[1])
+    ended = steps(given, -np.inf, most=12, goal=goal)
+    assert ended.hopeless and len(ended.records) == 2
+    assert not steps(given, -np.inf, most=2, goal=goal + 2 * (costs[0] - costs[1])).hopeless
 
 
 def test_steps_do_not_depend_on_the_number_of_threads(dtype):
@@ -79,12 +129,12 @@ def test_steps_do_not_depend_on_the_number_of_threads(dtype):
     finally:
         _core.use_thread_work(before)
     assert_array_equal(one.theta, three.theta)
-    assert [r[:4] for r in one.records] == [r[:4] for r in three.records]
+    assert [r[:5] for r in one.records] == [r[:5] for r in three.records]
 
 
 def test_steps_end_at_the_tolerance_or_the_number(backend):
     given = problem("one view", np.float64)
-    shifts = [record[2] for record in steps(given, -np.inf, most=50).records]
+    shifts = [record[3] for record in steps(given, -np.inf, most=50).records]
     assert len(shifts) == 50 and 0 in shifts
     for tol in (0.0, 1e-2):
         first = next(i for i, shift in enumerate(shifts) if shift <= tol)

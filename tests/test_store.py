@@ -112,3 +112,11 @@ def test_other_values_of_cache_are_refused(cache):
 def test_other_values_of_memory_limit_are_refused(limit):
     with pytest.raises((ValueError, TypeError), match="memory_limit"):
         RFFKernelPowerKMeans(2, memory_limit=limit).fit(np.eye(5))
+
+
+def test_few_bytes_are_taken_without_a_look_at_the_memory(monkeypatch):
+    monkeypatch.setattr(_config, "available_memory", lambda: 2**26)
+    assert _config.fits_memory(2**26) and not _config.fits_memory(2**26 + 1)
+    assert not _config.fits_memory(2**25, 4)
+    monkeypatch.setattr(_config, "available_memory", None)
+    assert _config.fits_memory(2**24, 4)

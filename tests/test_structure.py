@@ -14,13 +14,14 @@ PACKAGE = Path(rffpk.__file__).parent
 
 # A module imports only modules of the lines above its own.
 LAYERS = [
-    {"_data.arrays", "_data.messages", "_core", "_docs"},
+    {"_data.arrays", "_data.interrupts", "_data.messages", "_core", "_docs"},
     {"_data.sampling"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
-    {"_reference", "_data.views", "_data.streams", "_data.sinks"},
-    {"_config"},
+    {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
+    {"_config", "_data.tensor_files"},
     {"_data.partitions"},
-    {"_data.passes", "_data.estimator"},
+    {"_data.passes", "_data.model_state"},
+    {"_data.estimator"},
     {"_data.pairs", "_data.survey", "metrics", "sources"},
     {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
     {
@@ -36,12 +37,12 @@ LAYERS = [
     {"_annealing.swaps", "_annealing.dual"},
     {"_annealing.evaluation", "_annealing.kernel_seeding", "_annealing.kernel_components"},
     {"_annealing.centroid_clusterer"},
-    {"_annealing.kernel_clusterer"},
+    {"_annealing.kernel_clusterer", "_annealing.incremental"},
     {"power", "exact", "fuzzy"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},
     {"mkkm", "simplemkkm", "smkc", "famkkm", "nystroem"},
-    {"plot"},
+    {"plot", "model_files"},
     {"__init__"},
     {"__main__"},
 ]

@@ -3,18 +3,31 @@
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
+from sklearn.model_selection import (
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    validation_curve,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from rffpk import (
     FAMKKM,
     MKKM,
     SMKC,
     AverageMKKM,
+    KernelKMeans,
     KernelPowerKMeans,
     MultiKernelPowerKMeans,
+    NystroemKernelKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
     SimpleMKKM,
 )
@@ -116,3 +129,83 @@ def test_other_containers_of_views_are_named(cls):
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
             cls(3).fit(given)
+
+
+# ---- lists of views are not split by views ------------------------------------------------------
+
+EQUAL = [X[:, :2], X[:, 2:], X[:, 1:3], X[:, ::3]]  # any two of them fit where any two others were
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize(
+    "split",
+    [
+        lambda model: cross_val_score(model, EQUAL, cv=2, error_score="raise"),
+        lambda model: cross_val_score(
+            model, EQUAL, cv=2, scoring=lambda fitted, part: 0.0, error_score="raise"
+        ),
+        lambda model: cross_val_score(model, EQUAL, [0, 1, 0, 1], cv=2, error_score="raise"),
+        lambda model: cross_val_predict(model, EQUAL, cv=2),
+        lambda model: GridSearchCV(model, {"n_clusters": [2]}, cv=2).fit(EQUAL),
+        lambda model: validation_curve(
+            model, EQUAL, None, param_name="n_clusters", param_range=[2], cv=2, error_score="raise"
+        ),
+    ],
+    ids=["score", "fit", "classes", "predict", "search", "curve"],
+)
+def test_a_list_of_views_is_not_split_by_views(cls, split):
+    with pytest.raises(ValueError, match="cross-validation splits view by view .* parameter views"):
+        split(cls(2, random_state=0))
+
+
+def test_a_list_of_views_is_not_split_in_threads_either():
+    with (
+        parallel_config("threading", n_jobs=2),
+        pytest.raises(ValueError, match="splits view by view"),
+    ):
+        cross_val_score(MKKM(2, random_state=0), EQUAL, cv=2, error_score="raise")
+
+
+def test_a_pipeline_that_makes_views_of_rows_is_split_by_rows():
+    halves = FunctionTransformer(lambda rows: [rows[:, :2], rows[:, 2:]])
+    model = make_pipeline(halves, MultiKernelPowerKMeans(2, random_state=0))
+    assert np.isfinite(cross_val_score(model, X, cv=2, error_score="raise")).all()
+
+
+# ---- kernel matrices that are taken for rows ----------------------------------------------------
+
+ROWS = load_iris().data[:40]
+LIKE = "symmetric like a matrix of kernel values or distances"
+
+
+@pytest.mark.parametrize(
+    "cls", [*CLASSES, KernelKMeans, KernelPowerKMeans, NystroemKernelKMeans, RFFKernelPowerKMeans]
+)
+@pytest.mark.parametrize(
+    "K", [rbf_kernel(ROWS), ROWS @ ROWS.T, euclidean_distances(ROWS)], ids=["rbf", "linear", "far"]
+)
+def test_a_matrix_that_looks_like_a_kernel_is_named(cls, K):
+    with pytest.warns(UserWarning, match=f"^X is {LIKE}") as caught:
+        cls(2, random_state=0).fit(K)
+    assert len([each for each in caught if LIKE in str(each.message)]) == 1
+    if cls in CLASSES:
+        with pytest.warns(UserWarning, match=rf"^X\[1\] is {LIKE}"):
+            cls(2, random_state=0).fit([ROWS, K])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "model, rows",
+    [
+        (KernelPowerKMeans(2, kernel="precomputed"), rbf_kernel(ROWS)),
+        (MKKM(2, kernels="precomputed"), [rbf_kernel(ROWS), ROWS @ ROWS.T]),
+        (PowerKMeans(2), rbf_kernel(ROWS)),  # it takes no kernel
+        (KernelPowerKMeans(2), np.random.RandomState(0).randn(30, 30)),
+        (KernelPowerKMeans(2), np.diag([1.0, 2, 3, 4, 5])),
+        (KernelPowerKMeans(2), np.array([[1.0, 2], [2, 1]])),
+        (KernelPowerKMeans(2), np.add.outer(range(9), range(9)) % 5.0),
+    ],
+    ids=["kernel", "kernels", "columns", "square", "diagonal", "small", "symmetric"],
+)
+def test_other_rows_are_not_taken_for_a_kernel(model, rows):
+    model.set_params(random_state=0).fit(rows)

@@ -18,3 +18,14 @@ assert_type(rffpk.FuzzyCMeans(2).fit(X).inertia_, float)
 assert_type(rffpk.FuzzyCMeans(2).fit(X).predict_proba(X), NDArray[Any])
 assert_type(rffpk.cmeans(X, 2).u, NDArray[np.float64])
 assert_type(rffpk.select_n_clusters(X).n_clusters, int)
+
+# words that no class accepts; mypy reports an "ignore" that is not needed
+rffpk.PowerKMeans(2, stop="never")  # type: ignore[arg-type]
+rffpk.PowerKMeans(2, s0="critical")  # type: ignore[arg-type]
+rffpk.RFFKernelPowerKMeans(2, kernel="poly")  # type: ignore[arg-type]
+rffpk.RFFKernelPowerKMeans(2, gamma="median", sampling="sobol")  # type: ignore[arg-type]
+rffpk.DiffusionPowerKMeans(2, metric="cosinus")  # type: ignore[arg-type]
+rffpk.FAMKKM(2, fusion="kernel", approximation="random")  # type: ignore[arg-type]
+rffpk.KernelPowerKMeans(2, gamma="wide")  # type: ignore[arg-type]
+rffpk.SMKC(2, n_anchors="all")  # type: ignore[arg-type]
+rffpk.select_n_clusters(X, criterion="gap")  # type: ignore[arg-type]

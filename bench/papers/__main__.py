@@ -18,7 +18,7 @@ from pathlib import Path
 import rffpk
 from bench import commands
 from bench.papers import figures, tables
-from bench.papers.cells import EXPERIMENTS, Cache, cells, run
+from bench.papers.cells import EXPERIMENTS, Cache, cells, run, stored_name
 
 PACKAGES = ("python", "numpy", "scipy", "scikit-learn")
 
@@ -40,15 +40,32 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path("papers.jsonl"))
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(threads(args.jobs))
-    args.out.mkdir(parents=True, exist_ok=True)
     wanted = args.only or [*EXPERIMENTS, *figures.FIGURES]
+    check_available(parser, wanted, args.data)
+    args.out.mkdir(parents=True, exist_ok=True)
     cache = Cache(args.cache)
     fill(cache, [name for name in EXPERIMENTS if name in wanted], args)
     for name in figures.FIGURES:
-        if name in wanted:
-            print(f"figure {name}", flush=True)
-            cache.put({"key": f"figure / {name}", "text": figures.draw(name, args.data, args.out)})
+        if name not in wanted:
+            continue
+        print(f"figure {name}", flush=True)
+        try:
+            text = figures.draw(name, args.data, args.out)
+        except FileNotFoundError as error:
+            print(f"left out: {error.filename} is missing")
+        else:
+            cache.put({"key": f"figure / {name}", "text": text})
     write(cache, args)
+
+
+def check_available(parser: argparse.ArgumentParser, wanted: list[str], data: Path) -> None:
+    """End with an error if there are tables to fill and none of their sets is in the folder."""
+    sets = {stored_name(each) for name in wanted for each in EXPERIMENTS.get(name, [])}
+    if sets and not any((data / f"{name}.npz").exists() for name in sets):
+        parser.error(
+            f"{data} has none of the sets {', '.join(sorted(sets))}; bench/README.md says where "
+            "they come from"
+        )
 
 
 def threads(jobs: int) -> int:

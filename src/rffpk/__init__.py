@@ -17,6 +17,7 @@ from rffpk.metrics import (
     xie_beni_index,
 )
 from rffpk.mkkm import MKKM, AverageMKKM
+from rffpk.model_files import load
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
@@ -46,6 +47,7 @@ __all__ = [
     "clustering_accuracy",
     "cmeans",
     "fuzzy_silhouette",
+    "load",
     "normalize_kernel",
     "partition_coefficient",
     "partition_entropy",

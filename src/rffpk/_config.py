@@ -167,6 +167,14 @@ _CGROUPS = (
 )
 _UNKNOWN_MEMORY = 2**31  # if the system does not report it
 
+# So many bytes are always taken: the available memory is read from files, for half a millisecond.
+_SMALL = 2**24
+
+
+def fits_memory(needed: float, parts: int = 1) -> bool:
+    """Whether `needed` bytes are few, or at most one of so many parts of the available memory."""
+    return needed <= _SMALL or needed <= available_memory() // parts
+
 
 def available_memory() -> int:
     """Bytes that this process may still allocate, by the machine, the container's limit and the

@@ -85,7 +85,10 @@ n_jobs : int or None
     except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
     Results are the same to the bit for any number of threads.
 verbose : int
-    If not 0, one line is printed for each pass.
+    If not 0, each pass is reported with the start, the stage, the exponent, the objective, the rows
+    visited in a second, the time elapsed, and a rough time left once a start has ended: on a
+    terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+    logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
 n_features_in_ : int
     Number of columns of X in `fit`.
 feature_names_in_ : ndarray of str, shape (n_features_in_,)
@@ -102,8 +105,7 @@ weight_entropy : float
     Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The smaller
     it is, the more weight goes to the views with small sums of squared distances.
 kernel_weights_ : ndarray of shape (n_views,)
-    Weights alpha >= 0 of the views, of sum one. If there are several views, the record of a pass in
-    `history_` has those before the pass as "kernel_weights".
+    Weights alpha >= 0 of the views, of sum one.
 lambda_ : float
     Entropy weight: `weight_entropy` times the sum of the sample weights.
 n_features_in_ : int
@@ -115,11 +117,12 @@ feature_names_in_ : ndarray of str, shape (n_features_in_,)
 
 _PASS_RECORDS = """\
     Records of what was done, in order. Each pass has a record with "stage", "start" (number of its
-    start, from 0), "rows" (number of rows visited), "s" (the exponent; -inf for hard assignment),
-    "objective" (before the centroids moved), "shift" (of the centroids, relative as in `tol`),
-    "distinct" (number of centroids that do not coincide; swaps of batches have more centroids than
-    n_clusters for some passes), "repairs" (number of empty clusters whose centroid was moved to one
-    of the rows farthest from theirs) and "seconds"."""
+    start, from 0), "kept" (whether the result goes back to this start), "rows" (number of rows
+    visited), "s" (the exponent; -inf for hard assignment), "objective" (before the centroids
+    moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of centroids that
+    do not coincide; swaps of batches have more centroids than n_clusters for some passes),
+    "repairs" (number of empty clusters whose centroid was moved to one of the rows farthest from
+    theirs), "kernel_weights" (of the views, before the pass) and "seconds"."""
 _STAGES = """\
     The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes of
     k-means after annealing), "settle" (passes at a finite exponent until convergence)"""
@@ -177,10 +180,11 @@ stop : {{"annealed", "objective"}}
     the next, at whatever exponent, as in the source papers; no hard passes follow, and `s_final` is
     only a lower bound of s.
 sample : "auto", int or None
-    Number of rows that the starts run on: a random sample, drawn in proportion to the sample
-    weights, of at least n_clusters rows. The best result is then improved on larger samples and at
-    last on all rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is
-    more. None, or a number >= n_samples: all rows.
+    Number of rows that the starts run on: a random sample without replacement, in which heavy rows
+    are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers of the
+    rows alone. The best result is then improved on larger samples and at last on all rows until
+    convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None, or a number >=
+    n_samples: all rows.
 init : {{"k-means++", "random", "k-means"}}, array or callable
     Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows of
     those that the starts run on, as many as have two million features together, but at most 20 000
@@ -205,6 +209,9 @@ tol : float
     Tolerance >= 0: passes have converged when the root mean square shift of the centroids in one
     pass is at most `tol` times the standard deviation of the features (the root of their total
     variance). At 1e-3 a pass of k-means lowers the objective by some millionths of itself.
+half_life : float or None
+    Number > 0 of later rows, of weight above zero, after which a row counts half in `partial_fit`.
+    None: all rows count the same.
 random_state : int, RandomState instance or None
     Draws the sample, the initial centroids, and their disturbances and swaps. An int gives the same
     result in each call.
@@ -225,6 +232,9 @@ n_iter_ : int
     Number of passes of the best start and of all that followed it, swaps included.
 sample_size_ : int
     Number of rows that the starts ran on.
+n_buffered_ : int
+    Number of rows that `partial_fit` keeps until it has enough of them for the first centroids; 0
+    from then on. Set by `partial_fit` only.
 """)
 
 _GAMMA = """\
@@ -272,7 +282,7 @@ cache : "auto", True or False
     are the same up to rounding.
 memory_limit : int or None
     Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available.
+    what the machine, or the container, has available, at least 16 MB.
 random_state : int, RandomState instance or None
     Draws the rows that gamma is estimated from, the frequencies, the sample, the initial centroids,
     and their disturbances and swaps. An int gives the same result in each call.
@@ -318,7 +328,7 @@ cache : "auto", True or False
     rows are landmarks (at most 5000), or `n_neighbors` exceeds 16, they are always stored.
 memory_limit : int or None
     Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available.
+    what the machine, or the container, has available, at least 16 MB.
 cache_ : bool
     Whether the features of all rows were stored.
 random_state : int, RandomState instance or None
@@ -360,11 +370,14 @@ EXACT = (
     | entries(f"""
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
-    "auto": eight if the starts differ, otherwise one. An array as `init` is always one start.
+    "auto": if the starts differ, eight, or five if they run on principal components of one kernel,
+    where single centroids are then swapped; otherwise one. An array as `init` is always one start.
     Starts with the kernel itself advance together, with one product of matrices in each pass.
 history_ : list of dict
 {_PASS_RECORDS}
-{_STAGES}.
+{_STAGES} and
+    "swap" (passes after a centroid was swapped, see `n_init`). On principal components the passes
+    of a start follow a record of stage "seeding" with the number of "rows".
 {_START_RECORDS}
 init : {{"k-means++", "random", "k-means", "spectral"}} or array
     Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
@@ -380,7 +393,7 @@ cache : "auto", True or False
     block. "auto": stored if `memory_limit` allows it.
 memory_limit : int or None
     Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
-    container, has available.
+    container, has available, at least 16 MB.
 random_state : int, RandomState instance or None
     Draws the rows that gammas are estimated from, the initial centroids and their disturbances. An
     int gives the same result in each call.
@@ -443,8 +456,6 @@ n_landmarks : int or None
 random_state : int, RandomState instance or None
     Draws the rows that gammas are estimated from, the landmarks, and the starts of k-means. An int
     gives the same result in each call.
-verbose : int
-    If not 0, one line is printed for each iteration.
 labels_ : ndarray of int32, shape (n_samples,)
     Cluster of each row: the index of the centroid nearest to its embedding.
 embedding_ : ndarray of shape (n_samples, n_clusters)
@@ -460,9 +471,14 @@ cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
     Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
 inertia_ : float
     k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`.
+s_ : float
+    Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
 n_iter_ : int
-    Number of iterations: the length of `history_`.
+    Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
 history_ : list of dict
-    A record for each iteration, with "stage" ("weights"), "objective" and "kernel_weights".
+    A record for each iteration, with "stage" ("weights"), "rows" (number of rows learned on),
+    "objective", "kernel_weights" and "seconds"; and with the other keys of the records of passes
+    that classes of centroids have, "start" (0), "kept" (True), "s", "shift", "distinct" and
+    "repairs" (None).
 """)
 )

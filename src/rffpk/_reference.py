@@ -10,6 +10,7 @@ error that follows from it.
 
 from __future__ import annotations
 
+import math
 import time
 from functools import partial
 from typing import Any
@@ -17,7 +18,14 @@ from typing import Any
 import numpy as np
 
 from rffpk._data.arrays import Array, Landmarks, Structure
-from rffpk._data.rules import hard_weights, power_weights, typicality
+from rffpk._data.rules import (
+    hard_weights,
+    power_weights,
+    typicality,
+    view_costs,
+    view_penalty,
+    view_weights,
+)
 
 POWER, HARD, TYPICALITY = 0, 1, 2
 
@@ -208,25 +216,41 @@ def take_steps(
     s: float,
     n_threads: int = 1,
     *,
+    view_eta: Array | None = None,
     unit: float,
     variance: float,
+    entropy: float,
     tol: float,
     most: int,
+    goal: float,
+    hope: float,
     least_share: float,
     close: tuple[float, float],
     **options: Any,
-) -> tuple[list[tuple[float, float, float, int, float]], Array, Array, int, tuple[Any, ...]]:
-    """Steps at one exponent: passes that move the centroids to theta = N / G, until their shift is
-    at most `tol`, a cluster is empty, or `most` passes are made, at least one.
+) -> tuple[
+    list[tuple[float, float, float, float, int, float]],
+    list[Array], Array, Array, int, bool, tuple[Any, ...],
+]:  # fmt: skip
+    """Steps at one exponent: passes that move the centroids to theta = N / G, and then the view
+    weights if these are learned, until the shift is at most `tol`, the hard objective will not fall
+    to `goal`, a cluster is empty, or `most` passes are made, at least one.
 
     Parameters
     ----------
     xs, omegas, shifts, theta, alpha, weight, rule, s, n_threads, **options
         Those of `fused_pass`; `theta` has any type, and is not changed.
+    view_eta : float64 array (L,), or None
+        The reference distances of the views, whose mean with the weights alpha is `eta`.
     unit : float
         Row weights are `weight` times this.
     variance : float
         Total variance of the features.
+    entropy : float
+        lambda of alpha_l ~ exp(-cost_l / lambda), the weights of the views after a step, with their
+        costs sum_ij p_i w_ij d'_ij,l at the new centroids; 0: they do not change.
+    goal, hope : float
+        Steps end where the hard objective, with the penalty, is above `goal` by more than `hope`
+        times what the last step has lowered it by.
     least_share : float
         A cluster is empty, and its centroid stays, if its share of the weight is at most this.
     close : pair of float
@@ -236,41 +260,50 @@ def take_steps(
     Returns
     -------
     records : list of tuples
-        Of each step: soft and hard, as `fused_pass` returns them, times `unit`; the root mean
-        square shift of the centroids over the root of `variance`; the number of distinct
-        centroids; seconds.
+        Of each step: soft and hard, as `fused_pass` returns them, times `unit`; the penalty lambda
+        sum_l alpha_l log(L alpha_l); the root mean square shift of the centroids over the root of
+        `variance`; the number of distinct centroids; seconds.
+    alphas : list of float64 arrays (L,)
+        The weights of the views in each step, and after the last.
     theta, previous : float64 arrays (k, F)
         The centroids, and those before the last step.
     n_empty : int
         The number of clusters that were empty in the last step.
+    hopeless : bool
+        Whether the objective will not fall to `goal`.
     sums : tuple
         What `fused_pass` returned last.
     """
-    scales = np.repeat(alpha, [len(shift) for shift in shifts])
-    new = np.array(theta, dtype=np.float64)
-    records: list[tuple[float, float, float, int, float]] = []
+    widths, k = [len(shift) for shift in shifts], len(theta)
+    factor, objective = unit * math.exp(-math.log(k) / s), math.inf
+    new, alphas = np.array(theta, dtype=np.float64), [alpha]
+    records: list[tuple[float, float, float, float, int, float]] = []
     for _ in range(most):
-        started, old = time.perf_counter(), new
-        cast = old.astype(shifts[0].dtype)
+        started, old, alpha = time.perf_counter(), new, alphas[-1]
+        scales, cast = np.repeat(alpha, widths), old.astype(shifts[0].dtype)
+        if view_eta is not None:
+            options["eta"] = np.full(k, view_eta @ alpha)
         sums = fused_pass(xs, omegas, shifts, cast, alpha, weight, rule, s, **options)
-        N, G, *_, soft, hard = sums
+        N, G, Q, E, soft, hard = sums
         empty = ~(G > least_share * G.sum())
         new = np.where(empty[:, None], old, N / np.where(empty, 1, G)[:, None])
-        moved = shift(new, old, scales, variance)
+        squares = float((scales * (new - old) ** 2).sum()) / len(new)
+        shift = float(np.sqrt(squares / variance)) if variance > 0 else 0.0
         near = max(close[0] * unit * hard, close[1])
         distinct = count_distinct(new * np.sqrt(scales), near)
+        penalty = view_penalty(alpha, entropy)
+        if entropy > 0:
+            costs = view_costs(N, G, Q, widths).sum(axis=0)
+            costs += 0 if view_eta is None else E.sum() * view_eta
+            alpha = view_weights(costs, factor, entropy)
+        alphas.append(alpha)
         seconds = time.perf_counter() - started
-        records.append((unit * soft, unit * hard, moved, distinct, seconds))
-        if empty.any() or moved <= tol:
+        records.append((unit * soft, unit * hard, penalty, shift, distinct, seconds))
+        before, objective = objective, unit * hard + penalty
+        hopeless = objective - goal > hope * (before - objective)
+        if empty.any() or shift <= tol or hopeless:
             break
-    return records, new, old, int(empty.sum()), sums
-
-
-def shift(after: Array, before: Array, scale: Array, variance: float) -> float:
-    """The root mean square shift of centroids (k, F) over the root of `variance`; `scale` (F,)
-    multiplies the squares."""
-    squares = float((scale * (after - before) ** 2).sum()) / len(after)
-    return float(np.sqrt(squares / variance)) if variance > 0 else 0.0
+    return records, alphas, new, old, int(empty.sum()), hopeless, sums
 
 
 def count_distinct(theta: Array, close: float) -> int:

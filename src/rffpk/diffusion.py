@@ -7,20 +7,29 @@ from typing import Any
 import numpy as np
 
 from rffpk import _config
+from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.parameters import Plan
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.schedule import Hard, Result, Stop
 from rffpk._data.passes import Rows, make_rows
 from rffpk._data.store import check_cache
 from rffpk._data.survey import Survey
+from rffpk._data.validation import Auto
 from rffpk._docs import DIFFUSION_POWER, documented
-from rffpk.diffusion_map import check_diffusion, fit_diffusion_map, map_rows, warn_of_components
+from rffpk.diffusion_map import (
+    Metric,
+    check_diffusion,
+    fit_diffusion_map,
+    map_rows,
+    warn_of_components,
+)
 from rffpk.power import PowerKMeans
 
 
 @documented(
     DIFFUSION_POWER, "feature_map_", "cluster_centers_", "labels_", "inertia_", "objective_", "s_",
-    "n_iter_", "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "n_iter_", "sample_size_", "n_buffered_", "cache_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class DiffusionPowerKMeans(PowerKMeans):
     """Power k-means on diffusion features: annealed spectral clustering.
@@ -85,24 +94,25 @@ class DiffusionPowerKMeans(PowerKMeans):
         self,
         n_clusters: int = 8,
         *,
-        n_components: str | int = "auto",
-        n_neighbors: str | int = "auto",
-        n_landmarks: str | int | None = "auto",
-        time: str | float = "auto",
-        metric: str = "euclidean",
-        s0: str | float = "auto",
-        anneal_factor: str | float = "auto",
-        anneal_every: str | int = "auto",
-        s_final: str | float = "hard",
-        stop: str = "annealed",
-        sample: str | int | None = "auto",
-        cache: str | bool = "auto",
+        n_components: Auto | int = "auto",
+        n_neighbors: Auto | int = "auto",
+        n_landmarks: Auto | int | None = "auto",
+        time: Auto | float = "auto",
+        metric: Metric = "euclidean",
+        s0: Auto | float = "auto",
+        anneal_factor: Auto | float = "auto",
+        anneal_every: Auto | int = "auto",
+        s_final: Hard | float = "hard",
+        stop: Stop = "annealed",
+        sample: Auto | int | None = "auto",
+        cache: Auto | bool = "auto",
         memory_limit: int | None = None,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
-        swaps: str | int = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
+        swaps: Auto | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -120,6 +130,7 @@ class DiffusionPowerKMeans(PowerKMeans):
             swaps=swaps,
             max_iter=max_iter,
             tol=tol,
+            half_life=half_life,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

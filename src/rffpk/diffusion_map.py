@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -15,13 +15,14 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, Map
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
-from rffpk._data.validation import is_option
+from rffpk._data.progress import observed, reporting
+from rffpk._data.validation import Auto, is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
 from rffpk._diffusion.neighbourhoods import N_LANDMARKS, SUMMED_ROWS, unit_rows
 from rffpk._diffusion.spectrum import MAX_CLUSTERS, least_share, n_pairs, suggested_n_clusters
 from rffpk._docs import DIFFUSION, documented
 
-METRICS = ("euclidean", "cosine")
+Metric = Literal["euclidean", "cosine"]
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
@@ -110,12 +111,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def __init__(
         self,
-        n_components: str | int = "auto",
+        n_components: Auto | int = "auto",
         *,
-        n_neighbors: str | int = "auto",
-        n_landmarks: str | int | None = "auto",
-        time: str | float = "auto",
-        metric: str = "euclidean",
+        n_neighbors: Auto | int = "auto",
+        n_landmarks: Auto | int | None = "auto",
+        time: Auto | float = "auto",
+        metric: Metric = "euclidean",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -127,6 +128,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.
 
@@ -146,7 +148,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         check_diffusion(self)
         validation.check_n_jobs(self.n_jobs)
-        with validation.unchanged_on_error(self), _config.one_blas_thread():
+        with (
+            reporting(self, X),
+            validation.unchanged_on_error(self),
+            _config.one_blas_thread(),
+        ):
             X = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(X))
             self._draw(X, weight)
@@ -332,7 +338,7 @@ def check_diffusion(estimator: Any) -> None:
         validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
-    validation.check_choice(estimator.metric, "metric", METRICS)
+    validation.check_choice(estimator.metric, "metric", get_args(Metric))
 
 
 def fit_diffusion_map(

@@ -6,18 +6,21 @@ import math
 from typing import Any
 
 from rffpk._annealing.dual import KernelRun
-from rffpk._annealing.kernel_clusterer import KernelClusterer
+from rffpk._annealing.kernel_clusterer import KernelClusterer, KernelInit
 from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.parameters import (
+    Plan,
     annealed_starts,
+    automatic_swaps,
     check_annealing,
     given_starts,
 )
-from rffpk._annealing.schedule import Result, Schedule, Start
+from rffpk._annealing.schedule import Hard, Result, Schedule, Start, Stop
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
+from rffpk.feature_maps import Gamma
 from rffpk.kernels import (
     PRECOMPUTED,
     check_kernels,
@@ -89,15 +92,15 @@ class KernelKMeans(KernelClusterer):
         n_clusters: int = 8,
         *,
         kernel: Any = "rbf",
-        gamma: str | float | None = "mean",
+        gamma: Gamma | float | None = "mean",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
+        init: KernelInit | Any = "k-means++",
+        n_init: Auto | int = "auto",
         max_iter: int = 300,
         tol: float = 0.0,
-        cache: str | bool = "auto",
+        cache: Auto | bool = "auto",
         memory_limit: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -133,7 +136,7 @@ class KernelKMeans(KernelClusterer):
 
 
 # Numbers of starts of different kinds, and of one kind, if n_init is "auto"; see docs/exact.md.
-_AUTO_STARTS, _AUTO_EQUAL_STARTS = 8, 10
+_AUTO_STARTS, _STARTS_BEFORE_SWAPS, _AUTO_EQUAL_STARTS = 8, 5, 10
 
 
 @documented(
@@ -188,20 +191,20 @@ class KernelPowerKMeans(KernelKMeans):
         n_clusters: int = 8,
         *,
         kernel: Any = "rbf",
-        gamma: str | float | None = "mean",
+        gamma: Gamma | float | None = "mean",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
-        s0: str | float = "auto",
-        anneal_factor: str | float = "auto",
-        anneal_every: str | int = "auto",
-        s_final: str | float = "hard",
-        stop: str = "annealed",
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
+        s0: Auto | float = "auto",
+        anneal_factor: Auto | float = "auto",
+        anneal_every: Auto | int = "auto",
+        s_final: Hard | float = "hard",
+        stop: Stop = "annealed",
+        init: KernelInit | Any = "k-means++",
+        n_init: Auto | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
-        cache: str | bool = "auto",
+        cache: Auto | bool = "auto",
         memory_limit: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -236,6 +239,12 @@ class KernelPowerKMeans(KernelKMeans):
 
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
+
+    def _plan_in_components(self, k: int, critical: float) -> Plan:
+        if not is_option(self.n_init, "auto"):
+            return super()._plan_in_components(k, critical)
+        starts = annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
+        return Plan(starts, automatic_swaps(k), critical=critical)
 
 
 @documented(
@@ -299,16 +308,16 @@ class MultiKernelPowerKMeans(KernelClusterer):
         kernels: Any = None,
         views: Any = None,
         weight_entropy: float = 1.0,
-        s0: str | float = "auto",
-        anneal_factor: str | float = "auto",
-        anneal_every: str | int = "auto",
-        s_final: str | float = "hard",
-        stop: str = "annealed",
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
+        s0: Auto | float = "auto",
+        anneal_factor: Auto | float = "auto",
+        anneal_every: Auto | int = "auto",
+        s_final: Hard | float = "hard",
+        stop: Stop = "annealed",
+        init: KernelInit | Any = "k-means++",
+        n_init: Auto | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
-        cache: str | bool = "auto",
+        cache: Auto | bool = "auto",
         memory_limit: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,

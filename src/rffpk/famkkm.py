@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -11,21 +11,23 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._fusion.operators import Operator, check_definite, operators
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.spectral import inverse_shares, remainder
-from rffpk.feature_maps import check_n_frequencies, n_frequencies
+from rffpk.feature_maps import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.kernels import BANKS, matched
 
-FUSIONS = ("both", "partition", "kernel")
-APPROXIMATIONS = ("rff", "nystroem")
+Fusion = Literal["both", "partition", "kernel"]
+Approximation = Literal["rff", "nystroem"]
 
 
 @documented(
     FUSION, "labels_", "embedding_", "kernel_weights_", "objective_", "cluster_centers_",
-    "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
@@ -81,7 +83,9 @@ class FAMKKM(KernelFusion):
     objective_ : float
         Eq. (11) at the last iteration, or (10) or (7) for the other fusions.
     history_ : list of dict
-        A record for each iteration, with "stage" ("fusion"), "objective" and "kernel_weights".
+        A record for each iteration, with "stage" ("fusion"), "rows", "objective", "kernel_weights"
+        and "seconds"; and with the other keys of the records of passes that classes of centroids
+        have, "start" (0), "kept" (True), "s", "shift", "distinct" and "repairs" (None).
 
     Raises
     ------
@@ -137,12 +141,12 @@ class FAMKKM(KernelFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         lambda1: float = 1.0,
         lambda2: float = 1.0,
-        fusion: str = "both",
-        approximation: str | None = None,
-        n_frequencies: str | int = "auto",
+        fusion: Fusion = "both",
+        approximation: Approximation | None = None,
+        n_frequencies: Frequencies | int = "auto",
         n_anchors: int = 256,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -175,10 +179,10 @@ class FAMKKM(KernelFusion):
         super()._check_parameters()
         for name in ("lambda1", "lambda2", "tol"):
             validation.check_real(getattr(self, name), name, 0)
-        validation.check_choice(self.fusion, "fusion", FUSIONS)
+        validation.check_choice(self.fusion, "fusion", get_args(Fusion))
         if self.approximation is not None:
             validation.check_choice(
-                self.approximation, "approximation", APPROXIMATIONS, also="None"
+                self.approximation, "approximation", get_args(Approximation), also="None"
             )
             if isinstance(self.kernels, str) and self.kernels in BANKS:
                 raise ValueError(
@@ -207,7 +211,7 @@ class FAMKKM(KernelFusion):
             for _ in range(self.max_iter):
                 state.iterate()
                 objective = state.objective()
-                self._record(state.gamma, objective)
+                self._record(state.gamma, objective, kernels[0].n)
                 if abs(objective - before) <= float(self.tol) * abs(objective):
                     break
                 before = objective
@@ -251,7 +255,7 @@ class FAMKKM(KernelFusion):
             kept = [float(np.vdot(F, one.times(F))) for one in found]
             costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(found, kept)])
             objective = float(squares @ costs)
-            self._record(gamma, objective)
+            self._record(gamma, objective, found[0].n)
             if before - objective <= float(self.tol) * abs(objective):
                 break
             before, gamma = objective, inverse_shares(costs)
@@ -260,12 +264,9 @@ class FAMKKM(KernelFusion):
         scaled = over_eigenvalues(F, values)
         return [one.gathered(weight * scaled) for weight, one in zip(squares, found)]
 
-    def _record(self, gamma: Array, objective: float) -> None:
-        record = {"stage": "fusion", "objective": objective, "kernel_weights": gamma}
-        self.history_.append(record)
+    def _record(self, gamma: Array, objective: float, rows: int) -> None:
+        self._iterations.add("fusion", rows, objective, gamma)
         self.objective_ = objective
-        if self.verbose:
-            print(f"[fusion] objective={objective:.8g} weights={np.round(gamma, 4)}")
 
     # ---- prediction
 

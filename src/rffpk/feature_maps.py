@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,12 +20,17 @@ from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
 from rffpk._data.passes import unshifted
+from rffpk._data.progress import observed, reporting
 from rffpk._data.survey import Moments, Survey, column_moments
+from rffpk._data.validation import Auto
 from rffpk._docs import FEATURES, documented
 
-KERNELS = ("rbf", "laplacian", "cauchy")
-GAMMAS = ("mean", "median", "scale")
-SAMPLINGS = ("auto", "orthogonal", "structured", "iid")
+Kernel = Literal["rbf", "laplacian", "cauchy"]
+Gamma = Literal["mean", "median", "scale"]
+Sampling = Literal["auto", "orthogonal", "structured", "iid"]
+Frequencies = Literal["auto", "paper"]
+
+KERNELS, GAMMAS = get_args(Kernel), get_args(Gamma)
 
 # docs/benchmarks.md: structured frequencies have the smallest error from 16 dimensions on, with
 # half as much bias at 32; the pass is as fast with them at 32 dimensions and faster from 40 on.
@@ -44,9 +50,6 @@ _PAIR_ROWS = 1000
 # Phases are checked for so many rows and frequencies; their error may be so many radians.
 _PHASE_ROWS, _PHASE_ERROR = 100, 0.25
 
-# Names of kernels that only the classes with exact kernels take.
-_EXACT_ONLY = ("precomputed", "poly", "polynomial", "sigmoid", "cosine", "linear")
-
 _DRAWING = 4  # arrays of the size of the frequencies, while they are drawn
 _SEEDING_ROWS = 20  # that starts take for each cluster, at least
 
@@ -56,7 +59,7 @@ def default_n_frequencies(n_clusters: int) -> int:
     return math.ceil(4 * math.log(2 * n_clusters) ** 3)
 
 
-def check_n_frequencies(value: Any, words: tuple[str, ...] = ("auto", "paper")) -> None:
+def check_n_frequencies(value: Any, words: tuple[str, ...] = get_args(Frequencies)) -> None:
     """Check the parameter `n_frequencies` of an estimator."""
     if isinstance(value, str):
         validation.check_choice(value, "n_frequencies", words, also="an int >= 1")
@@ -64,7 +67,7 @@ def check_n_frequencies(value: Any, words: tuple[str, ...] = ("auto", "paper")) 
         validation.check_int(value, "n_frequencies", 1)
 
 
-def n_frequencies(value: str | int, n_clusters: int) -> str | int:
+def n_frequencies(value: Frequencies | int, n_clusters: int) -> Auto | int:
     """`n_frequencies` of a map for that of an estimator."""
     if isinstance(value, str):
         return default_n_frequencies(n_clusters) if value == "paper" else value
@@ -73,7 +76,8 @@ def n_frequencies(value: str | int, n_clusters: int) -> str | int:
 
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     """Check the parameters of a kernel with random Fourier features."""
-    if isinstance(kernel, str) and kernel in _EXACT_ONLY:
+    exact = isinstance(kernel, str) and kernel in ("precomputed", *PAIRWISE_KERNEL_FUNCTIONS)
+    if callable(kernel) or (exact and kernel not in KERNELS):
         raise ValueError(
             f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "
             "KernelPowerKMeans takes it, or MultiKernelPowerKMeans for several kernels."
@@ -83,7 +87,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
         validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
     else:
         validation.check_real(gamma, "gamma", 0, include="neither", also=f"one of {list(GAMMAS)}")
-    validation.check_choice(sampling, "sampling", SAMPLINGS)
+    validation.check_choice(sampling, "sampling", get_args(Sampling))
     if sampling in ("orthogonal", "structured") and kernel != "rbf":
         raise ValueError(
             f"sampling == {sampling!r} needs kernel == 'rbf', not {kernel!r}: only its "
@@ -156,11 +160,11 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     def __init__(
         self,
-        n_frequencies: str | int = "auto",
+        n_frequencies: Auto | int = "auto",
         *,
-        kernel: str = "rbf",
-        gamma: str | float = "mean",
-        sampling: str = "auto",
+        kernel: Kernel = "rbf",
+        gamma: Gamma | float = "mean",
+        sampling: Sampling = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -171,6 +175,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose gamma and draw the frequencies.
 
@@ -197,7 +202,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         check_n_frequencies(self.n_frequencies, ("auto",))
         check_kernel(self.kernel, self.gamma, self.sampling)
         validation.check_n_jobs(self.n_jobs)
-        with validation.unchanged_on_error(self):
+        with reporting(self, X), validation.unchanged_on_error(self):
             X = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(X))
             return self._draw(X, weight)
@@ -299,10 +304,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
 def check_memory(needed: int, n_frequencies: int) -> None:
     """Raise a MemoryError if what so many frequencies take is more than is available."""
-    if needed > (available := _config.available_memory()):
+    if not _config.fits_memory(needed):
         raise MemoryError(
-            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and {available:.2g} "
-            "are available."
+            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and "
+            f"{_config.available_memory():.2g} are available."
         )
 
 
@@ -325,7 +330,7 @@ def _check_phases(X: Array, frequencies: Array | Structure, cause: str) -> None:
 
 
 def fit_map(
-    estimator: Any, survey: Survey, view: int, kernel: str, gamma: Any, random: Any
+    estimator: Any, survey: Survey, view: int, kernel: Kernel, gamma: Any, random: Any
 ) -> RandomFourierFeatures:
     """The map of a view, fitted on a sample of the rows, with the `n_frequencies`, `sampling` and
     `n_jobs` of an estimator."""
@@ -400,7 +405,7 @@ def _sampled_distance(
 
 
 def _draw_frequencies(
-    kernel: str, gamma: float, sampling: str, d: int, D: int, random: Any
+    kernel: str, gamma: float, sampling: Sampling, d: int, D: int, random: Any
 ) -> Array:
     """Omega of shape (d, D); its columns follow the kernel's spectral density."""
     if kernel == "laplacian":

@@ -7,16 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
 from rffpk import _config
-from rffpk._annealing.centroid_clusterer import CentroidClusterer
+from rffpk._annealing.centroid_clusterer import Init
+from rffpk._annealing.incremental import IncrementalClusterer
 from rffpk._annealing.parameters import Plan, given_starts
 from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass, power_constant, total_variance
+from rffpk._data.validation import Auto
 from rffpk._docs import FUZZY, documented
 from rffpk.metrics import checked_memberships, partition_coefficient
 
@@ -25,9 +27,9 @@ MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 @documented(
     FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "history_", "n_features_in_", "feature_names_in_",
+    "n_buffered_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class FuzzyCMeans(CentroidClusterer):
+class FuzzyCMeans(IncrementalClusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
@@ -99,11 +101,12 @@ class FuzzyCMeans(CentroidClusterer):
         n_clusters: int = 8,
         *,
         m: float = 2.0,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
         store_memberships: bool = False,
         max_iter: int = 300,
         tol: float = 1e-4,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -115,6 +118,7 @@ class FuzzyCMeans(CentroidClusterer):
         self.store_memberships = store_memberships
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -231,7 +235,7 @@ def cmeans(
     ((3, 2), (3, 300))
     """
     validation.check_plain(X, "X")
-    X = check_array(X, dtype=np.float64, order="C", input_name="X")
+    X = validation.finite_array(X, "X", order="C")
     c = validation.check_int(c, "c", 1, len(X))
     m = validation.check_real(m, "m", 1, MAX_M, include="right")
     error = validation.check_real(error, "error", 0)
@@ -241,7 +245,7 @@ def cmeans(
     if init is None:
         u = random.uniform(size=(len(X), c))
     else:
-        u = check_array(init, dtype=np.float64, input_name="init", copy=True).T
+        u = validation.finite_array(init, "init", copy=True).T
         if u.shape != (len(X), c):
             raise ValueError(f"init has shape {u.T.shape}, must be {(c, len(X))}: (c, n_samples).")
         if (u < 0).any() or not u.any(axis=1).all():

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
-from sklearn.utils.validation import check_array
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
@@ -104,7 +103,7 @@ def _inverse_norms(squares: Array) -> Array:
 
 def _check_square(K: Any, name: str) -> Array:
     validation.check_plain(K, name)
-    K = check_array(K, dtype=[np.float64, np.float32], order="C", input_name=name)
+    K = validation.finite_array(K, name, [np.float64, np.float32], order="C")
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"{name}.shape == {K.shape}, must be square: a precomputed kernel.")
     return K
@@ -156,11 +155,22 @@ class Specification:
 
 _PARAMETERS = ("gamma", "degree", "coef0")  # of scikit-learn's kernels
 
+# Kernels that a class does not take, and those that do.
+_ELSEWHERE = {
+    PRECOMPUTED: (
+        "KernelPowerKMeans(kernel='precomputed') takes a kernel matrix, and classes of several "
+        "kernels take a list of them by kernels='precomputed'."
+    ),
+    "cauchy": "RFFKernelPowerKMeans takes it, or RFFMultiKernelPowerKMeans for several kernels.",
+    "diffusion": "DiffusionPowerKMeans takes it, or RFFMultiKernelPowerKMeans for several kernels.",
+}
+
 
 def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
     """A kernel of scikit-learn's pairwise kernels, a callable, or one of the names `more`."""
     if not callable(metric):
         known = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more)
+        _check_word(metric, name, known)
         validation.check_choice(metric, name, known, also="a callable")
         if unknown := set(params) - set(_PARAMETERS):
             raise ValueError(
@@ -171,6 +181,12 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
         validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")
     elif gamma is not None:
         validation.check_real(gamma, "gamma", 0, include="neither")
+
+
+def _check_word(word: Any, name: str, known: tuple[str, ...]) -> None:
+    """Refuse a kernel that another class takes, by that class."""
+    if isinstance(word, str) and word in _ELSEWHERE and word not in known:
+        raise ValueError(f"{name} == {word!r}: {_ELSEWHERE[word]}")
 
 
 def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
@@ -250,6 +266,7 @@ def matched(
 def check_kernels(kernels: Any) -> None:
     """Check the parameter `kernels` of `matched`."""
     if isinstance(kernels, str):
+        _check_word(kernels, "kernels", (*BANKS, PRECOMPUTED))
         validation.check_choice(kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
     else:
         specifications(kernels, 1)
@@ -393,7 +410,8 @@ class FittedKernel:
             out[tile] = self.block(*tile)
 
         run_all(fill, tiles(self.n, self.n), self.n_threads)
-        validation.check_finite_kernel(out)
+        for rows in row_tiles(self.n, self.n):
+            validation.check_finite_kernel(out[rows])
         for rows in row_tiles(self.n, self.n):
             out[rows, : rows.start] = out[: rows.start, rows].T
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2

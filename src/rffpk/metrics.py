@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.special import entr
 from sklearn.metrics import silhouette_samples
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.utils import check_array, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from rffpk._data import validation
@@ -100,7 +100,7 @@ _BATCH_NUMBERS = 1 << 22  # distances of rows to centroids at once
 
 def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
     """Memberships as a float64 array (n, k), >= 0 with rows that sum to one."""
-    u = check_array(memberships, dtype=np.float64, input_name=name)
+    u = validation.finite_array(memberships, name)
     if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > _SUM_ERROR:
         raise ValueError(f"{name} must be >= 0 with rows that sum to one, a row for each sample.")
     return u
@@ -218,9 +218,9 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     >>> xie_beni_index([[0.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.5], [2.5]])
     0.0625
     """
-    X = check_array(X, dtype=np.float64)
+    X = validation.finite_array(X, "X")
     u = checked_memberships(memberships)
-    centers = check_array(centers, dtype=np.float64, ensure_min_samples=2, input_name="centers")
+    centers = validation.finite_array(centers, "centers", ensure_min_samples=2)
     m = validation.check_real(m, "m", 1, include="left")
     check_consistent_length(X, u)
     if centers.shape != (u.shape[1], X.shape[1]):
@@ -277,7 +277,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     >>> round(fuzzy_silhouette(X, u), 4)
     0.8763
     """
-    X, u = check_array(X, dtype=np.float64), checked_memberships(memberships)
+    X, u = validation.finite_array(X, "X"), checked_memberships(memberships)
     alpha = validation.check_real(alpha, "alpha", 0, include="left")
     check_consistent_length(X, u)
     labels = u.argmax(axis=1)

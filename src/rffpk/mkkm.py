@@ -9,6 +9,7 @@ import numpy as np
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import (
     SpectralFusion,
@@ -22,7 +23,8 @@ from rffpk.kernels import FittedKernel
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class AverageMKKM(SpectralFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
@@ -81,7 +83,7 @@ class AverageMKKM(SpectralFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -112,7 +114,8 @@ class AverageMKKM(SpectralFusion):
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class MKKM(SpectralFusion):
     """Multiple kernel k-means with learned kernel weights (MKKM).
@@ -172,7 +175,7 @@ class MKKM(SpectralFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.parameters import Plan
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.references import ETA_RANGE, ETAS, reference_distances
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.references import ETA_RANGE, Eta, reference_distances
+from rffpk._annealing.schedule import Hard, Result, Stop
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
@@ -23,6 +24,7 @@ from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
 from rffpk._data.survey import Survey
+from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
 from rffpk.diffusion_map import (
@@ -33,6 +35,8 @@ from rffpk.diffusion_map import (
     warn_of_components,
 )
 from rffpk.feature_maps import (
+    Frequencies,
+    Sampling,
     check_kernel,
     check_n_frequencies,
     fit_map,
@@ -157,24 +161,24 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         *,
         possibilistic: bool = True,
         m: float = 2.0,
-        eta: str | float = "median",
+        eta: Eta | float = "median",
         weight_entropy: float = 1.0,
         kernels: Any = None,
         views: Any = None,
-        n_frequencies: str | int = "auto",
-        sampling: str = "auto",
+        n_frequencies: Frequencies | int = "auto",
+        sampling: Sampling = "auto",
         noise_threshold: float | None = None,
-        s0: str | float = "auto",
-        anneal_factor: str | float = "auto",
-        anneal_every: str | int = "auto",
-        s_final: str | float = "hard",
-        stop: str = "annealed",
-        sample: str | int | None = "auto",
-        cache: str | bool = "auto",
+        s0: Auto | float = "auto",
+        anneal_factor: Auto | float = "auto",
+        anneal_every: Auto | int = "auto",
+        s_final: Hard | float = "hard",
+        stop: Stop = "annealed",
+        sample: Auto | int | None = "auto",
+        cache: Auto | bool = "auto",
         memory_limit: int | None = None,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
-        swaps: str | int = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
+        swaps: Auto | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Any = None,
@@ -210,6 +214,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.cache = cache
         self.memory_limit = memory_limit
 
+    _incremental = False
     _n_views: int  # in fit; 0: one array, ...
     _n_kernels: int  # ... to which so many kernels apply
     _widths: list[int]
@@ -225,7 +230,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
         if isinstance(self.eta, str):
-            validation.check_choice(self.eta, "eta", ETAS, also="a number > 0")
+            validation.check_choice(self.eta, "eta", get_args(Eta), also="a number > 0")
         else:
             validation.check_real(self.eta, "eta", *ETA_RANGE)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)

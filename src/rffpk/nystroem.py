@@ -6,13 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import eigh
-from sklearn.base import (
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,21 +13,22 @@ from rffpk import _config
 from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.estimator import Estimator
+from rffpk._data.decompositions import eigh
+from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.operators import FeatureOperator, Nystroem, nystroem_features
-from rffpk._fusion.skeleton import k_means
+from rffpk._fusion.skeleton import EmbeddingClusterer
+from rffpk.feature_maps import Gamma
 from rffpk.kernels import Specification, check_one_kernel, one_kernel
 
 
 @documented(
-    FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "n_iter_",
-    "n_features_in_", "feature_names_in_",
+    FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "s_",
+    "n_iter_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class NystroemKernelKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator
-):
+class NystroemKernelKMeans(EmbeddingClusterer):
     """Kernel k-means on Nystroem features.
 
     The kernel matrix is replaced by Z W^+ Z', with Z the kernel between the rows and random anchors
@@ -71,6 +65,11 @@ class NystroemKernelKMeans(
         clusters.
     n_iter_ : int
         Number of passes of k-means.
+    history_ : list of dict
+        The records of k-means, as `PowerKMeans` describes them: of passes, "stage" ("seeding",
+        "anneal", "hard", "settle", "swap"), "start", "kept", "rows", "s", "objective", "shift",
+        "distinct", "repairs", "kernel_weights" and "seconds"; of starts (stage "start"), "kind"
+        ("critical", "low", "k-means++"), "passes" and "outcome" ("kept", "lost" or "dropped").
 
     Raises
     ------
@@ -101,13 +100,13 @@ class NystroemKernelKMeans(
         n_clusters: int = 8,
         *,
         kernel: Any = "rbf",
-        gamma: str | float | None = "mean",
+        gamma: Gamma | float | None = "mean",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         n_anchors: int = 256,
         n_components: int | None = None,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -132,6 +131,7 @@ class NystroemKernelKMeans(
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
 
+    @observed
     def fit(self, X: Any, y: Any = None) -> Self:
         """Compute the features of the rows and cluster them.
 
@@ -158,6 +158,10 @@ class NystroemKernelKMeans(
         ConvergenceWarning
             If centroids of the features coincide.
         """
+        with reporting(self, X) as progress:
+            return self._fit(X, progress)
+
+    def _fit(self, X: Any, progress: Progress) -> Self:
         self._check_parameters()
         spec = Specification(*one_kernel(self))
         random = check_random_state(self.random_state)
@@ -170,15 +174,8 @@ class NystroemKernelKMeans(
             raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
             self._features = self._restricted(raw, X, n_threads)
             self.embedding_ = self._embedded(X)
-            self._clusterer = k_means(
-                self.embedding_, k, self.n_init, random, self.n_jobs, [few_rows("X", [X])],
-                self.verbose,
-            )  # fmt: skip
-        self.labels_ = self._clusterer.labels_
-        self.cluster_centers_ = self._clusterer.cluster_centers_
-        self.inertia_ = self._clusterer.inertia_
-        self.n_iter_ = self._clusterer.n_iter_
-        self._n_features_out = self.embedding_.shape[1]
+            self._label(k, random, [few_rows("X", [X])], progress)
+        self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 
     def _restricted(self, raw: Nystroem, X: Array, n_threads: int) -> Nystroem:
@@ -217,22 +214,6 @@ class NystroemKernelKMeans(
         X = validation.check_rows(self, X, reset=False)
         with _config.one_blas_thread():
             return self._embedded(X)
-
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with the centroid nearest to its features.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            As in `transform`.
-
-        Returns
-        -------
-        labels : ndarray of int32, shape (n_samples,)
-            Indices of the clusters.
-        """
-        embedding = self.transform(X)
-        return self._clusterer.predict(embedding)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,6 +20,7 @@ from rffpk._annealing.centroid_clusterer import CentroidClusterer
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.views import is_list_of_views
+from rffpk._fusion.skeleton import EmbeddingClusterer
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.selection import NClustersSelection
@@ -32,7 +33,7 @@ _NOISE = "#999999"
 
 _POINTS = 5000  # that a picture of rows shows
 _FAINTEST = 0.15  # opacity of a row that belongs to no cluster more than to any other
-_STEPS = ("anneal", "hard", "settle")  # stages of the passes of a start
+_NO_STEPS = ("k-means", "swap")  # stages of passes before a start and of trials after it
 
 
 def _axes(ax: Any) -> Any:
@@ -85,8 +86,9 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
     -------
     ax : matplotlib Axes
         With two columns the columns themselves, and the centroids if these are points of the same
-        plane; the first two diffusion features of a `DiffusionPowerKMeans`; else the first two
-        principal components of the columns. Crosses are rows labeled -1, noise.
+        plane; the first two diffusion features of a `DiffusionPowerKMeans`; of several views the
+        first two principal components of the squared distances to the centroids, in which all views
+        have a part; else those of the columns. Crosses are rows labeled -1, noise.
     """
     check_is_fitted(model)
     index = _some(_length(X))
@@ -137,12 +139,27 @@ def _places(model: Any, rows: Any, columns: Array) -> tuple[Array, tuple[str, st
         features = model.feature_map_.transform(rows)
         if features.shape[1] > 1:
             return features[:, :2], ("diffusion feature 1", "diffusion feature 2")
+    views = is_list_of_views(rows) or getattr(model, "views", None) is not None
+    if views and (squares := _squared_distances(model, rows)) is not None:
+        return PCA(2).fit_transform(squares), ("distances, component 1", "distances, component 2")
     if columns.shape[1] == 2:
         return columns, ("column 1", "column 2")
     if columns.shape[1] == 1 or len(columns) == 1:
         columns = columns[:, :1]
         return np.c_[columns, np.zeros(len(columns))], ("column 1", "")
     return PCA(2).fit_transform(columns), ("principal component 1", "principal component 2")
+
+
+def _squared_distances(model: Any, rows: Any) -> Array | None:
+    """Squared distances to the centroids: up to the squared norm of a row they are linear in its
+    features, in the directions in which centroids differ. None: there are not two of them."""
+    if isinstance(model, EmbeddingClusterer):
+        rows, model = model._embedded_rows(rows), model._clusterer
+    try:
+        squares = np.asarray(model.transform(rows)) ** 2
+    except ValueError:  # precomputed kernels without k(x, x)
+        return None
+    return squares if min(squares.shape) > 1 else None
 
 
 def _opacity(model: Any, rows: Any) -> Array:
@@ -163,10 +180,7 @@ def _kept_passes(model: Any) -> list[dict[str, Any]]:
     check_is_fitted(model)
     if not hasattr(model, "history_"):
         raise ValueError(f"model has no history_: {type(model).__name__} does not record passes.")
-    kept = [r["start"] for r in model.history_ if r.get("outcome") == "kept"]
-    if not kept:
-        return list(model.history_)
-    return [r for r in model.history_ if r["stage"] in _STEPS and r["start"] == kept[0]]
+    return [r for r in model.history_ if r.get("kept") and r["stage"] not in _NO_STEPS]
 
 
 def convergence(model: Any, ax: Any = None) -> Any:
@@ -189,7 +203,8 @@ def convergence(model: Any, ax: Any = None) -> Any:
         Objective against the number of the pass.
     """
     records, ax = _kept_passes(model), _axes(ax)
-    exponents = [r.get("s", -1.0) for r in records]  # kernels are fused at no exponent
+    annealed = records[0]["s"] is not None  # kernels are fused at no exponent
+    exponents = [r["s"] if annealed else -1.0 for r in records]
     begins = [i for i, s in enumerate(exponents) if not i or s != exponents[i - 1]]
     for a, b in zip(begins, [*begins[1:], len(records)]):
         hard = math.isinf(exponents[a])
@@ -197,10 +212,10 @@ def convergence(model: Any, ax: Any = None) -> Any:
         passes, values = range(a + 1, b + 1), [r["objective"] for r in records[a:b]]
         ax.plot(passes, values, "s-" if hard else ".-", color=color, markersize=4)
     for hard, style, name in ((False, ".-", "one exponent"), (True, "s-", "hard limit")):
-        if "s" in records[0] and hard in np.isinf(exponents):
+        if annealed and hard in np.isinf(exponents):
             ax.plot([], [], style, color=_COLORS[3] if hard else _COLORS[0], label=name)
-    ax.set(xlabel="pass over the rows" if "s" in records[0] else "iteration", ylabel="objective")
-    if "s" in records[0]:
+    ax.set(xlabel="pass over the rows" if annealed else "iteration", ylabel="objective")
+    if annealed:
         ax.legend()
     return ax
 
@@ -221,7 +236,7 @@ def exponent(model: Any, ax: Any = None) -> Any:
         -s against the number of the pass, on a logarithmic scale, as far as s is finite.
     """
     records = _kept_passes(model)
-    if "s" not in records[0]:
+    if records[0]["s"] is None:
         raise ValueError(f"model has no exponents: {type(model).__name__} is not annealed.")
     ax = _axes(ax)
     passes = np.arange(1, len(records) + 1)

@@ -5,38 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 from rffpk._annealing.agreement import SAME, k_means_agreement
-from rffpk._annealing.centroid_clusterer import CentroidClusterer
+from rffpk._annealing.centroid_clusterer import Init
+from rffpk._annealing.incremental import IncrementalClusterer
 from rffpk._annealing.parameters import (
     Plan,
     annealed_starts,
+    automatic_swaps,
     check_annealing,
     is_automatic,
 )
 from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Result, coarse_start
+from rffpk._annealing.schedule import Hard, Result, Stop, coarse_start
 from rffpk._annealing.seeding import MANY
 from rffpk._data import validation
 from rffpk._data.passes import Rows
 from rffpk._data.store import check_cache
 from rffpk._data.survey import Survey
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 from rffpk._docs import POWER, RANDOM_FEATURES, documented
 from rffpk.feature_maps import (
+    Frequencies,
+    Gamma,
+    Kernel,
+    Sampling,
     check_kernel,
     check_n_frequencies,
     fit_map,
 )
 
-# docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
-# twenty k-means++ runs, and below it on most. Few clusters have few different swaps.
-_AUTO_STARTS, _AUTO_SWAPS, _SWAPS_A_CLUSTER = 3, 20, 4
+_AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
 
 @documented(
     POWER, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "history_", "n_features_in_", "feature_names_in_",
+    "n_buffered_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class PowerKMeans(CentroidClusterer):
+class PowerKMeans(IncrementalClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
@@ -72,17 +76,18 @@ class PowerKMeans(CentroidClusterer):
         self,
         n_clusters: int = 8,
         *,
-        s0: str | float = "auto",
-        anneal_factor: str | float = "auto",
-        anneal_every: str | int = "auto",
-        s_final: str | float = "hard",
-        stop: str = "annealed",
-        sample: str | int | None = "auto",
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
-        swaps: str | int = "auto",
+        s0: Auto | float = "auto",
+        anneal_factor: Auto | float = "auto",
+        anneal_every: Auto | int = "auto",
+        s_final: Hard | float = "hard",
+        stop: Stop = "annealed",
+        sample: Auto | int | None = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
+        swaps: Auto | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -99,6 +104,7 @@ class PowerKMeans(CentroidClusterer):
         self.swaps = swaps
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -133,14 +139,14 @@ class PowerKMeans(CentroidClusterer):
         if self._k == 1:
             return 0
         if is_option(self.swaps, "auto"):
-            swaps = min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * self._k)
-            return swaps if is_automatic(self) and is_option(self.s_final, "hard") else 0
+            automatic = is_automatic(self) and is_option(self.s_final, "hard")
+            return automatic_swaps(self._k) if automatic else 0
         return int(self.swaps)
 
 
 @documented(
     RANDOM_FEATURES, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_",
-    "sample_size_", "cache_", "history_", "n_features_in_", "feature_names_in_",
+    "sample_size_", "n_buffered_", "cache_", "history_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 class RFFKernelPowerKMeans(PowerKMeans):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
@@ -195,23 +201,24 @@ class RFFKernelPowerKMeans(PowerKMeans):
         self,
         n_clusters: int = 8,
         *,
-        kernel: str = "rbf",
-        gamma: str | float = "mean",
-        n_frequencies: str | int = "auto",
-        sampling: str = "auto",
-        s0: str | float = "auto",
-        anneal_factor: str | float = "auto",
-        anneal_every: str | int = "auto",
-        s_final: str | float = "hard",
-        stop: str = "annealed",
-        sample: str | int | None = "auto",
-        cache: str | bool = "auto",
+        kernel: Kernel = "rbf",
+        gamma: Gamma | float = "mean",
+        n_frequencies: Frequencies | int = "auto",
+        sampling: Sampling = "auto",
+        s0: Auto | float = "auto",
+        anneal_factor: Auto | float = "auto",
+        anneal_every: Auto | int = "auto",
+        s_final: Hard | float = "hard",
+        stop: Stop = "annealed",
+        sample: Auto | int | None = "auto",
+        cache: Auto | bool = "auto",
         memory_limit: int | None = None,
-        init: Any = "k-means++",
-        n_init: str | int = "auto",
-        swaps: str | int = "auto",
+        init: Init | Any = "k-means++",
+        n_init: Auto | int = "auto",
+        swaps: Auto | int = "auto",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        half_life: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -229,6 +236,7 @@ class RFFKernelPowerKMeans(PowerKMeans):
             swaps=swaps,
             max_iter=max_iter,
             tol=tol,
+            half_life=half_life,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -253,8 +261,8 @@ class RFFKernelPowerKMeans(PowerKMeans):
         self.feature_map_ = self._feature_maps[0]
         super()._publish(rows, some, run, end, plan)
         self.k_means_agreement_ = k_means_agreement(some, self._theta(rows))
-        if self.verbose and self.k_means_agreement_ > SAME:
-            print(
+        if self._progress is not None and self.k_means_agreement_ > SAME:
+            self._progress.say(
                 "The clusters are those of plain k-means (adjusted Rand index "
                 f"{self.k_means_agreement_:.3f}): this kernel sees no others."
             )

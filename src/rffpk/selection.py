@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,16 @@ from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.validation import Auto
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fuzzy import FuzzyCMeans
 from rffpk.metrics import xie_beni_index
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
 
+Criterion = Literal["silhouette", "calinski_harabasz", "davies_bouldin", "xie_beni", "stability"]
+
 # Indices, and whether the largest value or the least is the best.
-_INDICES = {
+_INDICES: dict[str, Callable[..., Any]] = {
     "silhouette": max,
     "calinski_harabasz": max,
     "davies_bouldin": min,
@@ -70,7 +74,7 @@ def select_n_clusters(
     n_clusters: Any = range(2, 11),
     *,
     estimator: Any = None,
-    criterion: str = "auto",
+    criterion: Auto | Criterion = "auto",
     n_resamples: int = 5,
     sample: int = 10_000,
     random_state: Any = None,
@@ -131,7 +135,7 @@ def select_n_clusters(
     """
     estimator = PowerKMeans() if estimator is None else estimator
     _check_estimator(estimator)
-    validation.check_choice(criterion, "criterion", ("auto", *_INDICES))
+    validation.check_choice(criterion, "criterion", ("auto", *get_args(Criterion)))
     n_resamples = validation.check_int(n_resamples, "n_resamples", 2)
     random = check_random_state(random_state)
     rows = _some_rows(X, validation.check_int(sample, "sample", 2), random)

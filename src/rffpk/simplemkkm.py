@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr, svd
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.decompositions import basis_of, leading_eigenvectors, svd
+from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.messages import warn
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import SpectralFusion, matrix_of
 from rffpk.kernels import FittedKernel
@@ -29,7 +30,8 @@ _NEW = 1e-6
 
 @documented(
     FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_", "feature_names_in_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 class SimpleMKKM(SpectralFusion):
     """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
@@ -43,7 +45,7 @@ class SimpleMKKM(SpectralFusion):
     Parameters
     ----------
     max_iter : int
-        Largest number of iterations.
+        Largest number of iterations: of evaluations of F, the first at equal weights.
     tol : float
         Tolerance > 0: the iterations end when no weight changes by `tol`, or when (alpha'g - min g)
         / alpha'g is at most `tol`, with g the gradient of F: it is zero where the optimality
@@ -54,9 +56,11 @@ class SimpleMKKM(SpectralFusion):
     objective_ : float
         F(alpha): the sum of `eigenvalues_` divided by the number of rows learned on.
     history_ : list of dict
-        A record for each iteration, with "stage" ("weights"), "objective", "kernel_weights" and
-        "gap", the number that `tol` is compared with: if the kernels are positive semidefinite,
-        F(alpha) - min F is at most 2 gap F(alpha).
+        A record for each iteration, with "stage" ("weights"), "rows" (number of rows learned on),
+        "objective", "kernel_weights", "seconds" and "gap", the number that `tol` is compared with:
+        if the kernels are positive semidefinite, F(alpha) - min F is at most 2 gap F(alpha); and
+        with the other keys of the records of passes that classes of centroids have, "start" (0),
+        "kept" (True), "s", "shift", "distinct" and "repairs" (None).
 
     Raises
     ------
@@ -107,7 +111,7 @@ class SimpleMKKM(SpectralFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         max_iter: int = 100,
         tol: float = 1e-5,
@@ -140,14 +144,11 @@ class SimpleMKKM(SpectralFusion):
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
-            Ks[number] = matrix_of(kernel, number)
+            K = matrix_of(kernel, number)
+            interruptible(A_NUMBER * n**2, np.copyto, Ks[number], K)
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter)):
-            self._record_point(point)
+            self._record(point.alpha, point.objective, gap=point.gap)
         self._keep(point.values, point.vectors, point.alpha)
-
-    def _record_point(self, point: Point) -> None:
-        self._record(point.alpha, point.objective)
-        self.history_[-1]["gap"] = point.gap
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,8 @@ class Alignment:
     def at(self, alpha: Array) -> Point:
         """F and its gradient dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
         L, size, _ = self.Ks.shape
-        K = (alpha**2 @ self.Ks.reshape(L, -1)).reshape(size, size)
+        work = A_NUMBER * size**2
+        K = interruptible(work, np.matmul, alpha**2, self.Ks.reshape(L, -1)).reshape(size, size)
         values, H = leading_eigenvectors(K, self.k, size, self._start)
         self._start = H.sum(axis=1)
         traces = np.array([np.vdot(H, K @ H) for K in self.Ks])
@@ -194,10 +196,11 @@ class Subspace:
     def add(self, H: Array) -> None:
         """Extend the basis by orthonormal vectors (n, k). O(L n^2 k)."""
         V = self.basis
-        left, sizes, _ = svd(H - V @ (V.T @ H), full_matrices=False)
+        left, sizes, _ = svd(H - V @ (V.T @ H))
         new = left[:, sizes > _NEW]
-        new = qr(new - V @ (V.T @ new), mode="economic")[0]
-        products = self.whole @ new
+        new = basis_of(new - V @ (V.T @ new))[0]
+        work = float(self.whole.size * new.shape[1])
+        products = interruptible(work, np.matmul, self.whole, new)
         side = V.T @ products
         corner = new.T @ products
         corner = (corner + corner.swapaxes(1, 2)) / 2
@@ -206,13 +209,13 @@ class Subspace:
 
 
 def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
-    """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum; the notes of
-    `SimpleMKKM` describe the method."""
+    """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum, of at most
+    `max_iter` evaluations; the notes of `SimpleMKKM` describe the method."""
     whole, subspace = Alignment(Ks, k, Ks.shape[1]), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
     yield point
     subspace.add(point.vectors)
-    for _ in range(max_iter):
+    for _ in range(max_iter - 1):
         if point.gap <= tol:
             return
         bound = Alignment(subspace.Ks, k, whole.n)
@@ -225,7 +228,8 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
             yield point
         if moved < tol:
             return
-    warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
+    if point.gap > tol:
+        warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
 
 
 def reduced_gradient(

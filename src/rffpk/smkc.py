@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
 from sklearn.cluster import kmeans_plusplus
 
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import fixed_signs
+from rffpk._data.decompositions import basis_of, fixed_signs
 from rffpk._data.messages import warn
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, iterations
 from rffpk.feature_maps import resolve_gamma
 from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, check_no_distances, matched
 
-ANCHORS = ("uniform", "k-means++")
+Anchors = Literal["uniform", "k-means++"]
 
 # The paper takes 1000 anchors on its sets of up to 10 800 rows, 3 sqrt(n) from 30 475 rows on.
 _FEW_ANCHORS, _LARGE = 1000, 20_000
@@ -35,7 +36,7 @@ _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 excee
 
 @documented(
     FUSION, "labels_", "embedding_", "singular_values_", "anchors_", "kernel_weights_",
-    "objective_", "cluster_centers_", "inertia_", "n_iter_", "history_", "n_features_in_",
+    "objective_", "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
 class SMKC(KernelFusion):
@@ -91,8 +92,10 @@ class SMKC(KernelFusion):
     objective_ : float
         The minimised sum, at the last iteration.
     history_ : list of dict
-        A record for each iteration, with "stage" ("fusion"), "objective" and "change", the relative
-        change of G.
+        A record for each iteration, with "stage" ("fusion"), "rows", "objective", "change" (the
+        relative change of G), "kernel_weights" and "seconds"; and with the other keys of the
+        records of passes that classes of centroids have, "start" (0), "kept" (True), "s", "shift",
+        "distinct" and "repairs" (None).
 
     Raises
     ------
@@ -153,12 +156,12 @@ class SMKC(KernelFusion):
         views: Any = None,
         center: bool = True,
         normalize: bool = True,
-        n_anchors: str | int = "auto",
-        anchors: Any = "uniform",
+        n_anchors: Auto | int = "auto",
+        anchors: Anchors | Any = "uniform",
         max_iter: int = 100,
         tol: float = 1e-4,
         normalize_rows: bool = False,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -185,7 +188,9 @@ class SMKC(KernelFusion):
         if not validation.is_option(self.n_anchors, "auto"):
             validation.check_int(self.n_anchors, "n_anchors", self.n_clusters)
         if isinstance(self.anchors, str):
-            validation.check_choice(self.anchors, "anchors", ANCHORS, also="an array of rows")
+            validation.check_choice(
+                self.anchors, "anchors", get_args(Anchors), also="an array of rows"
+            )
         validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0)
 
@@ -224,8 +229,8 @@ class SMKC(KernelFusion):
         self.anchors_ = self._choose_anchors(xs, k, random)
         self._kernels = self._fit_kernels(xs, random)
         B = self._anchored(xs)
-        last = self._iterate(B.coordinates(), k)
         self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
+        last = self._iterate(B.coordinates(), k, len(xs[0]))
         self.singular_values_ = np.sqrt(last.fused.squares)
         self.objective_, self.n_iter_ = last.objective, len(self.history_)
         self._finish(B, last)
@@ -272,11 +277,12 @@ class SMKC(KernelFusion):
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
         return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs))
 
-    def _iterate(self, B: Array, k: int) -> Iteration:
+    def _iterate(self, B: Array, k: int, n: int) -> Iteration:
         """Iterate until G converges; return the last iteration."""
         endless = iterations(B, len(self._kernels), k, _config.n_threads(self.n_jobs))
         for iteration in islice(endless, self.max_iter):
-            self._record(iteration.objective, iteration.change)
+            objective, change = iteration.objective, iteration.change
+            self._iterations.add("fusion", n, objective, self.kernel_weights_, change=change)
             if iteration.change <= self.tol:
                 break
         else:
@@ -290,17 +296,12 @@ class SMKC(KernelFusion):
             )
         return iteration
 
-    def _record(self, objective: float, change: float) -> None:
-        self.history_.append({"stage": "fusion", "objective": objective, "change": change})
-        if self.verbose:
-            print(f"[fusion] objective={objective:.8g} change={change:.3g}")
-
     def _finish(self, B: AnchorKernels, last: Iteration) -> None:
         """U = B C with orthonormal columns, as many as G has singular values that are resolved."""
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
-        Q, triangle = qr(Y, mode="economic")
+        Q, triangle = basis_of(Y)
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
         inverse = solve_triangular(triangle, np.diag(signs))
         self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from rffpk._annealing.history import History, Record
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
-from rffpk._annealing.schedule import Result
+from rffpk._annealing.schedule import Hard, Result
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import seed_centroids, seeding_rows
 from rffpk._data import validation
@@ -57,16 +57,22 @@ from rffpk._data.passes import (
     weight_unit,
     width,
 )
+from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.sinks import LabelSink, check_labels_to, label_sink
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.streams import is_source, make_stream
 from rffpk._data.survey import Survey, survey_arrays, survey_stream
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 
-INITS = ("k-means++", "random", "k-means")
+Init = Literal["k-means++", "random", "k-means"]
 
 # Starts run on a sample of this many rows, or of this many for each cluster if that is more.
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
+
+
+def automatic_sample_size(k: int) -> int:
+    """The number of rows that starts for k clusters run on, where there are as many."""
+    return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
 
 
 def mapped_views(xs: list[Array], maps: list[Any]) -> list[View]:
@@ -94,9 +100,9 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     random_state: Any
     n_jobs: int | None
     verbose: int
-    s_final: str | float = "hard"
-    sample: str | int | None = None
-    cache: str | bool = False
+    s_final: Hard | float = "hard"
+    sample: Auto | int | None = None
+    cache: Auto | bool = False
     memory_limit: int | None = None
     # what a fit sets
     labels_: NDArray[np.int32]
@@ -111,6 +117,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     feature_names_in_: NDArray[np.object_]
 
     _sink: LabelSink  # in fit
+    _progress: Progress | None  # while rows are fitted
     _rows_name = "X"  # what warnings call the rows that are clustered
     _automatic_starts = False  # whether starts may differ in kind
 
@@ -126,7 +133,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _check_parameters(self) -> None:
         also = "an array or a callable"
-        validation.check_search_parameters(self, INITS, also)
+        validation.check_search_parameters(self, get_args(Init), also)
 
     def _check_views(self, X: Any, reset: bool) -> list[Array]:
         """The checked views of X, of one dtype; a single array is one view."""
@@ -138,7 +145,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _survey_rows(self) -> int:
         """The number of rows that maps are fitted on, at most."""
-        return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k)
+        return automatic_sample_size(self._k)
 
     def _make_objective(self, rows: Rows) -> PowerMean:
         return PowerMean()
@@ -153,6 +160,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     # ---- fitting ----------------------------------------------------------------------------
 
+    @observed
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None
     ) -> Self:
@@ -195,9 +203,17 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
             so near each other that memberships are nearly equal.
         """
-        return self._fit(X, sample_weight, [], labels_to)
+        with reporting(self, X) as progress:
+            return self._fit(X, sample_weight, [], labels_to, progress)
 
-    def _fit(self, X: Any, sample_weight: Any, causes: list[Cause], labels_to: Any = None) -> Any:
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: Any,
+        causes: list[Cause],
+        labels_to: Any = None,
+        progress: Progress | None = None,
+    ) -> Any:
         """`fit`; `causes` of coincident centroids are those in what X was computed from."""
         self._check_parameters()
         check_labels_to(labels_to)
@@ -208,10 +224,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             self._k = validation.check_n_clusters(self.n_clusters, survey.n, survey.counted)
             self._causes = causes or [few_rows("X", *survey.some())]
             self._feature_maps = self._fit_maps(survey, random)
-            keep = survey.stream is None
+            self._progress, keep = progress, survey.stream is None
             with label_sink(labels_to, survey.n, keep) as self._sink:
                 self._fit_rows(self._fitted_rows(survey), survey, random)
-            del self._causes, self._sink
+            del self._causes, self._sink, self._progress
         return self
 
     def _survey(self, X: Any, sample_weight: Any, random: Any) -> Survey:
@@ -282,7 +298,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         init = self._given_init(rows)
         self._objective = self._make_objective(some)
         some, rows = self._objective.begin(some), self._objective.begin(rows)
-        history = History([], self.verbose)
+        history = History([], self._progress)
         samples = self._samples(rows, survey, storage)
         base = samples[0] if samples else self._whole(rows, storage, ALL_PASSES)
         automatic = self._automatic_starts and is_automatic(self) and base.stream is None
@@ -297,6 +313,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         critical_exponent = critical.of_rows(seeding, features)
         plan = self._plan(critical_exponent)
         history.unit = plan.unit
+        if history.progress is not None and samples:
+            history.progress.later = [*(each.n for each in samples[1:]), rows.n]
 
         def seed() -> Array:
             return self._initial_centroids(init, seeding, features, history, random)
@@ -341,7 +359,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if self.sample is None:
             return n
         if is_option(self.sample, "auto"):
-            return min(n, max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * self._k))
+            return min(n, automatic_sample_size(self._k))
         return min(n, max(int(self.sample), self._k))
 
     def _views(self, xs: list[Array]) -> list[View]:
@@ -415,6 +433,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         self.objective_ = plan.unit * objective
         self.n_iter_ = run.passes
         self._shifts = rows.shifts
+        self._cluster_weights = (final.hard_sums if plan.ends_hard else final.soft_sums).G
         self._n_features_out = self._k
         if not end.converged:
             warn(
@@ -437,6 +456,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     # ---- prediction ------------------------------------------------------------------------
 
+    def _check_fitted(self) -> None:
+        """Raise a NotFittedError before a fit."""
+        check_is_fitted(self)
+
     def _visits(
         self,
         X: Any,
@@ -447,16 +470,27 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     ) -> Iterator[tuple[Rows, Array, Sums, dict[str, Array]]]:
         """Passes over new rows at the fitted centroids, without typicality unless `typical`: one
         over rows in memory, one for each block of a source."""
-        check_is_fitted(self)
+        self._check_fitted()
         for xs, weight in self._new_views(X, sample_weight):
-            shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
-            rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
-            rows = rows if typical else replace(rows, eta=None)
-            theta = self._theta(rows)
-            sums, outputs = one_pass(rows, theta, s, want=want)
-            farthest = outputs["distances"].max() if "distances" in want else 0.0
-            validation.check_overflow(sums.hard + float(farthest), rows.dtype)
-            yield rows, theta, sums, outputs
+            yield self._pass(xs, weight, s, want, typical)
+
+    def _pass(
+        self,
+        xs: list[Array],
+        weight: Array | None,
+        s: float,
+        want: tuple[str, ...],
+        typical: bool = False,
+    ) -> tuple[Rows, Array, Sums, dict[str, Array]]:
+        """A pass over views and weights that have been checked."""
+        shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
+        rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
+        rows = rows if typical else replace(rows, eta=None)
+        theta = self._theta(rows)
+        sums, outputs = one_pass(rows, theta, s, want=want)
+        farthest = outputs["distances"].max() if "distances" in want else 0.0
+        validation.check_overflow(sums.hard + float(farthest), rows.dtype)
+        return rows, theta, sums, outputs
 
     def _new_views(self, X: Any, sample_weight: Any) -> Iterator[tuple[list[Array], Array | None]]:
         """The checked views of new rows and their weights; of a source block by block."""
@@ -514,7 +548,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         memberships : ndarray of shape (n_samples, n_clusters)
             In [0, 1]; rows sum to one.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         s = self.s_ if s is None else check_exponent(s)
         return self._visit(X, s, "memberships", typical=True)
 

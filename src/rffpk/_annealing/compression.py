@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import eigh
 
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import eigh
 from rffpk._data.passes import Rows
 from rffpk._data.store import Storage, has_maps
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import eigh, eigvalsh
+from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import svds
 
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import eigh
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 

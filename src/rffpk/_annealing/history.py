@@ -7,6 +7,7 @@ from typing import Any
 
 from rffpk._annealing.schedule import Result, Stage, Start, StepResult
 from rffpk._data.arrays import Array
+from rffpk._data.progress import Progress
 
 Record = dict[str, Any]
 
@@ -16,7 +17,7 @@ class History:
     """The records of all runs of one fit."""
 
     records: list[Record]
-    verbose: int = 0
+    progress: Progress | None = None
     unit: float = 1.0  # objectives are multiplied by it when they are reported, ...
     left_out: float = 0.0  # ... after this part is added, of features that the search leaves out
 
@@ -29,27 +30,30 @@ class History:
         parts: dict[str, float] | None = None,
     ) -> None:  # fmt: skip
         """Record one pass of a start over `rows` rows, with `parts` of the seconds that it took,
-        and print it if `verbose`."""
+        and report it."""
         record: Record = {
             "stage": stage.name,
             "start": start,
+            "kept": True,
             "rows": rows,
             "s": stage.s,
             "objective": self.unit * (result.objective + self.left_out),
             "shift": result.shift,
             "distinct": result.distinct,
             "repairs": result.repairs,
+            "kernel_weights": alpha,
             "seconds": seconds,
         }
-        if len(alpha) > 1:
-            record["kernel_weights"] = alpha
         record |= parts or {}
         self.records.append(record)
-        if self.verbose:
-            print(
-                f"[{stage.name}] rows={rows} s={stage.s:.4g} objective={record['objective']:.8g} "
-                f"shift={result.shift:.2e} distinct={result.distinct} repairs={result.repairs}"
-            )
+        if self.progress is not None:
+            self.progress.passed(record)
+
+    def keep(self, kept: int) -> None:
+        """Mark the passes so far of all other starts than this one."""
+        for record in self.records:
+            if "kept" in record:
+                record["kept"] = record["start"] == kept
 
     def add_end(
         self, start: Start, number: int, rows: int, passes: int, cost: float, end: Result,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +37,15 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.rules import hard_weights, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
-INITS = ("k-means++", "random", "k-means", "spectral")
+KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -55,10 +56,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     n_clusters: int
     init: Any
-    n_init: str | int
+    n_init: Auto | int
     max_iter: int
     tol: float
-    cache: str | bool
+    cache: Auto | bool
     memory_limit: int | None
     random_state: Any
     n_jobs: int | None
@@ -69,7 +70,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     # ---- what subclasses define -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        validation.check_search_parameters(self, INITS, "an array")
+        validation.check_search_parameters(self, get_args(KernelInit), "an array")
         check_cache(self.cache, self.memory_limit)
 
     def _kernel_parameter(self) -> Any:
@@ -83,8 +84,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """The starts, which may depend on the critical exponent."""
         raise NotImplementedError
 
+    def _plan_in_components(self, k: int, critical: float) -> Plan:
+        """The starts and the number of swaps on the principal components of a kernel."""
+        return Plan(self._starts(critical), critical=critical)
+
     # ---- fitting ----------------------------------------------------------------------------
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
@@ -122,6 +128,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             If a kernel has a clearly negative eigenvalue: negative squared distances then count as
             0 while fitting.
         """
+        with reporting(self, X) as progress:
+            return self._fit(X, sample_weight, progress)
+
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress) -> Self:
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
@@ -133,7 +143,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             k = validation.check_n_clusters(self.n_clusters, n, counted)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
             products = self._products(xs, weight, random)
-            run, end, plan = self._search(products, k, weight, given, random)
+            run, end, plan = self._search(products, k, weight, given, History([], progress), random)
             self._publish(xs, run, end)
             self._warn(xs, run, end, plan)
             for centered in self._kernels:
@@ -164,7 +174,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return products
 
     def _search(
-        self, products: Products, k: int, weight: Array | None, given: Array | None, random: Any
+        self,
+        products: Products,
+        k: int,
+        weight: Array | None,
+        given: Array | None,
+        history: History,
+        random: Any,
     ) -> tuple[KernelRun, Result, Plan]:
         """The best run, its end, and the plan, for products and parameters that have been
         checked."""
@@ -176,16 +192,16 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         def seed(space: KernelSpace) -> Array:
             return initial_weights(space, k, self.init) if given is None else given
 
-        history = History([], self.verbose, unit)
+        history.unit = unit
         objective = self._make_objective()
         single = self._soft and len(products.kernels) == 1 and products.definite
         small = single and self._searches_components()
         rows = kernel_components(products, weight, k, self._fits) if small else None
         if rows is not None:
             exponent = critical.of_rows(rows, rows.xs[0])
-            plan = Plan(self._starts(exponent), critical=exponent)
+            plan = self._plan_in_components(k, exponent)
             space = KernelSpace(products, weight, objective, seed, history, random, 0)
-            run, end = search_components(rows, space, k, plan.starts)
+            run, end = search_components(rows, space, k, plan)
             self.history_ = history.records
             return run, end, plan
         n_directions = 2 * k if self._soft else 0

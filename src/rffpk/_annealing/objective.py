@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-from scipy.special import softmax, xlogy
-
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows
+from rffpk._data.rules import view_penalty, view_weights
 
 
 class PowerMean:
     """sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
 
-    learns_weights = False  # whether `reweigh` changes the view weights
+    learns_weights = False  # whether the view weights are learned
     eta: Array | None = None  # reference distances of the typicality
 
     def begin(self, rows: Rows) -> Rows:
         """The rows with the constants of the objective, for the beginning of annealing."""
         return rows
+
+    def entropy(self, total_weight: float) -> float:
+        """lambda, the weight of the entropy of the view weights; 0 if they are not learned."""
+        return 0.0
 
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
         """New view weights (L,) from the costs of the views at the new centroids.
@@ -32,11 +34,11 @@ class PowerMean:
         The cost of view l is sum_ij p_i w_ij d'_ij,l; `costs` holds it with v in place of w, and
         w = `constant` v.
         """
-        raise NotImplementedError
+        return view_weights(costs, constant, self.entropy(total_weight))
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
         """The term of the objective that is added to sum_i p_i M_s."""
-        return 0.0
+        return view_penalty(alpha, self.entropy(total_weight))
 
     def restore(self, rows: Rows, alpha: Array) -> Rows:
         """New rows with the learned view weights and the constants of the objective."""
@@ -61,15 +63,8 @@ class WeightedViews(PowerMean):
     def begin(self, rows: Rows) -> Rows:
         return rows if self.eta is None else replace(rows, eta=self.eta, m=self.m)
 
-    def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
-        """alpha_l ~ exp(-constant cost_l / lambda), the minimum over the simplex."""
-        lam = self.weight_entropy * total_weight
-        return np.asarray(softmax(constant * (costs.min() - costs) / lam))
-
-    def penalty(self, alpha: Array, total_weight: float) -> float:
-        lam = self.weight_entropy * total_weight
-        entropy = float(xlogy(alpha, len(alpha) * alpha).sum())  # relative to equal weights
-        return lam * max(entropy, 0.0)
+    def entropy(self, total_weight: float) -> float:
+        return self.weight_entropy * total_weight
 
     def restore(self, rows: Rows, alpha: Array) -> Rows:
         return replace(self.begin(rows), alpha=alpha)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import numpy as np
 
-from rffpk._annealing.schedule import Schedule, Start, portfolio
+from rffpk._annealing.schedule import Hard, Schedule, Start, Stop, portfolio
 from rffpk._data import validation
-from rffpk._data.validation import is_option
+from rffpk._data.validation import Auto, is_option
 
 MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
+
+# docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
+# twenty k-means++ runs, and below it on most. Few clusters have few different swaps.
+_AUTO_SWAPS, _SWAPS_A_CLUSTER = 20, 4
 
 _FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
 
@@ -36,13 +40,13 @@ class Plan:
 class Annealed(Protocol):
     """Estimators with these parameters."""
 
-    s0: str | float
-    anneal_factor: str | float
-    anneal_every: str | int
-    s_final: str | float
-    stop: str
+    s0: Auto | float
+    anneal_factor: Auto | float
+    anneal_every: Auto | int
+    s_final: Hard | float
+    stop: Stop
     init: Any
-    n_init: str | int
+    n_init: Auto | int
     max_iter: int
     tol: float
 
@@ -59,7 +63,7 @@ def check_annealing(estimator: Annealed) -> None:
     if not is_option(estimator.s_final, "hard"):
         highest = MAX_S if is_option(s0, "auto") else float(s0)
         validation.check_real(estimator.s_final, "s_final", high=highest, also="'hard'")
-    validation.check_choice(estimator.stop, "stop", ("annealed", "objective"))
+    validation.check_choice(estimator.stop, "stop", get_args(Stop))
 
 
 def check_exponent(s: Any) -> float:
@@ -104,7 +108,12 @@ def annealed_starts(estimator: Annealed, critical: float, n_auto: int) -> list[S
     return portfolio(base, critical, n_init)
 
 
-def given_starts(schedule: Schedule, init: Any, n_init: str | int) -> list[Start]:
+def given_starts(schedule: Schedule, init: Any, n_init: Auto | int) -> list[Start]:
     """`n_init` starts of one kind; one start if `init` is not the name of a method."""
     one = is_option(n_init, "auto") or not isinstance(init, str)
     return [Start("given", schedule, is_option(init, "k-means"))] * (1 if one else int(n_init))
+
+
+def automatic_swaps(n_clusters: int) -> int:
+    """The failures in a row that end the swaps, if their number is automatic."""
+    return 0 if n_clusters == 1 else min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)

@@ -24,12 +24,9 @@ from rffpk._data.passes import (
     Moved,
     Rows,
     StepRecord,
-    Sums,
     empty_clusters,
     is_hard,
-    moved_by,
     one_pass,
-    power_constant,
     power_objective,
     take_steps,
 )
@@ -69,35 +66,38 @@ class FeatureRun:
         """The passes of a stage."""
         if stage.noise:
             self._disturb(stage.noise)
-        steps = 0
-        while True:
-            last = self._steps(stage, stage.most - steps)
-            steps += len(last)
-            if stage.is_over(steps, last[-1].shift):
-                return StageEnd(last[-1], steps)
+        steps, over = 0, False
+        while not over:
+            results, hopeless = self._steps(stage, stage.most - steps)
+            steps, last = steps + len(results), results[-1]
+            over = hopeless or stage.is_over(steps, last.shift)
+        return StageEnd(last, steps)
 
-    def _steps(self, stage: Stage, most: int) -> list[StepResult]:
-        """Passes until the stage is over, the view weights change, or centroids of empty clusters
-        are moved."""
-        rows, theta, s = self.rows, self.theta, stage.s
+    def _steps(self, stage: Stage, most: int) -> tuple[list[StepResult], bool]:
+        """Passes until the stage is over or centroids of empty clusters are moved; their results,
+        and whether the objective will not fall to the goal of the stage."""
+        rows, s = self.rows, stage.s
         if self.bounded is not None:
             moved = self._bounded_step(self.bounded)
         else:
             moved = take_steps(
-                rows, theta, s, variance=self.variance, tol=stage.tol,
-                most=1 if self.objective.learns_weights else most, close=self._close(),
+                rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
+                close=self._close(), goal=stage.goal,
+                entropy=self.objective.entropy(rows.total_weight),
             )  # fmt: skip
-        penalty = self._penalty()
-        results = [self._result(record, s, penalty) for record in moved.records]
+        results = [self._result(record, s) for record in moved.records]
         self.theta = moved.theta
+        *alphas, last = moved.alphas
         if moved.n_empty:
+            self.rows = replace(rows, alpha=alphas[-1])
             results[-1] = self._repaired(results[-1], moved)
-        for result, (*_, seconds) in zip(results, moved.records):
+        for result, alpha, (*_, seconds) in zip(results, alphas, moved.records):
             parts = None if rows.stream is None else rows.stream.clock.lap()
-            self.history.add_step(stage, result, self.number, rows.n, rows.alpha, seconds, parts)
-        self._reweigh(moved.sums, s)
+            self.history.add_step(stage, result, self.number, rows.n, alpha, seconds, parts)
+        if self.objective.learns_weights:
+            self.rows = replace(rows, alpha=last)
         self.passes += len(results)
-        return results
+        return results, moved.hopeless
 
     def settle(self, name: str, s: float, tol: float, passes: int) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
@@ -110,15 +110,18 @@ class FeatureRun:
 
     def _bounded_step(self, passes: bounds.HardPasses) -> Moved:
         """A step of the hard rule over the rows whose labels may change."""
-        started = time.perf_counter()
-        sums = passes.sums(self.theta)
-        moved = moved_by(self.rows, sums, self.theta, self.variance, self._close())
-        record = (*moved.records[0][:-1], time.perf_counter() - started)
-        return replace(moved, records=[record])
+        started, theta = time.perf_counter(), self.theta
+        sums = passes.sums(theta)
+        new = sums.centroids(theta, self.rows.dtype)
+        distinct = self._count_distinct(new, sums.hard)
+        n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum())
+        shift, seconds = self._shift(new, theta), time.perf_counter() - started
+        record = sums.soft, sums.hard, 0.0, shift, distinct, seconds
+        return Moved([record], [self.rows.alpha] * 2, new, theta, n_empty, False, sums)
 
-    def _result(self, record: StepRecord, s: float, penalty: float) -> StepResult:
+    def _result(self, record: StepRecord, s: float) -> StepResult:
         k = len(self.theta)
-        soft, hard, shift, distinct, _ = record
+        soft, hard, penalty, shift, distinct, _ = record
         objective = power_objective(soft, hard, k, s) + penalty
         return StepResult(soft, hard, objective, penalty, shift, distinct, distinct < k, 0)
 
@@ -158,18 +161,6 @@ class FeatureRun:
         distance."""
         relative, absolute = coincidence(self.variance, self.rows.dtype)
         return relative / self.rows.total_weight, absolute
-
-    def _reweigh(self, sums: Sums, s: float) -> None:
-        """New view weights from the costs of the views at the new centroids, if the weights are
-        learned (IP-RFF-MKPKM, step 5)."""
-        if not self.objective.learns_weights:
-            return
-        costs = sums.view_costs().sum(axis=0)
-        if self.rows.eta is not None:
-            costs = costs + sums.E.sum() * self.rows.eta
-        constant = power_constant(len(sums.G), s)
-        alpha = self.objective.reweigh(costs, constant, self.rows.total_weight)
-        self.rows = replace(self.rows, alpha=alpha)
 
     def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""

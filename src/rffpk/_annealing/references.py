@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, view_variances
 
-ETAS = ("mean", "median", "within")
+Eta = Literal["mean", "median", "within"]
 ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
 
 # The median of distances is taken from at most this many rows: its error is then about 1 %.
@@ -29,7 +29,7 @@ _LEAST = 1e-300  # in place of a sum of zeros
 
 
 def reference_distances(
-    rows: Rows, eta: str | float, k: int, model: Callable[..., Any]
+    rows: Rows, eta: Eta | float, k: int, model: Callable[..., Any]
 ) -> NDArray[np.float64]:
     """eta_l of each view for k clusters; see `RFFMultiKernelPowerKMeans`, which `model` makes for
     one view of columns."""

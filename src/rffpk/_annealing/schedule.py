@@ -11,9 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from rffpk._data.passes import is_hard
+
+# The words of parameters, which annotations and checks share.
+Hard = Literal["hard"]
+Stop = Literal["annealed", "objective"]
 
 # Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
 # minimum, is at most this. Merged centroids give log(k)/|s|, so they do not end it early.
@@ -46,7 +50,7 @@ class Schedule:
     tol: float
     factor: float | None = None  # s <- factor * s after a stage; None: adaptive
     every: int | None = None  # passes of a stage; None: until it converges
-    stop: str = "annealed"
+    stop: Stop = "annealed"
     noise: float = 0.0  # random displacement of the centroids before each stage
 
     @property
@@ -65,13 +69,15 @@ class Start:
 
 class Stage(NamedTuple):
     """Steps at one exponent, each of which computes weights and then new centroids, until the
-    centroids move by at most `tol` in a step, or `most` steps are made."""
+    centroids move by at most `tol` in a step, or `most` steps are made. Over features they also end
+    if the hard objective will not fall to `goal`."""
 
     name: str  # as the history has it
     s: float
     noise: float = 0.0  # random displacement of the centroids before the first step
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
+    goal: float = math.inf
 
     def is_over(self, steps: int, shift: float) -> bool:
         """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""

@@ -60,16 +60,17 @@ class Search(Generic[R]):
 
     def run(self) -> tuple[R, Result]:
         """Run all starts to their ends; return the best run, the first of equals, and its end."""
-        numbers = list(range(len(self.starts)))
+        numbers, history = list(range(len(self.starts))), self.space.history
+        if history.progress is not None:
+            history.progress.n_starts = len(numbers)
         for group in [numbers] if self.space.lockstep else [[number] for number in numbers]:
             self.runs += self.space.begin(group)
             self._follow(group)
         kept = min(numbers, key=lambda number: (self.costs[number], number))
+        history.keep(kept)
         for number, start in enumerate(self.starts):
             run, end, cost = self.runs[number], self.ends[number], self.costs[number]
-            self.space.history.add_end(
-                start, number, run.n_rows, run.passes, cost, end, number == kept
-            )
+            history.add_end(start, number, run.n_rows, run.passes, cost, end, number == kept)
         end = self.ends[kept]
         if math.isinf(end.s):  # plain k-means: the exponent of the last start, as far as it came
             end.s = self.ends[numbers[-1]].s
@@ -102,6 +103,8 @@ class Search(Generic[R]):
         schedule = self.starts[number].schedule
         s = schedule.s_final if schedule.stop == "annealed" else -math.inf
         self.ends[number] = end
+        if self.space.history.progress is not None:
+            self.space.history.progress.start_ended()
         self.costs[number] = math.inf if end.dropped else self.runs[number].cost(s)
 
 

@@ -9,6 +9,7 @@ passes then does not grow with the number of clusters.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass
 
 # After a swap at most _PASSES passes follow. They end when the centroids move by at most _TOL, or
-# when the cost exceeds that before the swap by more than _HOPE times the gain of the last pass.
-_TOL, _PASSES, _HOPE = 1e-3, 8, 4.0
+# the cost will not fall to that before the swap.
+_TOL, _PASSES = 1e-3, 8
 
 # Number of candidate rows for the new position of a centroid, and largest numbers of rows and of
 # their distances on which the change of the cost is estimated.
@@ -45,27 +46,17 @@ def improve(run: FeatureRun, cost: float, patience: int) -> None:
     if len(run.theta) >= MANY:
         _improve_in_batches(run, patience)
         return
-    failed = 0
+    failed, nearest = 0, _nearest(run)
     for _ in range(patience + _TRIALS * len(run.theta)):
         before = run.theta, run.rows
-        if failed == patience or not _swap(run):
+        if failed == patience or not _swap(run, nearest):
             break
-        new = _descend(run, cost)
+        run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
+        new = run.cost(-math.inf)
         if new < (1 - _GAIN) * cost:
-            cost, failed = new, 0
+            cost, failed, nearest = new, 0, _nearest(run)
         else:
             (run.theta, run.rows), failed = before, failed + 1
-
-
-def _descend(run: FeatureRun, cost: float) -> float:
-    """A few hard passes, fewer if they will not reach `cost`; returns the objective after them."""
-    last = math.inf
-    for _ in range(_PASSES):
-        result = run.step(Stage("swap", -math.inf))
-        gain, last = last - result.objective, result.objective
-        if result.shift <= _TOL or last - cost > _HOPE * gain:
-            break
-    return run.cost(-math.inf)
 
 
 def _improve_in_batches(run: FeatureRun, patience: int) -> None:
@@ -138,37 +129,47 @@ def _nearest_others(rows: Rows, theta: Array) -> Array:
     return np.asarray(outputs["distances"].argmin(axis=1))
 
 
-def _swap(run: FeatureRun) -> bool:
+@dataclass(frozen=True)
+class _Nearest:
+    """Rows, and which centroids of a run are nearest to them."""
+
+    rows: Rows
+    weight: Array  # (n,), float64
+    labels: Array
+    least: Array  # costs (n,) of the nearest centroids, float64, ...
+    second: Array  # ... and of the second nearest
+
+
+def _nearest(run: FeatureRun) -> _Nearest:
+    """The nearest centroids of some random rows, on which changes of the cost are estimated: O(k)
+    memory for each."""
+    rows, k = run.rows, len(run.theta)
+    most = max(2 * k, min(_ROWS, _DISTANCES // k))
+    if rows.n > most:
+        rows = rows.take(np.sort(run.random.randint(rows.n, size=most)))
+    _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
+    weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    least = outputs["nearest"].astype(np.float64)
+    return _Nearest(rows, weight, outputs["labels"], least, outputs["second"])
+
+
+def _swap(run: FeatureRun, nearest: _Nearest) -> bool:
     """Move the centroid whose removal raises the objective least to the one of a few rows, drawn as
     k-means++ draws them, that lowers it most. Returns False if no row is away from the
     centroids."""
-    rows, k = _some_rows(run), len(run.theta)
-    _, outputs = one_pass(rows, run.theta, -math.inf, want=("distances", "labels"))
-    distances, labels = rows.effective_distances(outputs["distances"]), outputs["labels"]
-    each = np.arange(rows.n)
-    least = distances[each, labels].astype(np.float64)
-    weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    rows, weight, least = nearest.rows, nearest.weight, nearest.least
     share = weight * least
     if not share.any():
         return False
     places = run.random.choice(rows.n, _CANDIDATES, p=share / share.sum())
     candidates = rows.take(places).features()
     chosen, new = _best_candidate(rows, candidates, least, weight)
-    distances[each, labels] = np.inf
-    raised = weight * (np.minimum(distances.min(axis=1), new) - np.minimum(least, new))
+    raised = weight * (np.minimum(nearest.second, new) - np.minimum(least, new))
+    costs = np.bincount(nearest.labels, raised, minlength=len(run.theta))
     theta = np.array(run.theta, dtype=np.float64)
-    theta[int(np.bincount(labels, raised, minlength=k).argmin())] = candidates[chosen]
+    theta[int(costs.argmin())] = candidates[chosen]
     run.theta = theta
     return True
-
-
-def _some_rows(run: FeatureRun) -> Rows:
-    """Random rows on which changes of the cost are estimated: O(k) memory for each."""
-    rows, k = run.rows, len(run.theta)
-    most = max(2 * k, min(_ROWS, _DISTANCES // k))
-    if rows.n <= most:
-        return rows
-    return rows.take(np.sort(run.random.randint(rows.n, size=most)))
 
 
 def _best_candidate(

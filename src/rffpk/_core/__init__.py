@@ -18,7 +18,7 @@ from rffpk._core._runtime import (
     use_thread_work,
     vecmath,
 )
-from rffpk._core._steps import count_distinct, shift, take_steps
+from rffpk._core._steps import count_distinct, take_steps
 
 __all__ = [
     "HARD",
@@ -34,7 +34,6 @@ __all__ = [
     "fused_pass",
     "isa",
     "isa_levels",
-    "shift",
     "skinny_product",
     "take_steps",
     "use_isa",

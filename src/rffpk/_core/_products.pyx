@@ -1,6 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
 """Exact kernels: weights from inner products, and products of few vectors with a large matrix."""
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, uintptr_t
 
 from rffpk._core.headers cimport *
@@ -90,7 +91,9 @@ def empty_matrix(size_t lines, size_t columns, dtype):
     unaligned = -memory.__array_interface__["data"][0] % RFFPK_ALIGN
     matrix = memory[unaligned : unaligned + lines * stride * size].view(dtype)
     matrix = matrix.reshape(lines, stride)
-    matrix[:, columns:] = 0
+    for begin in range(0, lines, 64):  # a page of new memory for each line: it takes time
+        matrix[begin : begin + 64, columns:] = 0
+        PyErr_CheckSignals()
     return matrix
 
 

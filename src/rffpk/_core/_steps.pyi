@@ -22,18 +22,24 @@ def take_steps(
     landmarks: list[Landmarks | None] | None = None,
     eta: NDArray[np.float64] | None = None,
     m: float = 0,
+    view_eta: NDArray[np.float64] | None = None,
     unit: float,
     variance: float,
+    entropy: float,
     tol: float,
     most: int,
+    goal: float,
+    hope: float,
     least_share: float,
     close: tuple[float, float],
+    carry: tuple[Array, Array, Array, Array, float, float] | None = None,
 ) -> tuple[
-    list[tuple[float, float, float, int, float]],
+    list[tuple[float, float, float, float, int, float]],
+    list[NDArray[np.float64]],
     Array,
     Array,
     int,
+    bool,
     tuple[Array, Array, Array, Array, float, float],
 ]: ...
 def count_distinct(theta: Array, close: float) -> int: ...
-def shift(after: Array, before: Array, scale: Array, variance: float) -> float: ...

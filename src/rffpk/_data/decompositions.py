@@ -3,18 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import CFUNCTYPE, c_char_p, c_void_p, py_object, pythonapi
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh, qr, svd
+import scipy.linalg
+from scipy import LowLevelCallable
+from scipy.linalg import cython_lapack, qr
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from rffpk._data.arrays import Array
+from rffpk._data.interrupts import LONG, interruptible
 
 # Up to this order a full decomposition is as fast as a partial one.
 DENSE = 300
 
 _NOISE = 1e-3  # relative size of the random part of a given initial vector
+
+# Multiply-adds of a decomposition of eigenvectors, over n^3, and of one of singular values of
+# (n, k), over n k^2.
+_EIGH, _SVD = 10.0, 6.0
+
+# ARPACK computes the vectors at its end in one call that holds the interpreter's lock, for the time
+# of so many multiply-adds, over n k^2. Up to the second times k a full decomposition takes no
+# longer than all of ARPACK's steps.
+_RITZ_VECTORS, _DENSE_FACTOR = 50.0, 10
+
+
+def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
+    """`scipy.linalg.eigh` of one matrix, with its options `subset_by_index` and `driver`. SciPy's
+    holds the interpreter's lock, so that Ctrl-C waits for it; where that is long, NumPy's is used,
+    which does not."""
+    n = len(matrix)
+    work = _EIGH * n**3
+    if work < LONG:
+        values, vectors = scipy.linalg.eigh(matrix, **options)
+        return values, vectors
+    first, last = options.get("subset_by_index", (0, n - 1))
+    values, vectors = interruptible(work, np.linalg.eigh, matrix)
+    return values[first : last + 1], vectors[:, first : last + 1]
+
+
+def svd(matrix: Array) -> tuple[Array, Array, Array]:
+    """`scipy.linalg.svd` without the vectors of the value zero that a matrix that is not square
+    has; NumPy's where it takes long, as in `eigh`."""
+    work = _SVD * matrix.size * min(matrix.shape)
+    if work < LONG:
+        left, values, right = scipy.linalg.svd(matrix, full_matrices=False)
+    else:
+        left, values, right = interruptible(work, np.linalg.svd, matrix, False)
+    return left, values, right
+
+
+def basis_of(matrix: Array) -> tuple[Array, Array]:
+    """The factors Q (n, k) and R of a matrix (n, k), n >= k."""
+    work = 4.0 * matrix.size * min(matrix.shape)
+    Q, R = interruptible(work, lambda: qr(matrix, mode="economic"))
+    return Q, R
 
 
 def leading_eigenvectors(
@@ -27,7 +72,8 @@ def leading_eigenvectors(
     `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the largest
     entry of each vector is > 0.
     """
-    if n <= max(DENSE, 2 * k + 1):
+    slow = _RITZ_VECTORS * n * k**2 > LONG and n <= _DENSE_FACTOR * k
+    if n <= max(DENSE, 2 * k + 1) or slow:
         dense = matrix(np.eye(n)) if callable(matrix) else matrix
         values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
     else:
@@ -45,6 +91,35 @@ def leading_eigenvectors(
     return values[order], fixed_signs(vectors[:, order])
 
 
+def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
+    """LAPACK's dpstrf, without the interpreter's lock that `scipy.linalg.lapack.dpstrf` holds: an
+    upper trapezoid R (r, n), what is below its diagonal arbitrary, and numbers p (n,) with R'R =
+    M[p][:, p] for a symmetric M, r the number of pivots above `tol`."""
+    n = len(M)
+    pivots, rank, info = np.zeros(n, np.intc), np.zeros(1, np.intc), np.zeros(1, np.intc)
+    order, tolerance, work = np.full(1, n, np.intc), np.full(1, tol), np.empty(2 * n)
+    routine = CFUNCTYPE(None, *[c_void_p] * 9)(_address("dpstrf"))
+
+    def decomposed() -> Array:  # it holds all arrays, however long it runs
+        triangle = np.array(M, dtype=np.float64, order="F")
+        upper = np.full(1, "U", "S1")
+        arrays = upper, order, triangle, order, pivots, rank, tolerance, work, info
+        routine(*(each.ctypes.data for each in arrays))
+        return triangle
+
+    triangle = interruptible(n**3 / 3, decomposed)
+    return triangle[: rank[0]], pivots - 1
+
+
+def _address(name: str) -> int:
+    """Of a routine of LAPACK."""
+    capsule = LowLevelCallable.from_cython(cython_lapack, name).function
+    named, pointer = pythonapi.PyCapsule_GetName, pythonapi.PyCapsule_GetPointer
+    named.restype, named.argtypes = c_char_p, [py_object]
+    pointer.restype, pointer.argtypes = c_void_p, [py_object, c_char_p]
+    return int(pointer(capsule, named(capsule)))
+
+
 _RITZ_STEPS = 30
 
 
@@ -60,11 +135,11 @@ def ritz_values(multiply: Callable[[Array], Array], n: int) -> Array:
         v = v - basis.T @ (basis @ v)  # twice is enough
         norm = np.linalg.norm(v)
         if not norm > 0:
-            return np.asarray(eigh(projected[:step, :step], eigvals_only=True))
+            return np.asarray(scipy.linalg.eigh(projected[:step, :step], eigvals_only=True))
         basis[step] = v / norm
         v = multiply(basis[step])
         projected[step] = projected[:, step] = basis @ v
-    return np.asarray(eigh(projected, eigvals_only=True))
+    return np.asarray(scipy.linalg.eigh(projected, eigvals_only=True))
 
 
 def fixed_signs(vectors: Array) -> Array:
@@ -83,10 +158,10 @@ def over_eigenvalues(vectors: Array, values: Array) -> Array:
 def procrustes(matrix: Array) -> Array:
     """The matrix U with orthonormal columns that maximises Tr(U'V) for a given V (n, k): M N' from
     V = M S N'. O(n k^2)."""
-    left, _, right = svd(matrix, full_matrices=False)
+    left, _, right = svd(matrix)
     return left @ right
 
 
 def orthonormal(n: int, k: int, random: Any) -> Array:
     """A random n x k matrix with orthonormal columns."""
-    return np.asarray(qr(random.standard_normal((n, k)), mode="economic")[0])
+    return basis_of(random.standard_normal((n, k)))[0]

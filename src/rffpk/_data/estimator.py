@@ -1,14 +1,25 @@
-"""The base of all estimators: pickles carry the version of the package that wrote them."""
+"""The base of all estimators: pickles and model files carry the version that wrote them, and the
+HTML representation a link to the documentation."""
 
 from __future__ import annotations
 
+import json
+import os
+from importlib.metadata import metadata
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from rffpk._config import __version__
+from rffpk._data.model_state import Decoder, Encoder, class_name
+from rffpk._data.progress import Observed
+from rffpk._data.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
 
 _KEY = "_rffpk_version"
+
+# Of model files: the version of their layout, and the parts of an estimator.
+_FORMAT = "1"
+_PARTS = ("parameters", "attributes")
 
 
 def _line(version: str) -> tuple[str, ...]:
@@ -19,21 +30,84 @@ def _line(version: str) -> tuple[str, ...]:
 
 
 class VersionError(ValueError):
-    """A pickle of a version that this one does not read."""
+    """A pickle or a model file of a version that this one does not read."""
 
 
-class Estimator(BaseEstimator):
-    """scikit-learn's BaseEstimator with versioned pickles."""
+def _check_version(written: str, what: str) -> None:
+    """Raise an error if the state of an estimator is that of another version; `what` says what
+    became of it."""
+    if _line(written) != _line(__version__):
+        raise VersionError(
+            f"This {what} by rffpk {written}, and rffpk {__version__} does not read it: fit it "
+            f"again, or install rffpk {written}."
+        )
+
+
+def site() -> str:
+    """The address of the documentation as the metadata of the package name it; empty if not."""
+    entries = metadata("rffpk").get_all("Project-URL") or []
+    urls = dict(entry.split(", ", 1) for entry in entries)
+    return urls.get("Documentation", "").rstrip("/")
+
+
+class Estimator(Observed, BaseEstimator):
+    """scikit-learn's BaseEstimator with versioned pickles, model files and a link to the
+    documentation."""
+
+    # The names that scikit-learn's guide for developers gives for the HTML representation.
+    _doc_link_module = "rffpk"
+
+    @property
+    def _doc_link_template(self) -> str:
+        return f"{site()}/generated/rffpk.{{estimator_name}}.html" if site() else ""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), _KEY: __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        written = state.pop(_KEY, "0.0")
-        if _line(written) != _line(__version__):
-            raise VersionError(
-                f"This {type(self).__name__} was pickled by rffpk {written}, and rffpk "
-                f"{__version__} does not read it: fit it again, or install rffpk {written}."
-            )
+        _check_version(state.pop(_KEY, "0.0"), f"{type(self).__name__} was pickled")
         super().__setstate__(state)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `rffpk.load` reads.
+
+        The file holds numbers and text only: unlike a pickle it cannot run code where it is read.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, in the layout of safetensors. One that exists is replaced once the new one is
+            complete; if that fails, it stays.
+
+        Raises
+        ------
+        TypeError
+            If a parameter is neither a number, a string, an array, a list, a tuple, a dict nor an
+            estimator of this package; callables and RandomState instances for example.
+        OSError
+            If the file cannot be written.
+        """
+        name, encoder = class_name(self), Encoder()
+        parts = encoder.estimator(self)
+        metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
+        for part in _PARTS:
+            metadata[part] = json.dumps(parts[part], separators=(",", ":"), allow_nan=False)
+        write_tensors(os.fspath(path), metadata, encoder.arrays)
+
+
+def read_model(path: str) -> Any:
+    """The model in a file that `save` has written."""
+    metadata, arrays = read_tensors(path)
+    layout = metadata.get("format", "")
+    if not layout.startswith("rffpk "):
+        raise ModelFileError("is not a model file.")
+    _check_version(metadata.get("version", "0.0"), "model was saved")
+    if layout != "rffpk " + _FORMAT:
+        raise VersionError(f"has the layout {layout!r}, rffpk {__version__} reads {_FORMAT}.")
+    decoder = Decoder(arrays)
+    content = {part: parse_json(metadata.get(part, ""), part) for part in _PARTS}
+    model = decoder.estimator(metadata.get("class", ""), content)
+    if unused := decoder.unused():
+        raise ModelFileError(f"holds arrays that belong to nothing: {sorted(unused)[:3]}.")
+    return model

@@ -10,15 +10,20 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
-from zipfile import BadZipFile
+from typing import IO, Any, BinaryIO
+from zipfile import ZipFile
 
 import numpy as np
 
 from rffpk._data.arrays import Array
 
 STANDARD = "-"  # standard input or output, as CSV
-FORMATS = (".csv", ".npy", ".npz", ".parquet")
+FORMATS = {
+    ".csv": "UTF-8 text",
+    ".npy": "a file of arrays of numbers",
+    ".npz": "a file of arrays of numbers",
+    ".parquet": "a Parquet file",
+}
 RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
 
@@ -35,25 +40,23 @@ def read_table(path: str, key: str | None = None) -> Array:
         If there is no such table.
     """
     kind = ".csv" if path == STANDARD else Path(path).suffix.lower()
+    if kind not in FORMATS:
+        raise TableError(f"{path}: the name must end in one of {', '.join(FORMATS)}")
     if key is not None and kind != ".npz":
         raise TableError(f"{path}: only .npz files have arrays with names")
-    if kind == ".csv":
-        return _read_csv(path)
-    if kind == ".npy":
-        return _checked(_load(path, mmap_mode="r"), path)
-    if kind == ".npz":
-        return _read_npz(path, key)
-    if kind == ".parquet":
-        return _read_parquet(path)
-    raise TableError(f"{path}: the name must end in one of {', '.join(FORMATS)}")
+    try:
+        return _read_npz(path, key) if kind == ".npz" else _READERS[kind](path)
+    except (TableError, ImportError, MemoryError):
+        raise
+    except Exception as error:  # what reads a damaged file raises errors of any class
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        raise TableError(f"{path}: is not {FORMATS[kind]}") from error
 
 
 def _read_csv(path: str) -> Array:
     """Numbers with commas between; a first line without any number is a line of names."""
-    try:
-        text = sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise TableError(f"{path}: is not UTF-8 text") from error
+    text = sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
     first, _, rest = text.removeprefix("\ufeff").partition("\n")
     body = rest if _are_names(first) else f"{first}\n{rest}"
     if not body.strip():
@@ -76,23 +79,42 @@ def _is_number(field: str) -> bool:
     return True
 
 
+def _read_npy(path: str) -> Array:
+    with open(path, "rb") as file:
+        shape, order, dtype, offset = _header(file, path)
+    return _rows(np.memmap(path, dtype, "r", offset, shape, order), path)
+
+
 def _read_npz(path: str, key: str | None) -> Array:
-    with _load(path) as arrays:
-        names = arrays.files
+    with ZipFile(path) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
         if not names:
             raise TableError(f"{path}: has no arrays")
         if key is None and len(names) != 1:
             raise TableError(f"{path}: has the arrays {', '.join(names)}; name one by --key")
         if key is not None and key not in names:
             raise TableError(f"{path}: has no array {key!r}, but {', '.join(names)}")
-        return _checked(arrays[key or names[0]], path)
+        with archive.open(f"{names[0] if key is None else key}.npy") as member:
+            shape, order, dtype, offset = _header(member, path)
+            member.seek(offset)
+            return _rows(np.frombuffer(member.read(), dtype).reshape(shape, order=order), path)
 
 
-def _load(path: str, **options: Any) -> Any:
-    try:
-        return np.load(path, allow_pickle=False, **options)
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise TableError(f"{path}: is not a file of arrays of numbers") from error
+def _header(file: IO[bytes], path: str) -> tuple[tuple[int, ...], Any, np.dtype[Any], int]:
+    """Shape, order and dtype of an array, and where its numbers begin. A damaged header may be said
+    to be of any length: no more is read than one has."""
+    start = io.BytesIO(file.read(_HEADER_BYTES))
+    shape, fortran, dtype = _HEADERS[np.lib.format.read_magic(start)](start)
+    if dtype.kind not in "fiub":
+        raise TableError(f"{path}: has {dtype}, must have numbers")
+    return shape, "F" if fortran else "C", dtype, start.tell()
+
+
+_HEADER_BYTES = 1 << 16
+_HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], Any]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}  # (3, 0) is for names of columns that are not Latin
 
 
 def _read_parquet(path: str) -> Array:
@@ -104,19 +126,18 @@ def _read_parquet(path: str) -> Array:
     words = [name for name, kind in frame.dtypes.items() if kind.kind not in "fiub"]
     if words:
         raise TableError(f"{path}: the columns {words} are not numbers")
-    return np.asarray(frame.to_numpy(dtype=np.float64))
+    # in the order of the other formats: sums over rows depend on it
+    return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))
 
 
-def _checked(array: Any, path: str) -> Array:
-    if array.dtype.kind not in "fiub":
-        raise TableError(f"{path}: has {array.dtype}, must have numbers")
-    return array if array.ndim == 2 else _column(array, path)
+_READERS = {".csv": _read_csv, ".npy": _read_npy, ".parquet": _read_parquet}
 
 
-def _column(array: Array, path: str) -> Array:
-    if array.ndim != 1:
+def _rows(array: Array, path: str) -> Array:
+    """A table of the array, whose entries are rows if it has one dimension."""
+    if array.ndim not in (1, 2):
         raise TableError(f"{path}: has {array.ndim} dimensions, must have one or two")
-    return array[:, None]
+    return array if array.ndim == 2 else array[:, None]
 
 
 def write_table(path: str, array: Array) -> None:

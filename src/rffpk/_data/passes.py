@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -17,7 +16,7 @@ from rffpk import _config, _core
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.partitions import Part, Partitions
-from rffpk._data.rules import typicality
+from rffpk._data.rules import typicality, view_costs
 from rffpk._data.streams import Stream, each
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -82,6 +81,12 @@ class Rows:
             return len(self.xs[0])
         assert self.stream.n is not None
         return self.stream.n
+
+    @property
+    def n_counted(self) -> int:
+        """The number of rows whose weight is not zero."""
+        weight = self.weight if self.stream is None else self.stream.weight
+        return self.n if weight is None else int(np.count_nonzero(weight))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -372,11 +377,8 @@ class Sums:
         return np.where(empty[:, None], previous, self.N / np.where(empty, 1, self.G)[:, None])
 
     def view_costs(self) -> Array:
-        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L): Q - ||N||^2 / G."""
-        with np.errstate(over="ignore"):
-            squares = np.add.reduceat(self.N**2, np.cumsum([0, *self.widths[:-1]]), axis=1)
-        weight = np.where(self.G > 0, self.G, 1)[:, None]
-        return np.where(self.G[:, None] > 0, self.Q - squares / weight, 0)
+        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L)."""
+        return view_costs(self.N, self.G, self.Q, self.widths)
 
 
 Parts = tuple[Array, Array, Array, Array, float, float]
@@ -453,9 +455,7 @@ def pass_of_block(
     a multiple of SLOT_ROWS."""
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     outputs = {name: _empty_output(name, rows, len(theta)) for name in want} if want else {}
-    arguments, options = _arguments(rows, theta, s)
-    if before is not None:
-        options = {**options, "carry": _scaled(1 / rows.weight_unit, *before.parts())}
+    arguments, options = _arguments(rows, theta, s, before)
     parts = _config.backend(backend).fused_pass(*arguments, **options, **outputs)
     return _sums(rows, parts), outputs
 
@@ -470,14 +470,21 @@ def _empty_output(name: str, rows: Rows, k: int) -> Array:
     return np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)
 
 
-def _arguments(rows: Rows, theta: Array, s: float) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(
+    rows: Rows, theta: Array, s: float, before: Sums | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a pass, without the results of rows."""
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.POWER
     omegas, options = rows.maps_by_kind
     if rows.eta is not None:
-        eta = np.ascontiguousarray(np.broadcast_to(rows.eta @ rows.alpha, len(theta)))
+        # one after the other, as steps that learn the weights add them
+        eta = np.full(
+            len(theta), sum(e * a for e, a in zip(rows.eta.tolist(), rows.alpha.tolist()))
+        )
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
+    if before is not None:
+        options = {**options, "carry": _scaled(1 / rows.weight_unit, *before.parts())}
     weight = None if rows.weight is None else aligned(rows.weight)
     xs, shifts, alpha = each(rows.xs, aligned), each(rows.shifts, aligned), aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
@@ -494,9 +501,13 @@ def _scaled(unit: float, N: Array, G: Array, Q: Array, E: Array, soft: float, ha
     return N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
 
 
-# Of a step: sum_i p_i M'_i, sum_i p_i min_j d_ij, the root mean square shift of the centroids in
-# standard deviations of the features, the number of distinct centroids, and seconds.
-StepRecord = tuple[float, float, float, int, float]
+# Steps end if the objective exceeds its goal by more than so many times the gain of the last one.
+_HOPE = 4.0
+
+# Of a step: sum_i p_i M'_i, sum_i p_i min_j d_ij, the penalty of the view weights, the root mean
+# square shift of the centroids in standard deviations of the features, the number of distinct
+# centroids, and seconds.
+StepRecord = tuple[float, float, float, float, int, float]
 
 
 @dataclass(frozen=True)
@@ -504,9 +515,11 @@ class Moved:
     """The result of steps at one exponent."""
 
     records: list[StepRecord]
+    alphas: list[Array]  # the view weights in each step, and after the last
     theta: Array  # (k, F), float64
     previous: Array  # theta before the last step
     n_empty: int  # number of empty clusters in the last step, whose centroids have not moved
+    hopeless: bool  # whether the objective will not fall to its goal
     sums: Sums  # of the last step
 
 
@@ -519,55 +532,46 @@ def take_steps(
     tol: float,
     most: int,
     close: tuple[float, float],
+    goal: float = math.inf,
+    entropy: float = 0.0,
     backend: str | None = None,
 ) -> Moved:
     """Passes that move the centroids `theta` (k, F) to theta = N / G, until the shift is at most
-    `tol`, some cluster is empty, or `most` passes are made.
+    `tol`, the hard objective will not fall to `goal`, some cluster is empty, or `most` passes are
+    made.
 
     `variance` is the total variance of the features. Centroids are distinct if their squared
-    distance is above close[0] times the hard objective and above close[1]. Rows of a stream are
-    read once, for one pass.
+    distance is above close[0] times the hard objective and above close[1]. With an `entropy`
+    lambda > 0 the view weights follow the centroids in each step: alpha_l ~ exp(-cost_l / lambda).
+    Rows of a stream are read once, for one pass.
     """
+    before = None
     if rows.stream is not None:
-        return _read_step(rows, theta, s, variance, close, backend)
-    arguments, options = _arguments(rows, theta, s)
-    records, new, old, n_empty, sums = _config.backend(backend).take_steps(
-        *arguments, **options, unit=rows.weight_unit, variance=variance, tol=tol, most=most,
-        least_share=_EMPTY[rows.dtype], close=close,
+        rows, before = _all_but_the_last(rows, theta, s, backend)
+        most = 1
+    arguments, options = _arguments(rows, theta, s, before)
+    records, alphas, new, old, n_empty, hopeless, sums = _config.backend(backend).take_steps(
+        *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
+        entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE, least_share=_EMPTY[rows.dtype],
+        close=close,
     )  # fmt: skip
-    return Moved(records, new, old, n_empty, _sums(rows, sums))
+    return Moved(records, alphas, new, old, n_empty, hopeless, _sums(rows, sums))
 
 
-def _read_step(
-    rows: Rows,
-    theta: Array,
-    s: float,
-    variance: float,
-    close: tuple[float, float],
-    backend: str | None,
-) -> Moved:
-    """A step over rows that are read."""
+def _all_but_the_last(
+    rows: Rows, theta: Array, s: float, backend: str | None
+) -> tuple[Rows, Sums | None]:
+    """The last block of the rows of a stream, without rows on a cluster, and the sums of those
+    before it."""
     assert rows.stream is not None
     rows.stream.clock.lap()
-    started = time.perf_counter()
-    sums, _ = one_pass(rows, theta, s, backend=backend)
-    moved = moved_by(rows, sums, theta, variance, close, backend)
-    return replace(moved, records=[(*moved.records[0][:-1], time.perf_counter() - started)])
-
-
-def moved_by(
-    rows: Rows,
-    sums: Sums,
-    theta: Array,
-    variance: float,
-    close: tuple[float, float],
-    backend: str | None = None,
-) -> Moved:
-    """The step from `theta` to the centroids of its sums; its record has no seconds."""
-    module, theta = _config.backend(backend), np.array(theta, dtype=np.float64, order="C")
-    new = np.ascontiguousarray(sums.centroids(theta, rows.dtype))
-    scales = np.repeat(rows.alpha, rows.widths)
-    distinct = module.count_distinct(rows.scaled(new), max(close[0] * sums.hard, close[1]))
-    shift = module.shift(new, theta, scales, variance)
-    n_empty = int(empty_clusters(sums.G, rows.dtype).sum())
-    return Moved([(sums.soft, sums.hard, shift, distinct, 0.0)], new, theta, n_empty, sums)
+    if isinstance(rows.stream, Partitions):
+        return replace(rows, stream=None), one_pass(rows, theta, s, backend=backend)[0]
+    last: Rows | None = None
+    sums: Sums | None = None
+    for block in rows.blocks():
+        if last is not None:
+            sums, _ = pass_of_block(last, theta, s, backend=backend, before=sums)
+        last = block
+    assert last is not None
+    return last, sums

@@ -1,8 +1,13 @@
-"""Weights of rows from squared distances, in NumPy: power mean, hard rule, typicality."""
+"""Weights of rows from squared distances, in NumPy: power mean, hard rule, typicality; and those of
+views from their costs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax, xlogy
 
 from rffpk._data.arrays import Array
 
@@ -34,3 +39,23 @@ def typicality(d: Array, eta: Array, m: float) -> Array:
     inside = d < eta
     e = (np.minimum(d, eta) / np.maximum(d, eta)) ** (1 / (m - 1))  # no power of a large number
     return np.asarray(np.where(inside, 1, e) / (1 + e))
+
+
+def view_costs(N: Array, G: Array, Q: Array, widths: Sequence[int]) -> Array:
+    """sum_i p_i g_ij ||phi_il - theta_jl||^2 at theta = N / G, (k, L): Q - ||N||^2 / G, with the
+    sums of a pass over views with so many features."""
+    with np.errstate(over="ignore"):
+        squares = np.add.reduceat(N**2, np.cumsum([0, *widths[:-1]]), axis=1)
+    weight = np.where(G > 0, G, 1)[:, None]
+    return np.where(G[:, None] > 0, Q - squares / weight, 0)
+
+
+def view_weights(costs: Array, factor: float, entropy: float) -> NDArray[np.float64]:
+    """alpha_l ~ exp(-factor cost_l / lambda), where sum_l alpha_l (factor cost_l + lambda log
+    alpha_l) is least over the simplex."""
+    return np.asarray(softmax(factor * (costs.min() - costs) / entropy))
+
+
+def view_penalty(alpha: Array, entropy: float) -> float:
+    """lambda sum_l alpha_l log(L alpha_l), which is zero for equal weights."""
+    return entropy * max(float(xlogy(alpha, len(alpha) * alpha).sum()), 0.0)

@@ -12,6 +12,7 @@ from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Structure, View
 from rffpk._data.passes import Rows, unshifted, width
+from rffpk._data.validation import Auto
 
 # Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
 # both precisions, measured costs were within a third of these, which suffices for the decision.
@@ -73,14 +74,14 @@ def check_cache(cache: Any, memory_limit: Any) -> None:
         validation.check_int(memory_limit, "memory_limit", 0)
 
 
-def _limit(memory_limit: int | None) -> int:
-    return _config.available_memory() // 4 if memory_limit is None else memory_limit
+def _fits(needed: int, memory_limit: int | None) -> bool:
+    return _config.fits_memory(needed, 4) if memory_limit is None else needed <= memory_limit
 
 
-def check_fits(needed: int, what: str, cache: str | bool, memory_limit: int | None) -> bool:
+def check_fits(needed: int, what: str, cache: Auto | bool, memory_limit: int | None) -> bool:
     """Whether `needed` bytes fit into the limit and `cache` is not False. Raises a MemoryError if
     `cache` is True and they do not fit."""
-    fits = needed <= _limit(memory_limit)
+    fits = _fits(needed, memory_limit)
     if not isinstance(cache, str) and cache and not fits:
         raise MemoryError(
             f"cache=True takes {needed} bytes for {what}, more than memory_limit={memory_limit} "
@@ -93,7 +94,7 @@ def check_fits(needed: int, what: str, cache: str | bool, memory_limit: int | No
 class Storage:
     """Whether features are stored: the parameters `cache` and `memory_limit`."""
 
-    cache: str | bool
+    cache: Auto | bool
     memory_limit: int | None
 
     def check(self, rows: Rows) -> bool:
@@ -134,8 +135,8 @@ class Storage:
     def sample(self, rows: Rows) -> Rows:
         """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
         if not has_maps(rows) or not self.cache:
-            return rows  # before the available memory is looked up, which takes half a millisecond
-        return stored(rows) if stored_bytes(rows) <= _limit(self.memory_limit) else rows
+            return rows
+        return stored(rows) if _fits(stored_bytes(rows), self.memory_limit) else rows
 
 
 def has_maps(rows: Rows) -> bool:

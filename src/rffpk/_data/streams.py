@@ -192,7 +192,8 @@ def _joined(parts: list[list[Array]]) -> list[Array]:
 
 def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
     """The items of an iterator that another thread makes and advances, one item ahead. Its errors
-    are raised here, and its thread ends with this iterator."""
+    are raised here. The thread ends with this iterator, which does not wait for an item that is
+    being read."""
     end: Any = object()
 
     def read() -> T:
@@ -201,18 +202,19 @@ def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
         clock.reading += time.perf_counter() - started
         return item
 
-    with ThreadPoolExecutor(1, "rffpk-reader") as reader:
+    items: Any = ()
+    reader = ThreadPoolExecutor(1, "rffpk-reader")
+    try:
         items = reader.submit(make).result()
         following = reader.submit(read)
-        try:
-            while (item := following.result()) is not end:
-                following = reader.submit(read)
-                started = time.perf_counter()
-                yield item
-                clock.computing += time.perf_counter() - started
-        finally:
-            following.cancel()
-            reader.submit(_close, items)
+        while (item := following.result()) is not end:
+            following = reader.submit(read)
+            started = time.perf_counter()
+            yield item
+            clock.computing += time.perf_counter() - started
+    finally:
+        reader.submit(_close, items)
+        reader.shutdown(wait=False)
 
 
 def _close(items: Any) -> None:

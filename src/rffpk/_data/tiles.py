@@ -51,10 +51,11 @@ def by_blocks(
 
     A line has the same bits whatever other rows there are: products of matrices round differently
     for different shapes, so all blocks have one shape, the last one filled with copies of its last
-    row.
+    row. It has not more rows than columns, as new rows may be few where fitted ones are.
     """
-    step = _LEAST_BLOCK_ROWS
-    size = min(max(_BLOCK_NUMBERS // max(1, width) // step * step, step), _MOST_BLOCK_ROWS)
+    step, width = _LEAST_BLOCK_ROWS, max(1, width)
+    most = min(_BLOCK_NUMBERS // width, -(-width // step) * step, _MOST_BLOCK_ROWS)
+    size = max(most // step * step, step)
 
     def lines(rows: slice) -> Array:
         parts = [x[rows] for x in xs]

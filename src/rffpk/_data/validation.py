@@ -6,19 +6,25 @@ import contextlib
 import math
 import numbers
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_scalar
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
 from rffpk._data.arrays import Array
+from rffpk._data.messages import warn
+
+Auto = Literal["auto"]
 
 MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
 MAX_JOBS = 1024  # each thread has a workspace
+
+# A matrix of fewer rows may be symmetric by chance; entries may differ by rounding, relatively.
+_FEWEST_ROWS, _SYMMETRY = 4, 1e-6
 
 # Mean squares of entries between which float32 holds squared distances and sums of them.
 _SQUARES = (1e-24, 1e28)
@@ -152,6 +158,13 @@ def _is_masked(values: Any) -> bool:
     return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
 
 
+def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> Array:
+    """scikit-learn's `check_array`, without a warning of NumPy before what is not finite is refused
+    by name."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return check_array(x, dtype=dtype, input_name=name, **options)
+
+
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a C-ordered float32 or float64 array, finite, with at least one row and column.
 
@@ -170,13 +183,74 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
             X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
         if reset:
             estimator._in_float64 = beyond_float32(X)
+            warn_if_kernel(estimator, X, "X")
         return widened(X, estimator)
     except OverflowError as error:
         raise ValueError(f"X has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
         if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
             raise
-        raise type(error)(f"X is not acceptable: {error}") from error
+        raise type(error)(f"X is not acceptable: {words_of(X) or error}") from error
+
+
+def words_of(X: Any) -> str:
+    """A message that names the first column of X that has a word; empty if none has."""
+    if hasattr(X, "columns"):
+        columns = [(name, np.asarray(X[name], dtype=object)) for name in X.columns]
+    else:
+        table = np.asarray(X, dtype=object)
+        columns = list(enumerate(table.T)) if table.ndim == 2 else []
+    for column, values in columns:
+        for value in values.ravel():
+            if isinstance(value, str) and not _is_number(value):
+                return (
+                    f"could not convert string to float: {value!r} in column {column!r}; drop the "
+                    "column, or encode its words, such as by sklearn.preprocessing.OneHotEncoder."
+                )
+    return ""
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def warn_if_kernel(estimator: Any, x: Array, name: str) -> None:
+    """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
+    if not hasattr(estimator, "n_clusters"):
+        return
+    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", "precomputed"))
+    if not is_option(kernel, "precomputed") and _looks_like_kernel(x):
+        warn(
+            f"{name} is symmetric like a matrix of kernel values or distances, but its rows are "
+            "taken as features. Kernel values need 'precomputed' as the kernel, which "
+            "KernelPowerKMeans and the fusions of several kernels take; distances D become kernel "
+            "values by exp(-gamma D^2).",
+            UserWarning,
+        )
+
+
+def _looks_like_kernel(x: Array) -> bool:
+    """Whether x is symmetric, not diagonal, and has a constant diagonal or one that bounds the
+    other entries, K_ij^2 <= K_ii K_jj. O(n^2) for n rows, O(n) where the first row decides."""
+    n, diagonal = len(x), np.diagonal(x)
+    if x.shape != (n, n) or n < _FEWEST_ROWS:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        close = _SYMMETRY * max(np.abs(x[0]).max(), np.abs(diagonal).max())
+        norms = np.sqrt(np.maximum(diagonal, 0))
+        constant, bounded, off = np.ptp(diagonal) <= close, True, False
+        for i, row in enumerate(x):
+            if np.abs(row - x[:, i]).max() > close:
+                return False
+            bounded = bounded and bool((np.abs(row) <= norms[i] * norms + close).all())
+            off = off or np.count_nonzero(row) > (row[i] != 0)
+            if not (constant or bounded):
+                return False
+    return bool(off)
 
 
 def beyond_float32(X: Array) -> bool:
@@ -192,8 +266,11 @@ def widened(X: Array, estimator: Any) -> Array:
     return np.require(X, dtype=dtype, requirements="A")
 
 
-def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
-    """Row weights as a float64 array (n,), finite, >= 0, not all zero; None is returned as None."""
+def check_sample_weight(
+    sample_weight: Any, n: int, zeros: bool = False
+) -> NDArray[np.float64] | None:
+    """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`; None is
+    returned as None."""
     if sample_weight is None:
         return None
     check_plain(sample_weight, "sample_weight")
@@ -217,6 +294,8 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64] | Non
     if (weight > MAX_WEIGHT).any():
         raise ValueError(f"sample_weight contains {weight.max()}, must be <= {MAX_WEIGHT}.")
     if not weight.any():
+        if zeros:
+            return weight
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
     least, most = weight[weight > 0].min(), weight.max()
     if least < MIN_RATIO * most:

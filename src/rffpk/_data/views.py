@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_array
 
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
-from rffpk._data.validation import beyond_float32, check_plain, check_rows, is_option, widened
+from rffpk._data.validation import (
+    beyond_float32,
+    check_plain,
+    check_rows,
+    finite_array,
+    is_option,
+    warn_if_kernel,
+    widened,
+    words_of,
+)
 
 
 def is_list_of_views(X: Any) -> bool:
@@ -93,7 +102,22 @@ def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDAr
     return given.astype(np.intp)
 
 
+def _refuse_split_views() -> None:
+    """Raise a ValueError inside a cross-validation of scikit-learn that is given a list of views:
+    the parts of the list that it fits and scores are some of the views, of all rows."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        inside = frame.f_globals.get("__name__", "").startswith("sklearn.model_selection")
+        if inside and is_list_of_views(frame.f_locals.get("X")):
+            raise ValueError(
+                "X is a list of views, which cross-validation splits view by view and not row by "
+                "row: pass one table, and the columns of each view by the parameter views."
+            )
+        frame = frame.f_back
+
+
 def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
+    _refuse_split_views()
     names = [_column_names(x) for x in X]
     xs = [_checked_view(x, f"X[{i}]") for i, x in enumerate(X)]
     for number, x in enumerate(xs):
@@ -103,6 +127,8 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
             raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.{remedy}")
     widths = [x.shape[1] for x in xs]
     if reset:
+        for number, x in enumerate(xs):
+            warn_if_kernel(estimator, x, f"X[{number}]")
         estimator._in_float64 = any(map(beyond_float32, xs))
         estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
         estimator.n_features_in_ = sum(widths)
@@ -148,11 +174,10 @@ def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -
 def _checked_view(x: Any, name: str) -> Array:
     check_plain(x, name)
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return check_array(x, dtype=[np.float64, np.float32], order="C", input_name=name)
+        return finite_array(x, name, [np.float64, np.float32], order="C")
     except OverflowError as error:
         raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
         if name in str(error):
             raise
-        raise type(error)(f"{name} is not acceptable: {error}") from error
+        raise type(error)(f"{name} is not acceptable: {words_of(x) or error}") from error

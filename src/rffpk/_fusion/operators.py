@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
-from scipy.linalg import eigh, svd
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import leading_eigenvectors, ritz_values
+from rffpk._data.decompositions import eigh, leading_eigenvectors, ritz_values, svd
 from rffpk._data.tiles import row_tiles, run_all
-from rffpk.feature_maps import RandomFourierFeatures, resolve_gamma
+from rffpk._data.validation import Auto
+from rffpk.feature_maps import Kernel, RandomFourierFeatures, resolve_gamma
 from rffpk.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -47,7 +47,7 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
 
     triangles = run_all(triangle, tiles, n_threads)
     R = np.vstack(triangles)
-    left, values, right = svd(R, full_matrices=False)
+    left, values, right = svd(R)
     rank = int((values > _RANK * values[0]).sum())
     small = left[:, :rank] @ right[:rank]
     ends = np.cumsum([len(triangle) for triangle in triangles])
@@ -104,7 +104,7 @@ class DenseOperator:
     of which this is a copy."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int) -> None:
-        self._n_threads, self.n, self.features = n_threads, kernel.n, kernel.values
+        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel)
         self._matrix = kernel.matrix()
         kernel.drop_matrix()
         self.n_features, self.trace = self.n, float(np.trace(self._matrix))
@@ -158,12 +158,21 @@ class FeatureOperator:
         return _filled(lambda t: self._tile(t) @ sums, self._tiles, shape, out, self._n_threads)
 
     def gathered(self, B: Array) -> Array:
-        return np.sum(
-            run_all(lambda t: self._tile(t).T @ B[t], self._tiles, self._n_threads), axis=0
-        )
+        parts = run_all(lambda t: self._tile(t).T @ B[t], self._tiles, self._n_threads)
+        return sum(parts[1:], parts[0])
 
 
 # ---- functions from rows to features, float64; they hold no array of the size of n -------------
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The values of a kernel between rows and the fitted ones."""
+
+    kernel: FittedKernel
+
+    def __call__(self, x: Array) -> Array:
+        return self.kernel.values(x)
 
 
 @dataclass(frozen=True)
@@ -204,14 +213,14 @@ class Nystroem:
 
 
 def fourier_features(
-    x: Array, spec: Specification, name: str, n_frequencies: str | int, random: Any
+    x: Array, spec: Specification, name: str, n_frequencies: Auto | int, random: Any
 ) -> Fourier:
     """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
         raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
     mapping = RandomFourierFeatures(
         n_frequencies,
-        kernel=str(spec.metric),
+        kernel=cast(Kernel, spec.metric),
         gamma=_gamma(x, spec, random, 1),
         random_state=random.randint(2**31 - 1),
         n_jobs=1,
@@ -285,7 +294,7 @@ def operators(
     names: list[str],
     approximation: str | None,
     *,
-    n_frequencies: str | int,
+    n_frequencies: Auto | int,
     n_anchors: int,
     center: bool,
     normalize: bool,

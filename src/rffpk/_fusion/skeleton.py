@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self
 
 import numpy as np
@@ -22,42 +23,169 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, check_kernels
 from rffpk.power import PowerKMeans
 
 
-def k_means(
-    embedding: Array,
-    k: int,
-    n_init: str | int,
-    random: Any,
-    n_jobs: int | None,
-    causes: list[Cause],
-    verbose: int = 0,
-) -> PowerKMeans:
-    """Annealed k-means with restarts on the rows of an embedding; `causes` that its centroids
-    coincide come before those in the embedding."""
-    seed = random.randint(2**31 - 1)
-    clusterer = PowerKMeans(k, n_init=n_init, random_state=seed, n_jobs=n_jobs, verbose=verbose)
-    clusterer._rows_name = "the embedding of X"
-    return clusterer._fit(embedding, None, causes)
+class EmbeddingClusterer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator
+):
+    """Base of the methods that embed the rows and cluster the embedding by annealed k-means.
 
-
-class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
-    """Base of the methods that learn an embedding of the rows from kernels and cluster it by
-    k-means.
-
-    A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
+    A subclass embeds new rows in `transform`.
     """
 
+    n_init: Auto | int
+    n_jobs: int | None
+    _clusterer: PowerKMeans  # of the rows of the embedding
     # what a fit sets
     labels_: NDArray[np.int32]
     embedding_: Array
     cluster_centers_: Array
     inertia_: float
+    s_: float
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
+
+    def _prepared(self, embedding: Array) -> Array:
+        """The rows of an embedding as k-means takes them."""
+        return embedding
+
+    def _label(self, k: int, random: Any, causes: list[Cause], progress: Progress) -> None:
+        """Annealed k-means with restarts on the embedding; `causes` that its centroids coincide
+        come before those in the embedding."""
+        seed = random.randint(2**31 - 1)
+        self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
+        self._clusterer._rows_name = "the embedding of X"
+        self._clusterer._fit(self._prepared(self.embedding_), None, causes, progress=progress)
+        self.labels_ = self._clusterer.labels_
+        self.cluster_centers_ = self._clusterer.cluster_centers_
+        self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
+        self._n_features_out = self.embedding_.shape[1]
+
+    # ---- prediction ------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Array:
+        """The embedding of rows, with the docstring of the subclass."""
+        raise NotImplementedError
+
+    def _embedded_rows(self, X: Any) -> Array:
+        """The embedding of rows as `_clusterer` takes it, whatever `set_output` says."""
+        return self._prepared(np.asarray(self.transform(X)))
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Label each row with the centroid nearest to its embedding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `transform`.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+            Indices of the clusters.
+        """
+        embedding = self._embedded_rows(X)
+        return self._clusterer.predict(embedding)
+
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
+
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij, in the space of
+        `cluster_centers_`, of embedded rows to centroids: the memberships of fuzzy c-means.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `transform`.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1.
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_samples, n_clusters)
+            In [0, 1]; rows sum to one.
+        """
+        embedding = self._embedded_rows(X)
+        return self._clusterer.predict_proba(embedding, s=s)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X whose embedding is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `transform`.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+        """
+        embedding = self._embedded_rows(X)
+        return self._clusterer.medoids(embedding)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the sum of squared distances of the embedded rows to their nearest centroids.
+
+        Scores of models with different embeddings, such as of other kernels or numbers of clusters,
+        do not compare.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `transform`.
+        y : Ignored
+            Present for scikit-learn's conventions.
+
+        Returns
+        -------
+        score : float
+            At most 0; the higher the better.
+        """
+        embedding = self._embedded_rows(X)
+        return self._clusterer.score(embedding)
+
+
+class Iterations:
+    """The records of the iterations of a fusion, with the keys of the records of passes."""
+
+    def __init__(self, records: list[dict[str, Any]], progress: Progress) -> None:
+        self.records, self.progress, self.begun = records, progress, time.perf_counter()
+
+    def add(self, stage: str, rows: int, objective: float, weights: Array, **more: Any) -> None:
+        """Record an iteration that ends now, and report it; `more` are values of the class."""
+        now = time.perf_counter()
+        record = {
+            "stage": stage,
+            "start": 0,
+            "kept": True,
+            "rows": rows,
+            "s": None,
+            "objective": objective,
+            "shift": None,
+            "distinct": None,
+            "repairs": None,
+            "kernel_weights": weights,
+            "seconds": now - self.begun,
+            **more,
+        }
+        self.begun = now
+        self.records.append(record)
+        self.progress.passed(record)
+
+
+class KernelFusion(EmbeddingClusterer):
+    """Base of the methods that learn an embedding of the rows from kernels and cluster it by
+    k-means.
+
+    A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
+    """
 
     def __init__(
         self,
@@ -68,7 +196,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -102,6 +230,7 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     # ---- fitting ----------------------------------------------------------------------------
 
+    @observed
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
@@ -132,29 +261,24 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         UserWarning
             If a kernel has a clearly negative eigenvalue and its spectrum is used.
         """
+        with reporting(self, X) as progress:
+            return self._fit(X, progress)
+
+    def _fit(self, X: Any, progress: Progress) -> Self:
         self._check_parameters()
         random = check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = check_views(self, X, reset=True)
             k = validation.check_n_clusters(self.n_clusters, len(xs[0]))
             self.history_: list[dict[str, Any]] = []
+            self._iterations = Iterations(self.history_, progress)
             self._fuse(xs, k, random)
-            self._label(xs, k, random)
-            self._n_features_out = self.embedding_.shape[1]
+            del self._iterations
+            flaw = low_rank(self.embedding_, xs)
+            self._label(k, random, [few_rows("X", xs), flaw], progress)
+            if self._clusterer._n_distinct == k and (text := flaw(k)):
+                warn(text, ConvergenceWarning)
         return self
-
-    def _label(self, xs: list[Array], k: int, random: Any) -> None:
-        """Annealed k-means with restarts on the embedding."""
-        flaw = low_rank(self.embedding_, xs)
-        self._clusterer = k_means(
-            self._prepared(self.embedding_), k, self.n_init, random, self.n_jobs,
-            [few_rows("X", xs), flaw],
-        )  # fmt: skip
-        if self._clusterer._n_distinct == k and (text := flaw(k)):
-            warn(text, ConvergenceWarning)
-        self.labels_ = self._clusterer.labels_
-        self.cluster_centers_ = self._clusterer.cluster_centers_
-        self.inertia_ = self._clusterer.inertia_
 
     def _warn_unconverged(self, tol: float, max_iter: int) -> None:
         warn(
@@ -186,22 +310,6 @@ class KernelFusion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         xs = check_views(self, X, reset=False)
         with _config.one_blas_thread():
             return self._embedded(xs)
-
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with the centroid nearest to its embedding.
-
-        Parameters
-        ----------
-        X : list of array-likes of shape (n_samples, n_features_l), or array-like
-            As in `transform`.
-
-        Returns
-        -------
-        labels : ndarray of int32, shape (n_samples,)
-            Indices of the clusters.
-        """
-        embedding = self.transform(X)
-        return self._clusterer.predict(self._prepared(embedding))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,19 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
-from scipy.linalg.lapack import dpstrf
 from sklearn.utils import gen_batches
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.decompositions import basis_of, leading_eigenvectors, pivoted_cholesky
 from rffpk._data.tiles import by_blocks, row_tiles, run_all
 from rffpk.kernels import FittedKernel
 
 _TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times
 _CHUNK_NUMBERS = 1 << 18  # in the part of a tile that one call fills: about a core's cache
 _COLUMNS = 512  # of the block of B'B that one call adds to
+_GRAM_NUMBERS = 1 << 21  # of a view, in a tile whose products with all columns are one call
 
 
 @dataclass(frozen=True)
@@ -94,9 +93,11 @@ class AnchorKernels:
 def factor(M: Array) -> Array:
     """R (r, len(M)) with R'R = M, r the numerical rank of M: the Cholesky decomposition with
     pivots, which ends where the rest is rounding."""
-    triangle, pivots, rank, _ = dpstrf(M, tol=np.finfo(np.float64).eps * M.diagonal().max())
-    R = np.empty((rank, len(M)))
-    R[:, pivots - 1] = np.triu(triangle)[:rank]
+    triangle, pivots = pivoted_cholesky(M, np.finfo(np.float64).eps * M.diagonal().max())
+    R = np.empty(triangle.shape)
+    for i, line in enumerate(triangle):
+        R[i, pivots[:i]] = 0
+        R[i, pivots[i:]] = line[i:]
     return R
 
 
@@ -135,7 +136,7 @@ class Iteration:
 def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
     """The endless iterations of SMKC, from B or its coordinates (r, V s): Liang et al., ICML 2024,
     algorithm 1. O(V r s k + V^2 (r + s) k^2) each."""
-    views = run_all(lambda G: View(G, G.T @ G), np.split(B, V, axis=1), n_threads)
+    views = [View(G, _gram(G, n_threads)) for G in np.split(B, V, axis=1)]
     parts = run_all(lambda view: view.initial_part(k), views, n_threads)
     before, L = None, np.zeros((B.shape[1], k))
     while True:
@@ -151,6 +152,12 @@ def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
         ratio = max(product.ratio for product in (G, *parts))
         yield Iteration(G, L, objective, change, ratio)
         before = G
+
+
+def _gram(G: Array, n_threads: int) -> Array:
+    """G'G, (s, s), in tiles of its rows where it is large."""
+    tiles = row_tiles(G.shape[1], len(G), _GRAM_NUMBERS)
+    return np.vstack(run_all(lambda tile: G[:, tile].T @ G, tiles, n_threads))
 
 
 @dataclass(frozen=True)
@@ -189,7 +196,7 @@ def _fused(parts: Sequence[Product], k: int) -> tuple[Product, Array]:
     """G, the rank-k part of the mean of all H_v, [P_1 ... P_V] [R_1 ... R_V]' / V, and the
     coefficients (V k, k) of its left factor in [P_1 ... P_V] / V."""
     left = np.hstack([part.left for part in parts]) / len(parts)
-    Q, triangle = qr(np.hstack([part.right for part in parts]), mode="economic")
+    Q, triangle = basis_of(np.hstack([part.right for part in parts]))
     squares, Y = leading_eigenvectors(triangle @ (left.T @ left) @ triangle.T, k, len(triangle))
     coefficients = triangle.T @ Y
     return Product(left @ coefficients, Q @ Y, np.maximum(squares, 0)), coefficients

@@ -12,7 +12,9 @@ from rffpk._annealing.ends import warn_if_indefinite
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import over_eigenvalues, ritz_values
+from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.tiles import by_blocks
+from rffpk._data.validation import Auto
 from rffpk._fusion.skeleton import KernelFusion
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
@@ -30,7 +32,7 @@ class SpectralFusion(KernelFusion):
         center: bool = True,
         normalize: bool = True,
         normalize_rows: bool = True,
-        n_init: str | int = "auto",
+        n_init: Auto | int = "auto",
         n_landmarks: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -91,12 +93,9 @@ class SpectralFusion(KernelFusion):
             for x, spec in zip(xs, specs)
         ]  # fmt: skip
 
-    def _record(self, alpha: Array, objective: float) -> None:
-        record = {"stage": "weights", "objective": objective, "kernel_weights": alpha}
-        self.history_.append(record)
+    def _record(self, alpha: Array, objective: float, **more: float) -> None:
+        self._iterations.add("weights", self._kernels[0].n, objective, alpha, **more)
         self.objective_ = objective
-        if self.verbose:
-            print(f"[weights] objective={objective:.8g} weights={np.round(alpha, 4)}")
 
     def _keep(self, values: Array, H: Array, alpha: Array) -> None:
         self.eigenvalues_, self.kernel_weights_ = values, alpha
@@ -129,10 +128,14 @@ def matrix_of(kernel: FittedKernel, number: int) -> Array:
 
 def combined(Ks: list[Array], alpha: Array) -> Array:
     """sum_l alpha_l^2 K_l."""
-    total = alpha[0] ** 2 * Ks[0]
-    for weight, K in zip(alpha[1:], Ks[1:]):
-        total += weight**2 * K
-    return total
+
+    def total() -> Array:
+        found = alpha[0] ** 2 * Ks[0]
+        for weight, K in zip(alpha[1:], Ks[1:]):
+            found += weight**2 * K
+        return found
+
+    return interruptible(A_NUMBER * len(Ks) * Ks[0].size, total)
 
 
 def spectral_costs(Ks: list[Array], H: Array) -> Array:

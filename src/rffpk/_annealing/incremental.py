@@ -1,0 +1,189 @@
+"""The base class of the clusterers that also learn from batches of rows, one after the other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk import _config
+from rffpk._annealing.centroid_clusterer import CentroidClusterer, automatic_sample_size
+from rffpk._annealing.parameters import Plan
+from rffpk._annealing.primal import FeatureRun
+from rffpk._annealing.schedule import Result
+from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.passes import Rows, Sums
+from rffpk._data.validation import is_option
+
+# What a fit says of its rows, which are not those of the stream.
+_OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "k_means_agreement_")
+
+
+@dataclass(frozen=True)
+class RunningSums:
+    """Discounted sums over all rows of a stream (docs/math.md, section 18)."""
+
+    N: Array  # (k, F), of features less their shift
+    G: Array  # (k,)
+    s: float  # the exponent of all passes
+
+    def followed_by(self, sums: Sums, discount: float) -> RunningSums:
+        """The sums after those of a batch."""
+        return replace(self, N=discount * self.N + sums.N, G=discount * self.G + sums.G)
+
+
+def _discounts(n: int, half_life: float | None) -> Array | None:
+    """What each of n rows counts after the last of them; None: all count one."""
+    return None if half_life is None else 2.0 ** (-np.arange(n)[::-1] / half_life)
+
+
+def _discount(n: int, half_life: float | None) -> float:
+    """What a row counts n rows later."""
+    return 1.0 if half_life is None else 2.0 ** (-n / half_life)
+
+
+def _mean_discount(n: int, half_life: float | None) -> float:
+    """The mean of `_discounts`: (1 - d^n) / (n (1 - d)) with d that of one row."""
+    if half_life is None:
+        return 1.0
+    rate = math.log(2) / half_life
+    return math.expm1(-n * rate) / (n * math.expm1(-rate))
+
+
+def _takes_batches(model: Any) -> bool:
+    return bool(model._incremental)
+
+
+class IncrementalClusterer(CentroidClusterer):
+    """Base of the clusterers of one view with `partial_fit`."""
+
+    half_life: float | None = None
+    n_buffered_: int  # what `partial_fit` sets
+    _incremental = True  # whether the class has `partial_fit`
+    _n_counted: int  # rows of a fit with positive weights
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.half_life is not None:
+            validation.check_real(self.half_life, "half_life", 0, include="neither", also="None")
+
+    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+        super()._publish(rows, some, run, end, plan)
+        self._n_counted = rows.n_counted
+        self._s_of_batches = -math.inf if plan.ends_hard else end.s
+        for name in ("_running", "_buffer", "n_buffered_"):  # of a stream before this fit
+            self.__dict__.pop(name, None)
+
+    @available_if(_takes_batches)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster a stream of rows, batch by batch.
+
+        The first rows are kept until they are as many as `sample` says, 20 000 or 100 for each
+        cluster if that is more for "auto", None, or a class without `sample`; `fit` then clusters
+        them. Each later batch moves the centroids by one pass, at the exponent at which that fit
+        ended: a centroid is the mean of all rows so far, with the weights that they had for it in
+        their pass, discounted by `half_life`. The feature map stays. After `fit` the stream goes on
+        from there. The result is near that of `fit` on all rows where these do not drift, but not
+        the same.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A batch of any number of rows, as in `fit`.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
+
+        Returns
+        -------
+        self : object
+            The estimator. It is fitted when no rows are kept (`n_buffered_` is 0). Attributes that
+            describe rows, such as `labels_` and `inertia_`, are not set: `predict` labels any rows.
+            The others are those of the fit of the first rows, except `cluster_centers_`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, X or sample_weight is not as described; nothing is changed then.
+        Warns
+        -----
+        ConvergenceWarning
+            As `fit` does, once, for the first rows.
+        """
+        self._check_parameters()
+        with validation.unchanged_on_error(self), _config.one_blas_thread():
+            fitted, buffered = self.__sklearn_is_fitted__(), hasattr(self, "n_buffered_")
+            [X] = self._check_views(X, reset=not (fitted or buffered))
+            weight = validation.check_sample_weight(sample_weight, len(X), zeros=True)
+            if weight is not None:
+                X, weight = X[weight > 0], weight[weight > 0]
+            if not fitted:
+                self._collect(X, weight)
+            elif len(X):
+                self._follow(X, weight)
+            if self.__sklearn_is_fitted__():
+                self.n_buffered_ = 0
+                for name in _OF_ROWS:
+                    self.__dict__.pop(name, None)
+        return self
+
+    def _collect(self, X: Array, weight: Array | None) -> None:
+        """Keep the rows of a batch, and fit all that are kept if they are enough."""
+        parts = [*vars(self).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
+        self.n_buffered_, self._buffer = sum(len(x) for x, _ in parts), parts
+        if self.n_buffered_ < self._first_rows():
+            return
+        weights = [np.ones(len(x)) if w is None else w for x, w in parts]
+        weighted = any(w is not None for _, w in parts)
+        names = vars(self).get("feature_names_in_")
+        self.fit(
+            np.concatenate([x for x, _ in parts]),
+            sample_weight=np.concatenate(weights) if weighted else None,
+        )
+        if names is not None:
+            self.feature_names_in_ = names
+
+    def _first_rows(self) -> int:
+        """The number of rows that the first fit of a stream takes."""
+        k = int(self.n_clusters)
+        if self.sample is None or is_option(self.sample, "auto"):
+            return automatic_sample_size(k)
+        return max(int(self.sample), k)
+
+    def _follow(self, X: Array, weight: Array | None) -> None:
+        """Move the centroids by one pass over a batch."""
+        discounts = _discounts(len(X), self.half_life)
+        if discounts is not None:
+            weight = discounts if weight is None else weight * discounts
+        shift = np.concatenate(self._shifts).astype(np.float64)
+        theta = self.cluster_centers_.astype(np.float64) - shift
+        running = vars(self).get("_running") or self._begun(theta)
+        rows, _, sums, _ = self._pass([X], weight, running.s, ())
+        # the shift of the rows is rounded to their dtype
+        sums = replace(sums, N=sums.N + sums.G[:, None] * (rows.shift - shift))
+        self._running = running.followed_by(sums, _discount(len(X), self.half_life))
+        moved = replace(sums, N=self._running.N, G=self._running.G).centroids(theta, rows.dtype)
+        self.cluster_centers_ = (moved + shift).astype(self.cluster_centers_.dtype)
+
+    def _begun(self, theta: Array) -> RunningSums:
+        """The sums of the fitted rows at their centroids."""
+        G = _mean_discount(self._n_counted, self.half_life) * self._cluster_weights
+        return RunningSums(G[:, None] * theta, G, self._s_of_batches)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "cluster_centers_")
+
+    def _check_fitted(self) -> None:
+        if buffered := vars(self).get("n_buffered_"):
+            check_is_fitted(
+                self,
+                msg=f"This %(name)s has {buffered} of the {self._first_rows()} rows that its first "
+                "fit takes: give partial_fit more rows, or call fit.",
+            )
+        super()._check_fitted()

@@ -1,0 +1,56 @@
+"""Long calls of libraries that Ctrl-C ends the wait for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+# Multiply-adds that take a quarter of a second or more, and how many take the time of a number that
+# is written to new memory.
+LONG = 1e10
+A_NUMBER = 300.0
+
+# How often a wait ends by itself: on some systems signals do not end it.
+_SECONDS = 0.1
+
+
+def interruptible(work: float, function: Callable[..., Result], *arguments: object) -> Result:
+    """function(*arguments), of about `work` multiply-adds, in a thread of its own if these are
+    many.
+
+    Python handles signals in the main thread, between its own instructions: a long call of a
+    library there keeps Ctrl-C waiting until it returns. So the main thread waits for another one
+    instead. An exception of a signal's handler ends the wait; the call goes on until it ends by
+    itself, and its result is dropped. `function` must release the interpreter's lock, and nobody
+    else may write to its arguments, or read what it writes to.
+    """
+    if work < LONG or threading.current_thread() is not threading.main_thread():
+        return function(*arguments)
+    results: list[Result] = []
+    errors: list[BaseException] = []
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            results.append(context.run(function, *arguments))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="rffpk", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # no memory for the stack of a thread
+        return function(*arguments)
+    while thread.is_alive():
+        thread.join(_SECONDS)
+    if errors:
+        raise errors[0]
+    if not results:
+        raise RuntimeError(
+            "a signal handler forked the process inside a call: the child lacks its thread"
+        )
+    return results[0]

@@ -1,0 +1,134 @@
+"""Model files: what they may contain, and their reader. `save` is a method of all estimators."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from rffpk._annealing.incremental import RunningSums
+from rffpk._annealing.kernel_products import CenteredKernel
+from rffpk._annealing.objective import PowerMean, WeightedViews
+from rffpk._data.arrays import Fourier, Structure
+from rffpk._data.estimator import VersionError, read_model
+from rffpk._data.model_state import ESTIMATORS, RECORDS, Record
+from rffpk._data.tensor_files import ModelFileError
+from rffpk._diffusion.neighbourhoods import Neighbourhoods
+from rffpk._diffusion.spectrum import Spectrum
+from rffpk._fusion.operators import Exact, Finished, Nystroem
+from rffpk._fusion.operators import Fourier as FourierFeatures
+from rffpk.diffusion import DiffusionPowerKMeans
+from rffpk.diffusion_map import DiffusionMap
+from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
+from rffpk.famkkm import FAMKKM
+from rffpk.feature_maps import RandomFourierFeatures
+from rffpk.fuzzy import FuzzyCMeans
+from rffpk.kernels import FittedKernel
+from rffpk.mkkm import MKKM, AverageMKKM
+from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.nystroem import NystroemKernelKMeans
+from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.simplemkkm import SimpleMKKM
+from rffpk.smkc import SMKC
+
+_ARRAY, _TABLE, _NONE = (np.ndarray,), (dict,), type(None)
+_MAYBE_ARRAY = (np.ndarray, _NONE)
+_INT, _FLOAT, _BOOL, _DTYPE = (int,), (float, int), (bool,), (np.dtype,)
+_FEATURES = (FourierFeatures, Nystroem)
+
+ESTIMATORS |= {
+    cls.__name__: cls
+    for cls in (
+        FAMKKM, MKKM, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans,
+        KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, NystroemKernelKMeans, PowerKMeans,
+        RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, RandomFourierFeatures, SimpleMKKM,
+    )
+}  # fmt: skip
+
+RECORDS |= {
+    "Fourier": Record(Fourier, {"frequencies": (np.ndarray, Structure)}),
+    "Structure": Record(Structure, {"signs": _ARRAY, "scale": _FLOAT, "n_frequencies": _INT}),
+    "PowerMean": Record(PowerMean, {}),
+    "WeightedViews": Record(
+        WeightedViews, {"weight_entropy": _FLOAT, "eta": _MAYBE_ARRAY, "m": _FLOAT}
+    ),
+    "RunningSums": Record(RunningSums, {"N": _ARRAY, "G": _ARRAY, "s": _FLOAT}),
+    "Spectrum": Record(Spectrum, {"gaps": _ARRAY, "functions": _ARRAY, "shares": _ARRAY}),
+    "Neighbourhoods": Record(
+        Neighbourhoods,
+        {
+            "landmarks": _ARRAY, "r": _INT, "bandwidth": _FLOAT, "n_threads": _INT,
+            "radii": _MAYBE_ARRAY,
+        },
+    ),
+    "FittedKernel": Record(
+        FittedKernel,
+        {
+            "x": _ARRAY, "metric": (str,), "n": _INT, "dtype": _DTYPE, "n_threads": _INT,
+            "definite": _BOOL, "precomputed": _BOOL, "diagonal": _ARRAY, "params": _TABLE,
+            "_center": _BOOL, "_normalize": _BOOL, "_origin": _MAYBE_ARRAY,
+            "_scale": (tuple, _NONE), "_columns": _MAYBE_ARRAY, "_mean": _FLOAT,
+            "_raw_diagonal": _ARRAY, "_inverse_norms": _ARRAY,
+        },
+        optional=("x", "_raw_diagonal", "_inverse_norms"),
+    ),
+    "CenteredKernel": Record(
+        CenteredKernel,
+        {
+            "kernel": (FittedKernel,), "n": _INT, "dtype": _DTYPE, "offsets": _ARRAY,
+            "diagonal": _ARRAY, "_places": _ARRAY, "_mean": _FLOAT,
+        },
+    ),
+    "Exact": Record(Exact, {"kernel": (FittedKernel,)}),
+    "FourierFeatures": Record(FourierFeatures, {"mapping": (RandomFourierFeatures,)}),
+    "Nystroem": Record(Nystroem, {"kernel": (FittedKernel,), "anchors": _ARRAY, "root": _ARRAY}),
+    "Finished": Record(Finished, {"raw": _FEATURES, "mean": _ARRAY, "normalize": _BOOL}),
+}  # fmt: skip
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that its method `save` has written.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    model : object
+        An estimator of this package, with the parameters and fitted attributes that were saved:
+        the same bits.
+
+    Raises
+    ------
+    ValueError
+        If the file is no model file, or is damaged (`rffpk.model_files.ModelFileError`), or was
+        written by a version whose files this one does not read (`rffpk.model_files.VersionError`).
+    OSError
+        If the file cannot be read.
+
+    Notes
+    -----
+    The file is data: nothing in it is executed or imported, and only classes of this package are
+    made. A checksum finds damage, it proves no origin: who can write the file chooses the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> import rffpk
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = rffpk.PowerKMeans(10, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/digits.safetensors")
+    ...     again = rffpk.load(f"{folder}/digits.safetensors")
+    >>> bool((again.predict(X) == model.labels_).all())
+    True
+    """
+    name = os.fspath(path)
+    try:
+        return read_model(name)
+    except (ModelFileError, VersionError) as error:
+        raise type(error)(f"{name}: {error}") from error

@@ -1,0 +1,160 @@
+"""Files of tables: whatever their bytes are, they are a table of numbers or an error in one line
+that names the file, without memory far beyond the size of the file.
+
+RFFPK_FUZZ=100000 sets the number of damaged files of each format, which is small by default.
+"""
+
+import io
+import os
+import random
+import struct
+import tracemalloc
+import warnings
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from rffpk._data.files import TableError, read_table
+
+EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "150"))
+
+X = np.arange(12.0).reshape(4, 3)
+
+
+def npy(array, version=None):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, version)
+    return file.getvalue()
+
+
+def archive(method=zipfile.ZIP_STORED, **members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as members_of:
+        for name, data in members.items():
+            members_of.writestr(name.replace("_", "."), data)
+    return file.getvalue()
+
+
+def parquet(frame, compression):
+    pytest.importorskip("pyarrow")
+    file = io.BytesIO()
+    frame.to_parquet(file, compression=compression)
+    return file.getvalue()
+
+
+def header(shape):
+    """An .npy file of float64 numbers that says to have this shape, and has two numbers."""
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(16)
+
+
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+WORDS = pd.DataFrame({"a": [1, None], "b": ["x", "y"]})
+VALID = {
+    ".csv": lambda: [b"a,b\n1,2e-3\n-4,nan\n", b"\xef\xbb\xbf1,2\r\n3,inf\r\n", b"1\n\n2\n"],
+    ".npy": lambda: [npy(X), npy(X.T.astype(">f4")), npy(np.arange(3)), npy(X, (2, 0)), npy(X > 1)],
+    ".npz": lambda: [
+        *(archive(m, a_npy=npy(X)) for m in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)),
+        *(archive(m, a_npy=npy(X)) for m in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)),
+    ],
+    ".parquet": lambda: [parquet(f, c) for f in (FRAME, WORDS) for c in ("snappy", None)],
+}
+
+
+def damaged(data, others, draw):
+    """The bytes with one to four small changes."""
+    data = bytearray(data)
+    for _ in range(draw.randint(1, 4)):
+        a, b = sorted(draw.randint(0, len(data)) for _ in range(2))
+        match draw.choice(["byte", "byte", "bit", "cut", "twice", "end", "other"]):
+            case "byte" if a < len(data):
+                data[a] = draw.choice([0, 1, 127, 128, 255, draw.randint(0, 255)])
+            case "bit" if a < len(data):
+                data[a] ^= 1 << draw.randint(0, 7)
+            case "cut":
+                del data[a : min(b, a + 8)]
+            case "twice":
+                data[b:b] = data[a:b]
+            case "end":
+                del data[b:]
+            case "other":
+                data[a:b] = draw.choice(others)[a:b]
+    return bytes(data)
+
+
+def is_read_or_named(path):
+    """Whether the file is a table; if not, the error is named in one line. LZMA's tables have eight
+    megabytes."""
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = read_table(str(path))
+        assert table.ndim == 2 and table.dtype.kind in "fiub"
+        return True
+    except TableError as error:
+        assert str(path) in str(error).splitlines()[0], error
+        return False
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1e7, path.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", VALID)
+def test_damaged_files_are_read_or_named(suffix, tmp_path):
+    path, draw, others = tmp_path / f"x{suffix}", random.Random(0), VALID[suffix]()
+    read = 0
+    for _ in range(EXAMPLES):
+        path.write_bytes(damaged(draw.choice(others), others, draw))
+        read += is_read_or_named(path)
+    assert 0 < read < EXAMPLES
+
+
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("x.npz", archive(a_txt=b"words")),
+        ("x.npz", archive(a_npy=b"words")),
+        ("x.npz", archive(a_npy=header((10**9, 2)))),
+        ("x.npz", archive(a_npy=header((10**17, 2)))),
+        ("x.npz", archive(a_npy=header((-1, 2)) + b"1")),
+        ("x.npz", npy(X)),
+        ("x.npy", archive(a_npy=npy(X))),
+        ("x.npy", header((10**9, 2))),
+        ("x.npy", header((10**17, 2))),
+        ("x.npy", header("(" * 5000)),
+        ("x.npy", header((2, 1)).replace(b"\x01\x00", b"\x02\x00", 1)),
+        ("x.npy", b""),
+        ("x.csv", b"1,2\n3\n"),
+        ("x.csv", b"\x00"),
+        ("x.parquet", b"PAR1" * 4),
+    ],
+)
+def test_what_is_no_table_is_named(name, data, tmp_path):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert not is_read_or_named(path)
+
+
+@pytest.mark.parametrize("array", [X, X.T, X.astype(">f4"), X > 3, np.arange(5)])
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_arrays_in_archives_are_those_that_were_saved(array, method, tmp_path):
+    path = tmp_path / "x.npz"
+    path.write_bytes(archive(method, a_npy=npy(array), b_npy=npy(X)))
+    read = read_table(str(path), "a")
+    assert_array_equal(read, array.reshape(len(array), -1))
+    assert read.dtype == array.dtype
+
+
+def test_a_parquet_file_has_the_layout_of_the_other_formats(tmp_path):
+    path = tmp_path / "x.parquet"
+    path.write_bytes(parquet(FRAME, None))
+    read = read_table(str(path))
+    assert_array_equal(read, X)
+    assert read.flags.c_contiguous

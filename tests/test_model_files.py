@@ -1,0 +1,534 @@
+"""Model files: the same model after a round trip, a named error for anything else.
+
+RFFPK_FUZZ=100000 sets the number of damaged files, of which there are 2000 by default.
+"""
+
+import copy
+import hashlib
+import inspect
+import json
+import os
+import pickle
+import random
+import stat
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.cluster import KMeans
+from test_docs import CLASSES, FITS
+
+import rffpk
+from rffpk._data import tensor_files
+from rffpk._data.model_state import ESTIMATORS, RECORDS
+from rffpk.model_files import ModelFileError, VersionError
+
+GOLDEN = Path(__file__).parent / "golden"
+DAMAGED = int(os.environ.get("RFFPK_FUZZ", "2000"))
+METHODS = ("predict", "transform", "predict_proba", "typicality", "score", "get_feature_names_out")
+NEW = np.random.RandomState(1).randn(20, 4)
+BEGIN = len(b'01234567{"__metadata__":{"checksum":"')
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def fitted(cls, parameters, X):
+    if "n_clusters" in inspect.signature(cls).parameters:
+        parameters = {"n_clusters": 3, **parameters}
+    return cls(**parameters, random_state=0).fit(X)
+
+
+def like(X):
+    """New rows of the kind that a model was fitted to."""
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame(NEW, columns=X.columns)
+    if isinstance(X, list):
+        return [like(x) for x in X]
+    return np.cos(NEW @ np.ones((4, X.shape[1])) + np.arange(X.shape[1])).astype(X.dtype)
+
+
+def assert_same(one, other):
+    """The same values, types, bits and orders of arrays, all the way down. `one` was read: what was
+    part of another array is an array in the order of rows there."""
+    assert type(one) is type(other)
+    if isinstance(one, np.ndarray):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert one.flags.c_contiguous != (other.flags.f_contiguous > other.flags.c_contiguous)
+        if one.dtype == object:
+            assert one.tolist() == other.tolist()
+        else:
+            assert one.tobytes() == other.tobytes()
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_same(one[key], other[key])
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other)
+        for pair in zip(one, other):
+            assert_same(*pair)
+    elif hasattr(one, "__dict__") and not isinstance(one, type):
+        assert_same(vars(one), vars(other))
+    else:
+        assert one == other or (one != one and other != other)
+
+
+def saved(model, path):
+    model.save(path)
+    return rffpk.load(path)
+
+
+@pytest.mark.parametrize(
+    "name, number", [(name, i) for name, fits in FITS.items() for i in range(len(fits))]
+)
+def test_a_model_is_the_same_after_a_round_trip(name, number, tmp_path):
+    parameters, X = FITS[name][number]
+    model = fitted(getattr(rffpk, name), parameters, X)
+    again = saved(model, tmp_path / "model")
+    assert_same(vars(again), vars(model))
+    assert_same(again.get_params(), model.get_params())
+    used = 0
+    for method in METHODS:
+        arguments = () if method == "get_feature_names_out" else (like(X),)
+        with suppress(AttributeError, ValueError):  # that the class or precomputed kernels lack
+            expected = getattr(model, method)(*arguments)
+            assert_same(getattr(again, method)(*arguments), expected)
+            used += 1
+    assert used >= 2
+    assert_same(pickle.loads(pickle.dumps(again)), model)
+
+
+def test_all_public_classes_can_be_saved_and_all_records_are_used(tmp_path):
+    assert {*ESTIMATORS.values()} == {*CLASSES} and all(map(inspect.isclass, CLASSES))
+    models = [fitted(getattr(rffpk, name), *fit) for name, fits in FITS.items() for fit in fits]
+    models.append(rffpk.PowerKMeans(2).fit(NEW).partial_fit(NEW))
+    kinds = set()
+    for model in models:
+        model.save(tmp_path / "model")
+        content = (tmp_path / "model").read_text("latin-1")
+        kinds |= {kind for kind in RECORDS if f'{{\\"{kind}\\":' in content}
+    assert kinds == {*RECORDS}
+
+
+MORE = {
+    "float32": (rffpk.RFFKernelPowerKMeans(3, random_state=0), NEW.astype(np.float32)),
+    "an estimator as a kernel": (
+        rffpk.RFFMultiKernelPowerKMeans(
+            3, kernels=[rffpk.DiffusionMap(n_neighbors=3), ("rbf", np.float32(0.25))],
+            random_state=0,
+        ), [NEW, NEW],
+    ),
+    "columns of views": (
+        rffpk.MultiKernelPowerKMeans(
+            2, views=[slice(0, None, 2), [1], np.array([True, False, True, False])], random_state=0
+        ), NEW,
+    ),
+    "names of columns": (
+        rffpk.SMKC(2, views=[np.array(["a", "b"]), ("c", "d")], n_anchors=5, random_state=0),
+        pd.DataFrame(NEW, columns=[*"abcd"]),
+    ),
+    "an array as init": (rffpk.PowerKMeans(3, init=np.asfortranarray(NEW[:3])), NEW),
+    "a dict": (
+        rffpk.KernelKMeans(3, kernel="polynomial", kernel_params={"degree": 2.0}, random_state=0),
+        NEW,
+    ),
+    "a bank of kernels": (rffpk.MKKM(3, kernels="du2015", random_state=0), NEW),
+    "rows beyond float32": (rffpk.PowerKMeans(3, random_state=0), (1e20 * NEW).astype(np.float32)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model, X", MORE.values(), ids=MORE)
+def test_parameters_of_all_kinds_are_kept(model, X, tmp_path):
+    again = saved(model.fit(X), tmp_path / "model")
+    assert_same(vars(again), vars(model))
+    assert_same(again.transform(X), model.transform(X))
+    assert_same(vars(again.fit(X))["labels_"], model.labels_)
+
+
+def test_a_model_without_a_fit_and_what_set_output_sets_are_kept(tmp_path):
+    model = rffpk.RandomFourierFeatures(4, random_state=0).set_output(transform="pandas")
+    again = saved(model, tmp_path / "model")
+    pd.testing.assert_frame_equal(again.fit_transform(NEW), model.fit_transform(NEW))
+
+
+def test_what_occurs_twice_is_stored_once(tmp_path):
+    model = rffpk.RFFKernelPowerKMeans(2, random_state=0).fit(NEW)
+    again = saved(model, tmp_path / "model")
+    assert again.feature_map_ is again._feature_maps[0]
+    again.feature_map_.gamma_ = 2.0
+    again.labels_[:] = 0  # arrays can be written to
+
+
+def test_the_file_is_one_of_safetensors(tmp_path):
+    library = pytest.importorskip("safetensors")
+    model = fitted(rffpk.SMKC, {"n_anchors": 10}, NEW)
+    model.save(tmp_path / "model")
+    with library.safe_open(tmp_path / "model", "numpy") as file:
+        found = file.metadata()
+        assert found["class"] == "SMKC" and json.loads(found["parameters"])["n_anchors"] == 10
+        assert_array_equal(file.get_tensor("labels_"), model.labels_)
+        assert_array_equal(file.get_tensor("_left").T, model._left)
+        assert_array_equal(file.get_tensor("_clusterer._shifts[0]"), model._clusterer._shifts[0])
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+class Own(rffpk.PowerKMeans):
+    """A class of another package."""
+
+
+NOT_STORED = {
+    r"\bkernel is a function": rffpk.KernelKMeans(2, kernel=lambda x, y: x @ y),
+    r"\binit is a function": rffpk.PowerKMeans(2, init=lambda X, k, random_state: X[:k]),
+    r"\brandom_state is a RandomState": rffpk.PowerKMeans(2, random_state=np.random.RandomState(0)),
+    r"\binit is a ndarray of complex": rffpk.PowerKMeans(2, init=np.ones((2, 4), complex)),
+    r"\binit is a ndarray of object": rffpk.PowerKMeans(2, init=np.array([{}, {}])),
+    r"\bkernels\[1\] is a KMeans": rffpk.MKKM(2, kernels=["rbf", KMeans()]),
+    r"\binit\[1\]\['a'\] is a set": rffpk.PowerKMeans(2, init=(1, {"a": set()})),
+    r"\bkernel_params is a dict": rffpk.KernelKMeans(2, kernel_params={1: 2}),
+    "Own is no class of rffpk": Own(2),
+}
+
+
+@pytest.mark.parametrize("message", NOT_STORED)
+def test_what_cannot_be_stored_is_named_before_anything_is_written(message, tmp_path):
+    with pytest.raises(TypeError, match=message):
+        NOT_STORED[message].save(tmp_path / "model")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_save_that_fails_leaves_the_file_that_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.write_text("before")
+
+    def full(*places):
+        raise OSError("no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(OSError, match="no space"):
+            rffpk.PowerKMeans(2).save(path)
+    assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
+    monkeypatch.setattr(tensor_files, "MAX_HEADER", 100)
+    with pytest.raises(ValueError, match="must have at most 100: delete history_"):
+        rffpk.PowerKMeans(2).save(path)
+    assert path.read_text() == "before"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_permissions_follow_the_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        rffpk.PowerKMeans(2).save(str(tmp_path / "model"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "model").stat().st_mode) == 0o640
+
+
+def test_files_of_other_versions_are_refused(tmp_path):
+    content = bytes_of(rffpk.PowerKMeans(2), tmp_path)
+    major, minor, _ = rffpk.__version__.split(".")
+    for written in ("7.3.1", "0.999.0"):
+        with pytest.raises(VersionError, match=f"model: .* saved by rffpk {written}, .* fit it"):
+            loaded(edited(content, version=written), tmp_path)
+    same = loaded(edited(content, version=f"{major}.{minor}.99"), tmp_path)
+    assert_same(same, rffpk.PowerKMeans(2))
+    with pytest.raises(VersionError, match="layout 'rffpk 2'"):
+        loaded(edited(content, format="rffpk 2"), tmp_path)
+
+
+def test_what_is_no_model_file_is_refused(tmp_path):
+    model = rffpk.PowerKMeans(2)
+    for content in (b"", b"abc", pickle.dumps(model), b"\xff" * 200, bytes(200)):
+        with pytest.raises(ModelFileError, match="model: is not a model file"):
+            loaded(content, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        rffpk.load(tmp_path / "absent")
+    with pytest.raises(ModelFileError, match="not a model file"):
+        loaded(edited(bytes_of(model, tmp_path), format="other 1"), tmp_path)
+    if os.path.exists("/dev/zero"):
+        with pytest.raises(ModelFileError, match="not a model file"):
+            rffpk.load("/dev/zero")
+
+
+# ---- damaged and hostile files -------------------------------------------------------------------
+
+
+def bytes_of(model, folder):
+    model.save(folder / "source")
+    return (folder / "source").read_bytes()
+
+
+def loaded(content, folder):
+    (folder / "model").write_bytes(content)
+    return rffpk.load(folder / "model")
+
+
+def sealed(content):
+    """The bytes with their checksum."""
+    empty = content[:BEGIN] + b"0" * 32 + content[BEGIN + 32 :]
+    digest = hashlib.blake2b(empty, digest_size=16).hexdigest().encode()
+    return content[:BEGIN] + digest + content[BEGIN + 32 :]
+
+
+def taken_apart(content):
+    length = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + length]), content[8 + length :]
+
+
+def put_together(header, data, more=0):
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8 + more)
+    return sealed(len(text).to_bytes(8, "little") + text + data)
+
+
+def edited(content, **metadata):
+    header, data = taken_apart(content)
+    header["__metadata__"].update(metadata)
+    return put_together(header, data)
+
+
+def test_the_helpers_reproduce_a_file(tmp_path):
+    content = bytes_of(fitted(rffpk.KernelKMeans, {}, NEW), tmp_path)
+    assert sealed(content) == content == put_together(*taken_apart(content))
+
+
+@pytest.fixture
+def parts(tmp_path):
+    model = rffpk.FuzzyCMeans(2, init=np.zeros((2, 4)), random_state=0).fit(NEW)
+    model._empty = np.zeros((0, 3))
+    return taken_apart(bytes_of(model, tmp_path))
+
+
+def array(name, **changes):
+    return lambda header: header[name].update(changes)
+
+
+def attributes(change):
+    def edit(header):
+        found = json.loads(header["__metadata__"]["attributes"])
+        change(found)
+        header["__metadata__"]["attributes"] = json.dumps(found)
+
+    return edit
+
+
+def drop(name):
+    return lambda found: found.pop(name)
+
+
+def put(name, value):
+    return lambda found: found.update({name: value})
+
+
+HOSTILE = {
+    "gaps between": lambda header: header.pop("labels_"),
+    "bytes in common": lambda header: header.update(other=header["labels_"]),
+    "'labels_' of 80 bytes of shape": array("labels_", shape=[21]),
+    r"of shape \[-20\]": array("labels_", shape=[-20]),
+    r"of shape \[20.0\]": array("labels_", shape=[20.0]),
+    r"of shape \[1, 1, ": array("labels_", shape=[1] * 8 + [20]),
+    r"'_empty' of shape \[0, ": array("_empty", shape=[0, 2**40, 2**40]),
+    "of the type 'F8'": array("labels_", dtype="F8"),
+    "the data_offsets": array("labels_", data_offsets=[80, 0]),
+    "without dtype": array("labels_", more=1),
+    "other bits than 0 and 1": array("cluster_centers_", dtype="BOOL", shape=[64]),
+    "metadata that are not strings": lambda header: header["__metadata__"].update(a=1),
+    "holds arrays that belong to nothing": attributes(drop("labels_")),
+    "an estimator 'str'": lambda header: header["__metadata__"].update({"class": "str"}),
+    "has a parameters that is not an object": lambda header: header["__metadata__"].update(
+        parameters="[]"
+    ),
+    "other FuzzyCMeans": lambda header: header["__metadata__"].update(parameters="{}"),
+    "not JSON: NaN": lambda header: header["__metadata__"].update(parameters='{"m":NaN}'),
+    "a name is repeated": lambda header: header["__metadata__"].update(parameters='{"m":1,"m":2}'),
+    "maximum recursion": lambda header: header["__metadata__"].update(
+        parameters='{"m":' + "[" * 10**5
+    ),
+    "holds FuzzyCMeans.predict": attributes(put("predict", 1)),
+    "holds FuzzyCMeans.m,": attributes(put("m", 1)),
+    "holds FuzzyCMeans.a b": attributes(put("a b", 1)),
+    "holds s_, a 'builtins.eval'": attributes(put("s_", {"builtins.eval": "1"})),
+    "holds s_ of 2 kinds": attributes(put("s_", {"float": "inf", "tuple": []})),
+    "holds s_,": attributes(put("s_", {"float": "1"})),
+    "holds cluster_centers_,": attributes(put("cluster_centers_", {"same": "later"})),
+    "holds _objective, another PowerMean": attributes(put("_objective", {"PowerMean": {"a": 1}})),
+    "holds _objective.m,": attributes(
+        put("_objective", {"WeightedViews": {"weight_entropy": 1, "eta": None, "m": "2"}})
+    ),
+    "holds _objective, another WeightedViews": attributes(put("_objective", {"WeightedViews": {}})),
+}
+
+
+@pytest.mark.parametrize("message", HOSTILE)
+def test_a_file_that_save_does_not_write_is_refused_by_name(message, parts, tmp_path):
+    header, data = parts
+    assert loaded(put_together(header, data), tmp_path).m == 2.0
+    HOSTILE[message](header)
+    with pytest.raises(ModelFileError, match=message):
+        loaded(put_together(header, data), tmp_path)
+
+
+def test_arrays_that_are_not_aligned_are_refused(parts, tmp_path):
+    with pytest.raises(ModelFileError, match="begins inside of a number"):
+        loaded(put_together(*parts, more=4), tmp_path)
+
+
+def test_a_header_of_any_stated_length_is_refused(tmp_path):
+    content = bytes_of(rffpk.PowerKMeans(2), tmp_path)
+    for length in (len(content) - 7, 2**31, 2**64 - 1):
+        with pytest.raises(ModelFileError, match=f"has a header of {length} bytes"):
+            loaded(length.to_bytes(8, "little") + content[8:], tmp_path)
+
+
+def damaged(content, source):
+    """A few bytes changed, removed, inserted or moved."""
+    content = bytearray(content)
+    for _ in range(source.choice((1, 1, 1, 2, 5))):
+        at, size = source.randrange(len(content)), source.choice((1, 1, 2, 8, 100))
+        kind = source.choice(("flip", "byte", "cut", "insert", "copy", "end"))
+        if kind == "flip":
+            content[at] ^= 1 << source.randrange(8)
+        elif kind == "byte":
+            content[at] = source.choice(b'{}[]":,0123456789-eE. \xff\x00')
+        elif kind == "cut":
+            del content[at : at + size]
+        elif kind == "insert":
+            content[at:at] = bytes(source.randrange(256) for _ in range(size))
+        elif kind == "copy":
+            other = source.randrange(len(content))
+            content[at : at + size] = content[other : other + size]
+        else:
+            del content[at:]
+        content = content or bytearray(b"\0")
+    return bytes(content)
+
+
+VALUES = (
+    None, True, 0, -1, 7, 2**31, 2**70, 0.5, -1e300, "", "labels_", "F64", "inf", [], [3], {}, [{}],
+    {"array": "F"}, {"array": "C"}, {"float": "-inf"}, {"tuple": [1]}, {"same": "labels_"},
+    {"dtype": "float32"}, {"scalar": ""}, {"strings": ["U", "a"]}, {"dict": {"a": 1}},
+    {"PowerMean": {}}, {"PowerKMeans": {"parameters": {}, "attributes": {}}}, [[[[0]]]],
+)  # fmt: skip
+
+
+def changed_within(tree, source):
+    """The tree with a value somewhere inside of it replaced, removed, or put somewhere else."""
+    places = []
+
+    def collect(node):
+        children = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, child in [*children]:
+            places.append((node, key))
+            if isinstance(child, (dict, list)):
+                collect(child)
+
+    collect(tree)
+    node, key = source.choice(places)
+    kind = source.choice(("replace", "replace", "swap", "drop", "rename"))
+    if kind == "replace":
+        node[key] = copy.deepcopy(source.choice(VALUES))
+    elif kind == "swap":
+        other, name = source.choice(places)
+        node[key] = copy.deepcopy(other[name])
+    elif kind == "drop":
+        del node[key]
+    elif isinstance(node, dict):
+        node[source.choice(("labels_", "_k", "Fourier", "array", "eta"))] = node.pop(key)
+
+
+def hostile(content, source):
+    """An edit of the header or of the JSON within it."""
+    header, data = taken_apart(content)
+    part = source.choice(("header", "parameters", "attributes", "attributes"))
+    for _ in range(source.choice((1, 1, 2))):
+        if part == "header":
+            changed_within(header, source)
+        else:
+            found = json.loads(header["__metadata__"][part])
+            changed_within(found, source)
+            header["__metadata__"][part] = json.dumps(found)
+    if isinstance(found := header.get("__metadata__"), dict) and "checksum" in found:
+        return put_together(header, data)
+    return content[:1]
+
+
+def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
+    models = [
+        fitted(rffpk.FuzzyCMeans, {"max_iter": 3}, NEW),
+        fitted(rffpk.KernelKMeans, {"max_iter": 3, "n_init": 1}, NEW),
+        fitted(rffpk.RFFKernelPowerKMeans, {"n_frequencies": 4, "max_iter": 3, "n_init": 1}, NEW),
+        fitted(rffpk.DiffusionMap, {}, pd.DataFrame(NEW, columns=[*"abcd"])),
+    ]
+    contents = [bytes_of(model, tmp_path) for model in models]
+    found = {"refused": 0, "read": 0}
+    for seed in range(DAMAGED):
+        source = random.Random(seed)
+        content = source.choice(contents)
+        kind = source.choice(("damaged", "sealed", "hostile"))
+        changed = hostile(content, source) if kind == "hostile" else damaged(content, source)
+        if kind == "sealed":
+            changed = sealed(changed)
+        (tmp_path / "model").write_bytes(changed)
+        tracemalloc.start()
+        try:
+            model = rffpk.load(tmp_path / "model")
+        except (ModelFileError, VersionError):
+            found["refused"] += 1
+            continue
+        finally:
+            taken = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert taken <= len(changed) + 2**20, (seed, taken)
+        found["read"] += 1
+        assert type(model) in CLASSES, seed
+        assert kind != "damaged" or changed == content, seed
+        with suppress(Exception):  # the values of such a file may be anything
+            model.transform(NEW)
+    assert min(found.values()) > DAMAGED / 20
+
+
+def test_a_large_model_is_read_into_one_buffer(tmp_path):
+    X = np.random.RandomState(0).randn(200_000, 4)
+    model = rffpk.PowerKMeans(2, max_iter=3, random_state=0).fit(X)
+    model.save(tmp_path / "model")
+    tracemalloc.start()
+    again = rffpk.load(tmp_path / "model")
+    assert tracemalloc.get_traced_memory()[1] <= (tmp_path / "model").stat().st_size + 2**20
+    tracemalloc.stop()
+    assert_array_equal(again.labels_, model.labels_)
+
+
+# ---- files of this release -----------------------------------------------------------------------
+
+
+def golden_rows():
+    """Three groups of rows, from a formula."""
+    i = np.arange(24)
+    rows = np.stack([np.sin(3.0 * i), np.cos(2.0 * i), np.sin(i * i)], axis=1) / 8
+    return rows + (i % 3)[:, None]
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.safetensors")), ids=lambda path: path.stem)
+def test_files_of_this_release_stay_readable(path):
+    model = rffpk.load(path)
+    assert type(model).__name__ == path.stem
+    assert_array_equal(model.predict(golden_rows()), model.labels_)
+    assert len(set(model.labels_)) == 3
+    np.testing.assert_allclose(model.inertia_, -model.score(golden_rows()), rtol=1e-9)
+
+
+def test_there_are_files_of_this_release():
+    assert len([*GOLDEN.glob("*.safetensors")]) == 2
+
+
+if __name__ == "__main__":  # python tests/test_model_files.py writes the files of a release
+    for cls in (rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans):
+        model = cls(3, n_init=1, swaps=0, s0=-5.0, random_state=0)
+        if cls is rffpk.RFFKernelPowerKMeans:
+            model.set_params(n_frequencies=8)
+        model.fit(golden_rows()).save(GOLDEN / f"{cls.__name__}.safetensors")

@@ -1,0 +1,396 @@
+"""Streams: batches move the centroids by the running sums that the formulas give."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.validation import check_is_fitted
+
+import rffpk
+from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
+from rffpk._data.rules import hard_weights, power_weights
+
+HARD = PowerKMeans(3, sample=60, random_state=0)
+SOFT = PowerKMeans(3, sample=60, s_final=-3.0, random_state=0)
+KERNEL = RFFKernelPowerKMeans(3, sample=60, n_frequencies=16, random_state=0)
+FUZZY = FuzzyCMeans(3, m=1.5, random_state=0)
+MODELS = {"hard": HARD, "soft": SOFT, "kernel": KERNEL, "fuzzy": FUZZY}
+SIZES = (1, 7, 40, 1, 1, 150)  # of batches
+
+
+@pytest.fixture(autouse=True)
+def few_first_rows(monkeypatch):
+    """Classes without the parameter `sample`, too, begin with 60 rows."""
+    monkeypatch.setattr("rffpk._annealing.incremental.automatic_sample_size", lambda k: 60)
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return clone(MODELS[request.param])
+
+
+def rows_of(seed, n=260):
+    return make_blobs(n, 4, centers=3, cluster_std=0.8, random_state=seed)[0]
+
+
+def weights_of(n):
+    return np.random.RandomState(n).choice([0.0, 0.5, 1.0, 3.0], n)
+
+
+def batches(X, sizes=SIZES):
+    return np.split(X, np.cumsum(sizes))[: len(sizes)]
+
+
+def state(model):
+    return pickle.dumps(model)
+
+
+def clone_of(model):
+    return pickle.loads(state(model))
+
+
+def sums_of_batch(model, s, X, weight):
+    """N, of features that are not shifted, and G, from the formulas."""
+    mapped = getattr(model, "feature_map_", None)
+    phi = X if mapped is None else mapped.transform(X)
+    d = ((phi[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    v = weight[:, None] * (hard_weights(d) if np.isinf(s) else power_weights(d, s))[0]
+    return v.T @ phi, v.sum(axis=0)
+
+
+@pytest.mark.parametrize("half_life", [None, 50, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weighted):
+    X, first = rows_of(0), rows_of(0)[:60]
+    model.set_params(half_life=half_life).partial_fit(first)
+    s = {HARD.s_final: -np.inf, -3.0: -3.0}[getattr(model, "s_final", "hard")]
+    s = model.s_ if isinstance(model, FuzzyCMeans) else s
+    d = 1.0 if half_life is None else 2 ** (-1 / half_life)
+    shift = np.concatenate(model._shifts)
+    N, G = sums_of_batch(model, s, first, np.ones(60))
+    share = np.mean(d ** np.arange(60))  # of the first rows, had they come one by one
+    N, G = share * G[:, None] * model.cluster_centers_, share * G
+    for batch in batches(X[60:], SIZES):
+        weight = weights_of(len(batch)) if weighted else np.ones(len(batch))
+        later = np.array([np.count_nonzero(weight[i + 1 :]) for i in range(len(batch))])
+        n = np.count_nonzero(weight)
+        moments = sums_of_batch(model, s, batch, weight * d**later)
+        N, G = d**n * N + moments[0], d**n * G + moments[1]
+        model.partial_fit(batch, sample_weight=weight if weighted else None)
+        if n:
+            assert_allclose(model._running.G, G, rtol=1e-12, atol=1e-12 * G.max())
+            unshifted = model._running.N + model._running.G[:, None] * shift
+            assert_allclose(unshifted, N, rtol=1e-12, atol=1e-12 * np.abs(N).max())
+            assert_allclose(model.cluster_centers_, N / G[:, None], rtol=1e-12, atol=1e-12)
+
+
+def test_the_mass_does_not_depend_on_how_rows_come_in_batches():
+    X, found = rows_of(1), []
+    for sizes in ((60, 200), (70, 1, 99, 90), (60, *[1] * 200)):
+        model = clone(HARD).set_params(half_life=30.0)
+        for batch in batches(X, sizes):
+            model.partial_fit(batch)
+        found.append(model._running.G.sum() if len(sizes) > 1 else None)
+    assert_allclose(found, (2 ** (-np.arange(260) / 30.0)).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_saving_and_going_on_gives_the_same_bits(model, dtype, tmp_path):
+    X = rows_of(2).astype(dtype)
+    model.set_params(half_life=100.0)
+    pickled, filed = clone(model), clone(model)
+    for i, batch in enumerate(batches(X, (1, 30, 29, 1, 60, 1, 100))):
+        weight = weights_of(len(batch)) if i % 2 else None
+        for each in (model, pickled, filed):
+            each.partial_fit(batch, sample_weight=weight)
+        pickled = pickle.loads(pickle.dumps(pickled))
+        filed.save(tmp_path / "model")
+        filed = rffpk.load(tmp_path / "model")
+    assert model.n_buffered_ == 0 and hasattr(model, "_running")
+    for again in (pickled, filed):
+        assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+        assert_array_equal(again._running.N, model._running.N)
+        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_the_first_rows_are_fitted(model):
+    X = rows_of(3)
+    expected = clone(model).fit(X[:75])
+    for batch in batches(X, (1, 20, 38)):
+        given = batch.copy()
+        assert model.partial_fit(given) is model
+        given[:] = 0  # rows are copied
+        check_refuses_to_predict(model)
+    assert model.n_buffered_ == 59 and not hasattr(model, "cluster_centers_")
+    model.partial_fit(X[59:75])
+    assert model.n_buffered_ == 0
+    assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    whole = clone(model).partial_fit(X)
+    assert_array_equal(whole.cluster_centers_, clone(model).fit(X).cluster_centers_)
+    assert not {"labels_", "inertia_", "objective_", "k_means_agreement_"} & {*vars(whole)}
+
+
+def check_refuses_to_predict(model):
+    X = rows_of(3)
+    for method in (model.predict, model.predict_proba, model.transform, model.score):
+        with pytest.raises(NotFittedError, match="has .* of the 60 rows that its first fit takes"):
+            method(X)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+def test_without_any_row_a_model_is_not_fitted():
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        HARD.predict(rows_of(0))
+
+
+def test_the_number_of_first_rows(monkeypatch):
+    monkeypatch.undo()
+    assert PowerKMeans(8)._first_rows() == FuzzyCMeans(8)._first_rows() == 20_000
+    assert PowerKMeans(300)._first_rows() == PowerKMeans(300, sample=None)._first_rows() == 30_000
+    assert PowerKMeans(8, sample=50)._first_rows() == 50
+    assert PowerKMeans(8, sample=5)._first_rows() == 8
+
+
+def test_a_stream_goes_on_after_a_fit(model):
+    X = rows_of(4)
+    fitted, streamed = clone(model).fit(X[:60]), clone(model).partial_fit(X[:60])
+    for each in (fitted, streamed):
+        each.partial_fit(X[60:])
+    assert_array_equal(fitted.cluster_centers_, streamed.cluster_centers_)
+    assert not hasattr(fitted, "labels_")
+
+
+def test_a_fit_begins_anew(model):
+    X = rows_of(5)
+    expected = clone(model).fit(X)
+    for first in (30, 100):
+        again = clone(model).partial_fit(X[:first]).partial_fit(X[:3]).fit(X)
+        assert vars(again).keys() == vars(expected).keys()
+        assert_array_equal(again.cluster_centers_, expected.cluster_centers_)
+
+
+# ---- what the batches may be ---------------------------------------------------------------------
+
+
+def test_rows_of_weight_zero_have_no_influence(model):
+    X, weight = rows_of(6), np.tile([1.0, 2.0, 0.0], 87)[:260]
+    model.set_params(half_life=20.0)
+    alone = clone(model)
+    for batch, p in zip(
+        batches(X, (20, 100, 1, 1, 1, 137)), batches(weight, (20, 100, 1, 1, 1, 137))
+    ):
+        model.partial_fit(batch, sample_weight=p)
+        if (p > 0).any():
+            alone.partial_fit(batch[p > 0], sample_weight=p[p > 0])
+        assert model.n_buffered_ == alone.n_buffered_
+    assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
+    assert_array_equal(model._running.N, alone._running.N)
+
+
+def test_a_batch_of_weight_zero_changes_nothing(model):
+    X = rows_of(7)
+    for first in (20, 100):
+        before = dict(vars(model.partial_fit(X[:first])))
+        after = vars(model.partial_fit(X[:5], sample_weight=np.zeros(5)))
+        assert after.pop("_buffer", None) == before.pop("_buffer", None) and after == before
+    fresh = clone(model).partial_fit(X[:1], sample_weight=[0.0])
+    assert fresh.n_buffered_ == 0
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
+def test_the_centroid_of_an_empty_cluster_stays(dtype):
+    X, y = make_blobs(400, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    X = X.astype(dtype)
+    model = PowerKMeans(3, sample=100, half_life=0.5, random_state=0).fit(X)
+    label = model.predict(X[y == 2][:1])[0]
+    for row in np.vstack([X[y != 2]] * 4):
+        before = model.cluster_centers_[label].copy()
+        model.partial_fit(row[None])
+        assert_allclose(
+            model.cluster_centers_[label], before, rtol=1e-6 if dtype == "f4" else 1e-12
+        )
+    # nothing is left of its sums, and it has not moved in the last steps
+    assert model._running.G[label] < 1e-250
+    assert_array_equal(model.cluster_centers_[label], before)
+    model.partial_fit(X[y == 2][:1])
+    assert_allclose(model.cluster_centers_[label], X[y == 2][0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("first", [20, 100], ids=["before the fit", "after the fit"])
+def test_a_refused_batch_changes_nothing(model, first):
+    X = rows_of(8)
+    model.partial_fit(X[:first]).partial_fit(X[:1])
+    before, values = state(model), dict(vars(model))
+    bad = np.full((3, 4), np.nan)
+    for batch, weight in [
+        (bad, None), (X[:3, :2], None), (X[:3], [1, -1, 1]), (X[:3], [1, 1]), (X[:0], None),
+        ([["a"] * 4], None), (np.ones(4), None),
+    ]:  # fmt: skip
+        with pytest.raises((ValueError, TypeError)):
+            model.partial_fit(batch, sample_weight=weight)
+        assert state(model) == before
+    if first > 60 and not hasattr(model, "feature_map_"):
+        with pytest.raises(ValueError, match="X has values so large"):
+            model.partial_fit(np.full((2, 4), 1e300))
+        assert state(model) == before
+    assert all(vars(model)[name] is value for name, value in values.items())
+
+
+def test_a_first_fit_that_is_refused_keeps_the_rows_before_it():
+    model = PowerKMeans(3, sample=60, init=np.zeros((2, 4)))
+    before = state(model.partial_fit(rows_of(9)[:50]))
+    with pytest.raises(ValueError, match="init has shape"):
+        model.partial_fit(rows_of(9)[:50])
+    assert state(model) == before
+    assert model.set_params(init="k-means++").partial_fit(rows_of(9)[50:]).n_buffered_ == 0
+
+
+@pytest.mark.parametrize("half_life", [0, -1.0, np.nan, np.inf, "long", True])
+def test_a_half_life_is_a_positive_number(model, half_life):
+    model.set_params(half_life=half_life)
+    for method in (model.fit, model.partial_fit):
+        with pytest.raises((ValueError, TypeError), match="half_life"):
+            method(rows_of(0))
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_names_of_columns_are_those_of_the_first_batch(model):
+    frame = pd.DataFrame(rows_of(10), columns=[*"abcd"])
+    for begin, end in ((0, 20), (20, 100), (100, 260)):
+        model.partial_fit(frame[begin:end])
+        assert [*model.feature_names_in_] == [*"abcd"] and model.n_features_in_ == 4
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.partial_fit(frame[["a", "b", "d", "c"]])
+    assert len(model.predict(frame)) == 260
+
+
+@pytest.mark.parametrize("fitted, given", [("f4", "f4"), ("f4", "f8"), ("f8", "f4")])
+def test_dtypes_may_change(model, fitted, given):
+    X = rows_of(11) + 30
+    model.set_params(init="random", tol=1e-6)
+    expected = clone(model).partial_fit(X[:100]).partial_fit(X[100:])
+    model.partial_fit(X[:100].astype(fitted)).partial_fit(X[100:].astype(given))
+    assert model.cluster_centers_.dtype == fitted
+    found, wanted = (np.sort(each.cluster_centers_, axis=0) for each in (model, expected))
+    assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+def test_sums_are_about_the_shift_of_the_fit_which_float32_rounds():
+    X = (rows_of(11) + 1e4).astype("f4")
+    model = clone(HARD).partial_fit(X[:100].astype("f8"))
+    narrow, wide = (clone_of(model).partial_fit(X[100:].astype(t)) for t in ("f4", "f8"))
+    assert np.abs(model._shifts[0].astype("f4") - model._shifts[0]).max() > 1e-4
+    assert_allclose(narrow.cluster_centers_, wide.cluster_centers_, rtol=0, atol=1e-5)
+
+
+def test_float32_loses_no_small_steps():
+    """A row among many moves a centroid by less than float32 resolves."""
+    random = np.random.RandomState(0)
+    first = (1 + 0.01 * random.randn(20_000, 1)).astype(np.float32)
+    model = PowerKMeans(1, random_state=0).fit(first)
+    rest = (1.03 + 0.001 * random.randn(500, 1)).astype(np.float32)
+    for row in rest:
+        model.partial_fit(row[None])
+    mean = np.concatenate([first, rest]).mean(dtype=np.float64)
+    assert_allclose(model.cluster_centers_[0, 0], mean, rtol=1e-7)
+
+
+def test_same_bits_for_any_number_of_threads(model):
+    X, found = rows_of(12, 3000), []
+    for n_jobs in (1, 3):
+        each = clone(model).set_params(n_jobs=n_jobs, half_life=500.0)
+        found.append(each.partial_fit(X[:1000]).partial_fit(X[1000:]).cluster_centers_)
+    assert_array_equal(*found)
+
+
+# ---- what streams are for ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 10, 400])
+def test_a_jump_is_followed_within_two_half_lives(model, size):
+    """After two half-lives at most a quarter of the jump is left, besides sampling errors."""
+    centers = np.array([[0.0, 0, 0, 0], [20, 0, 0, 0], [0, 20, 0, 0]])
+    jump = np.array([0.0, 0.0, 3.0, 0.0])
+    X, _ = make_blobs(2000, centers=centers, cluster_std=0.3, random_state=0)
+    later, y = make_blobs(400, centers=centers + jump, cluster_std=0.3, random_state=1)
+    model.set_params(half_life=200.0)
+    for batch in (X, *np.split(later, 400 // size)):
+        model.partial_fit(batch)
+    assert adjusted_rand_score(y, model.predict(later)) == 1
+    if hasattr(model, "feature_map_"):
+        return
+    labels = model.predict(centers + jump)
+    left = np.linalg.norm(model.cluster_centers_[labels] - centers - jump, axis=1)
+    assert (left <= 0.25 * np.linalg.norm(jump) + 0.15).all()
+
+
+@pytest.mark.parametrize("half_life", [None, 300.0])
+def test_clusters_that_move_on_are_followed_only_with_a_half_life(half_life):
+    """Three clusters that turn around their mean, half a turn in all: each comes where another one
+    was."""
+    random = np.random.RandomState(0)
+    n, k = 12_000, 3
+    y = random.randint(k, size=n)
+    angle = 2 * np.pi * y / k + np.pi * np.arange(n) / n
+    X = 5 * np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.3 * random.randn(n, 2)
+    model = PowerKMeans(k, sample=1000, half_life=half_life, random_state=0).partial_fit(X[:1000])
+    start = model.predict(X[:1000])
+    names = [np.bincount(start[y[:1000] == j]).argmax() for j in range(k)]
+    agreement = []
+    for i in range(1000, n, 50):
+        agreement.append((model.predict(X[i : i + 50]) == np.take(names, y[i : i + 50])).mean())
+        model.partial_fit(X[i : i + 50])
+    assert (np.mean(agreement[-40:]) > 0.99) == (half_life is not None)
+
+
+@pytest.mark.parametrize("data", ["blobs", "digits"])
+@pytest.mark.parametrize("cls", [PowerKMeans, RFFKernelPowerKMeans, FuzzyCMeans])
+def test_without_drift_the_objective_is_near_that_of_a_fit(data, cls, digits):
+    X, k = digits[0], 10
+    if data == "blobs":
+        X, _ = make_blobs(6000, 8, centers=12, cluster_std=2.0, random_state=0)
+        k = 12
+    X = X[np.random.RandomState(0).permutation(len(X))]
+    m = {"m": 1.2} if cls is FuzzyCMeans else {"sample": 500}
+    whole = cls(k, random_state=0, **m).fit(X)
+    model = cls(k, random_state=0, **m)
+    model = model.fit(X[:500]) if cls is FuzzyCMeans else model.partial_fit(X[:500])
+    for begin in range(500, len(X), 100):
+        model.partial_fit(X[begin : begin + 100])
+    if cls is RFFKernelPowerKMeans:  # features differ: compare in those of the whole fit
+        labels = model.predict(X)
+        features = whole.feature_map_.transform(X)
+        means = [features[labels == j].mean(axis=0) for j in range(k)]
+        cost = ((features - np.take(means, labels, axis=0)) ** 2).sum()
+        assert cost <= 1.02 * whole.inertia_
+        return
+    assert objective(model, X) <= 1.02 * objective(whole, X)
+
+
+def objective(model, X):
+    if isinstance(model, FuzzyCMeans):
+        return (model.predict_proba(X) ** model.m * model.transform(X) ** 2).sum()
+    return -model.score(X)
+
+
+def test_diffusion_features_of_the_first_rows_serve_a_stream():
+    X, y = make_moons(3000, noise=0.06, random_state=0)
+    model = DiffusionPowerKMeans(2, sample=500, half_life=1000.0, random_state=0)
+    for batch in np.split(X, 30):
+        model.partial_fit(batch)
+    assert model.n_buffered_ == 0 and adjusted_rand_score(y, model.predict(X)) > 0.99
+
+
+def test_classes_of_several_views_take_no_batches():
+    model = rffpk.RFFMultiKernelPowerKMeans(2)
+    assert not hasattr(model, "partial_fit")
+    assert hasattr(PowerKMeans(), "partial_fit")
