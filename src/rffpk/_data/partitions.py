@@ -142,15 +142,16 @@ def _itself(value: Any) -> Any:
 
 def _visit_parts(
     reader: _Reader, task: _Task, numbers: list[int], begins: list[int], count: int, given: Any
-) -> Nodes:
-    """The nodes of the tree that partitions of a worker make."""
+) -> tuple[Nodes, float]:
+    """The nodes of the tree that partitions of a worker make, and the seconds that it took."""
+    started = time.perf_counter()
     n_threads = _threads_of_worker(reader.n_jobs)
     nodes: Nodes = {}
     for number, begin, block in zip(numbers, begins, given):
         part = reader.read(begin, block, n_threads)
         value = None if part is None else task.visit(part, reader.shared)
         insert(nodes, (0, number), value, count, task.add)
-    return nodes
+    return nodes, time.perf_counter() - started
 
 
 def _threads_of_worker(n_jobs: int | None) -> int:
@@ -232,9 +233,12 @@ class Partitions(Stream):
                 )
             )  # fmt: skip
         nodes: Nodes = {}
-        for found in results_of(self.client, results):
+        longest = 0.0
+        for found, seconds in results_of(self.client, results):
+            longest = max(longest, seconds)
             for node, value in found.items():
                 insert(nodes, node, value, count, task.add)
+        self.clock.computing += longest
         return nodes.popitem()[1]
 
     def _reader(self, shared: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -545,8 +546,9 @@ def take_steps(
     lambda > 0 the view weights follow the centroids in each step: alpha_l ~ exp(-cost_l / lambda).
     Rows of a stream are read once, for one pass.
     """
-    before = None
-    if rows.stream is not None:
+    before, started = None, time.perf_counter()
+    is_read = rows.stream is not None
+    if is_read:
         rows, before = _all_but_the_last(rows, theta, s, backend)
         most = 1
     arguments, options = _arguments(rows, theta, s, before)
@@ -555,6 +557,8 @@ def take_steps(
         entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE, least_share=_EMPTY[rows.dtype],
         close=close,
     )  # fmt: skip
+    if is_read:  # the last block is not all
+        records = [(*records[0][:-1], time.perf_counter() - started)]
     return Moved(records, alphas, new, old, n_empty, hopeless, _sums(rows, sums))
 
 
