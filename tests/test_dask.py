@@ -123,7 +123,8 @@ def test_float32_keeps_its_type(rows, client):
     assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-6)
 
 
-def test_the_bits_do_not_depend_on_the_workers(rows):
+def test_the_bits_do_not_depend_on_the_workers(rows, monkeypatch):
+    monkeypatch.setattr(partitions, "_GROUP", 2)  # of three workers results are joined in two steps
     X, models = divided(rows, (2000,) * 11 + (1000,)), []
     for n in (1, 2, 3):
         with workers(n):
@@ -248,6 +249,24 @@ def test_a_cluster_without_workers_is_given_up(rows, monkeypatch):
     monkeypatch.setattr(partitions, "_WITHOUT_WORKERS", 1.0)
     with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
         PowerKMeans(K).fit(divided(rows))
+
+
+def test_a_fit_ends_when_the_last_worker_has_left(rows, monkeypatch):
+    monkeypatch.setattr(partitions, "_WITHOUT_WORKERS", 1.0)
+    model = PowerKMeans(K, sample=None, swaps=0, n_init=1, max_iter=1000, tol=0, random_state=0)
+    with workers(2) as client:
+        X = divided(rows).persist()
+
+        def leave():
+            for worker in [*client.cluster.workers.values()]:
+                client.cluster.sync(worker.close)
+
+        timer = threading.Timer(0.5, leave)
+        timer.start()
+        with pytest.raises(RuntimeError, match="the cluster has had no worker for 1 seconds"):
+            model.fit(X)
+        timer.join()
+    assert not hasattr(model, "cluster_centers_")
 
 
 @pytest.mark.filterwarnings("ignore")

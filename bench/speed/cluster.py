@@ -1,15 +1,16 @@
 """Fits on a cluster of Dask on this machine: passes, what Dask adds to them, bytes, and a peer.
 
-    python -m bench.speed.cluster [--workers N ...] [--rows N] [--partitions N] [--kills N]
+    python -m bench.speed.cluster [passes] [fits] [kills] [model] [--workers N ...] [--rows N]
 
-Workers are processes with one thread. "Added" is the time of a pass over a few rows, nearly all of
-which is Dask's: the arguments go to the workers, one task for each of them runs, and its sums come
-back. "Pass" are passes over all rows at fixed centroids, beside those of one thread over an array.
-Bytes are those of pickles: of the arguments of a pass, which each worker gets, and of the sums that
-all of them return. Then whole default fits beside KMeans of dask-ml (left out if it is missing),
-with the mean squared distance of the rows to the nearest center, computed alike for both. With
---kills fits are made during which a worker is killed at a random moment; the table says how many
-had the bits of an undisturbed one.
+Workers are processes with one thread. "passes": "added" is the time of a pass over a few rows,
+nearly all of which is Dask's: the arguments go to the workers, one task for each of them runs, and
+its sums come back. "Pass" are passes over all rows at fixed centroids, beside those of one thread
+over an array. Bytes are those of pickles: of the arguments of a pass, which each worker gets, and
+of the sums that all of them return. "fits": default fits beside KMeans of dask-ml (left out if it
+is missing), with the mean squared distance of the rows to the nearest center, computed alike for
+both. "kills": fits during which a worker is killed at a random moment, and whether they have the
+bits of an undisturbed one. "model": the seconds of a pass over many rows on many machines by the
+cost model of docs/scale.md, with the --rate of a machine, its --link, and the seconds of a --task.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import around
-from bench.internals import Partitions, Rows, make_partitions, make_rows, one_pass
+from bench.internals import Partitions, Rows, make_partitions, make_rows, one_pass, partitions
 from bench.timing import timed
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
@@ -52,7 +53,7 @@ def cluster(n: int) -> Iterator[Any]:
         yield client
 
 
-def collection(rows: int, partitions: int) -> Any:
+def collection(rows: int, count: int) -> Any:
     """Rows about random centers, made by the workers."""
     import dask.array
 
@@ -63,7 +64,7 @@ def collection(rows: int, partitions: int) -> Any:
         (first, last), _ = block_info[None]["array-location"]
         return around(centers, last - first, np.random.default_rng(first))
 
-    chunks = tuple(map(len, np.array_split(range(rows), partitions)))
+    chunks = tuple(map(len, np.array_split(range(rows), count)))
     return dask.array.map_blocks(block, chunks=(chunks, (COLUMNS,)), dtype=np.float32)
 
 
@@ -87,7 +88,7 @@ def seconds_of_passes(rows: Rows, theta: np.ndarray, repeats: int) -> list[float
     return [timed(partial(one_pass, rows, theta, -math.inf))[0] for _ in range(repeats)]
 
 
-def passes(workers: list[int], rows: int, partitions: int, repeats: int) -> None:
+def passes(workers: list[int], rows: int, count: int, repeats: int) -> None:
     tables.print_heading(
         "workers", "k", "added, ms: least", "median", "pass, s", "one thread, s", "ratio",
         "sums", "bytes to a worker", "bytes of sums", "8 k (F + 3) a sum",
@@ -95,25 +96,23 @@ def passes(workers: list[int], rows: int, partitions: int, repeats: int) -> None
     for n in workers:
         with cluster(n) as client:
             few = rows_of(collection(FEW * n, n).persist(), client)
-            X = collection(rows, partitions).persist()
+            X = collection(rows, count).persist()
             all_rows, array = rows_of(X, client), rows_in([X.compute()])
             for k in (CLUSTERS, 1000):
                 theta = 0.35 * np.random.default_rng(1).standard_normal((k, COLUMNS))
                 added = seconds_of_passes(few, theta, 5 * repeats)
                 there = seconds_of_passes(all_rows, theta, repeats)
                 here = seconds_of_passes(array, theta, repeats)
-                sent, received, count = bytes_of(all_rows, theta)
+                sent, received, sums = bytes_of(all_rows, theta)
                 tables.print_row(
                     n, k, f"{1e3 * min(added):.0f}", f"{1e3 * median(added):.0f}",
                     f"{min(there):.3f}", f"{min(here):.3f}", f"{min(there) / min(here):.2f}",
-                    count, sent, received, 8 * k * (COLUMNS + 3) * count,
+                    sums, sent, received, 8 * k * (COLUMNS + 3) * sums,
                 )  # fmt: skip
 
 
 def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int, int]:
     """Bytes of the arguments of a pass and of the sums that come back, and the number of these."""
-    from bench.internals import partitions
-
     sent, received, results_of = [], [], partitions.results_of
     send = Partitions._send
 
@@ -135,18 +134,17 @@ def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int, int]:
     return sum(sent), sum(len(pickle.dumps(found)) for found in received), count
 
 
-def fits(workers: list[int], rows: int, partitions: int) -> None:
+def fits(workers: list[int], rows: int, count: int) -> None:
     print()
     tables.print_heading("workers", "method", "seconds", "mean squared distance", "iterations")
     for n in workers:
-        with cluster(n) as client:
-            X = collection(rows, partitions).persist()
+        with cluster(n):
+            X = collection(rows, count).persist()
             for name, make in methods().items():
-                client.run(os.getpid)
-                seconds, model = timed(lambda make=make, X=X: make().fit(X))
-                centers = np.asarray(model.cluster_centers_)
-                cost = float("nan") if "RFF" in name else mean_cost(X, centers)
-                tables.print_row(n, name, f"{seconds:.2f}", f"{cost:.4f}", model.n_iter_)
+                seconds, fitted = timed(lambda make=make, X=X: make().fit(X))
+                centers = np.asarray(fitted.cluster_centers_)
+                cost = "" if "RFF" in name else f"{mean_cost(X, centers):.4f}"
+                tables.print_row(n, name, f"{seconds:.2f}", cost, fitted.n_iter_)
 
 
 def methods() -> dict[str, Any]:
@@ -173,13 +171,13 @@ def mean_cost(X: Any, centers: np.ndarray) -> float:
     return float(X.map_blocks(costs, drop_axis=1, dtype=np.float64).mean().compute())
 
 
-def kills(number: int, rows: int, partitions: int) -> None:
+def kills(number: int, rows: int, count: int) -> None:
     print()
     tables.print_heading("killed after, s", "seconds of the fit", "the same bits")
     parameters = {"sample": None, "swaps": 0, "n_init": 1, "tol": 0, "max_iter": 30}
     make = partial(PowerKMeans, CLUSTERS, random_state=0, **parameters)
     with cluster(2) as client:
-        X = collection(rows, partitions).persist()
+        X = collection(rows, count).persist()
         usual, expected = timed(lambda: make().fit(X))
         tables.print_row("none", f"{usual:.2f}", "yes")
         chance = random.Random(0)
@@ -194,28 +192,58 @@ def kills(number: int, rows: int, partitions: int) -> None:
 
             thread = threading.Thread(target=kill)
             thread.start()
-            seconds, model = timed(lambda: make().fit(X))
+            seconds, fitted = timed(lambda: make().fit(X))
             thread.join()
-            same = (model.cluster_centers_ == expected.cluster_centers_).all()
-            same &= model.inertia_ == expected.inertia_
+            same = (fitted.cluster_centers_ == expected.cluster_centers_).all()
+            same &= fitted.inertia_ == expected.inertia_
             tables.print_row(f"{after:.2f}", f"{seconds:.2f}", "yes" if same else "NO")
-            client.wait_for_workers(2, timeout=60)
+            while len(client.nthreads()) < 2:  # until the killed one has been started again
+                time.sleep(0.1)
+
+
+def model(rate: float, link: float, task: float) -> None:
+    """Passes of the hard rule by the cost model."""
+    print()
+    tables.print_heading(
+        "rows", "F", "k", "machines", "computing, s", "a sum, MB", "one sum each, s",
+        "eight sums each, s", "tasks, s",
+    )  # fmt: skip
+    for n, F, k in ((1e9, 50, 10), (1e9, 128, 32_768), (1e12, 50, 1000), (1e12, 128, 32_768)):
+        for machines in (10, 100, 1000):
+            computing = 2 * n * k * F / (machines * rate * 1e9)
+            size = 8 * k * (F + 3)
+            steps = math.ceil(math.log(machines, partitions._GROUP))
+            transfer = steps * min(machines, partitions._GROUP) * size / (link * 1e9)
+            tables.print_row(
+                f"{n:.0e}", F, k, machines, f"{computing:.3g}", f"{size / 1e6:.3g}",
+                f"{transfer:.3g}", f"{8 * transfer:.3g}", f"{(machines + 1) * task:.3g}",
+            )  # fmt: skip
 
 
 def main() -> None:
     parser = commands.parser(__doc__)
+    parts = ("passes", "fits", "kills", "model")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--partitions", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--rate", type=float, default=1000, help="Gflop/s of a machine")
+    parser.add_argument("--link", type=float, default=1.25, help="GB/s into a machine")
+    parser.add_argument("--task", type=float, default=0.001, help="seconds of a task")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    if args.kills:
-        kills(args.kills, args.rows, args.partitions)
-        return
-    passes(args.workers, args.rows, args.partitions, args.repeats)
-    fits(args.workers, args.rows, args.partitions)
+    chosen = args.parts or parts
+    if unknown := set(chosen) - set(parts):
+        parser.error(f"{sorted(unknown)}: must be of {', '.join(parts)}")
+    if "passes" in chosen:
+        passes(args.workers, args.rows, args.partitions, args.repeats)
+    if "fits" in chosen:
+        fits(args.workers, args.rows, args.partitions)
+    if "kills" in chosen:
+        kills(args.repeats, args.rows, args.partitions)
+    if "model" in chosen:
+        model(args.rate, args.link, args.task)
 
 
 if __name__ == "__main__":

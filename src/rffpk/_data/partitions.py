@@ -35,6 +35,8 @@ _HEAD_ROWS = 1024  # that the client checks before the workers check all
 _LOOK, _WITHOUT_WORKERS, _TRANSFER = 2.0, 20.0, 30.0
 _ATTEMPTS = 5  # at a pass, whose arguments may be lost with the workers that hold them
 
+_GROUP = 16  # results that one place joins: the client has few, however many workers there are
+
 # From how many bytes on Dask warns of arguments; centroids may take more.
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 
@@ -154,6 +156,15 @@ def _visit_parts(
     return nodes, time.perf_counter() - started
 
 
+def _joined(task: _Task, results: list[tuple[Nodes, float]], count: int) -> tuple[Nodes, float]:
+    """The nodes of several workers, and the most seconds that one of them took."""
+    nodes: Nodes = {}
+    for found, _ in results:
+        for node, value in found.items():
+            insert(nodes, node, value, count, task.add)
+    return nodes, max(seconds for _, seconds in results)
+
+
 def _threads_of_worker(n_jobs: int | None) -> int:
     """n_jobs, of which None stands for the threads of the worker that runs this task."""
     if n_jobs is not None:
@@ -232,13 +243,13 @@ class Partitions(Stream):
                     workers=[worker], allow_other_workers=True, pure=False,
                 )
             )  # fmt: skip
-        nodes: Nodes = {}
-        longest = 0.0
-        for found, seconds in results_of(self.client, results):
-            longest = max(longest, seconds)
-            for node, value in found.items():
-                insert(nodes, node, value, count, task.add)
-        self.clock.computing += longest
+        while len(results) > _GROUP:
+            groups = [results[i : i + _GROUP] for i in range(0, len(results), _GROUP)]
+            results = [
+                self.client.submit(_joined, sent, group, count, pure=False) for group in groups
+            ]
+        nodes, seconds = _joined(task, results_of(self.client, results), count)
+        self.clock.computing += seconds
         return nodes.popitem()[1]
 
     def _reader(self, shared: Any) -> Any:
