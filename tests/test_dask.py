@@ -22,7 +22,8 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
 )
 from rffpk._data import partitions
-from rffpk._data.partitions import active_client, dask_module, insert
+from rffpk._data.collections import active_client, dask_module
+from rffpk._data.partitions import insert
 
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")

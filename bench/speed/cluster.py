@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -178,10 +179,12 @@ def kills(number: int, rows: int, count: int) -> None:
     make = partial(PowerKMeans, CLUSTERS, random_state=0, **parameters)
     with cluster(2) as client:
         X = collection(rows, count).persist()
-        usual, expected = timed(lambda: make().fit(X))
+        usual, expected = min((timed(lambda: make().fit(X)) for _ in range(3)), key=itemgetter(0))
         tables.print_row("none", f"{usual:.2f}", "yes")
         chance = random.Random(0)
         for _ in range(number):
+            while len(client.nthreads()) < 2:  # until the killed one has been started again
+                time.sleep(0.1)
             pids = sorted(client.run(os.getpid).values())
             after = chance.uniform(0, usual)
 
@@ -197,8 +200,7 @@ def kills(number: int, rows: int, count: int) -> None:
             same = (fitted.cluster_centers_ == expected.cluster_centers_).all()
             same &= fitted.inertia_ == expected.inertia_
             tables.print_row(f"{after:.2f}", f"{seconds:.2f}", "yes" if same else "NO")
-            while len(client.nthreads()) < 2:  # until the killed one has been started again
-                time.sleep(0.1)
+            time.sleep(1)  # the scheduler learns of a kill after the end of the fit, too
 
 
 def model(rate: float, link: float, task: float) -> None:

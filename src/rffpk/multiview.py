@@ -18,8 +18,8 @@ from rffpk._annealing.references import ETA_RANGE, Eta, reference_distances
 from rffpk._annealing.schedule import Hard, Result, Stop
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.collections import by_partitions
 from rffpk._data.messages import warn
-from rffpk._data.partitions import by_partitions
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache

@@ -36,16 +36,10 @@ from rffpk._annealing.search import search
 from rffpk._annealing.seeding import seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
+from rffpk._data.collections import active_client, by_partitions, is_dask, sources_of
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
-from rffpk._data.partitions import (
-    Partitions,
-    active_client,
-    by_partitions,
-    is_dask,
-    make_partitions,
-    sources_of,
-)
+from rffpk._data.partitions import Partitions, make_partitions
 from rffpk._data.passes import (
     Rows,
     Sums,
@@ -174,7 +168,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             arrays, memory-mapped ones too, are read in place; anything else is converted (integers
             and float16 to float64). Rows that are not in memory are a source, a function without
             arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
-            such for views; they are read several times, and `labels_` is not set.
+            such for views; they are read several times, and `labels_` is not set. So it is with
+            arrays and frames of Dask, or a list of such, whose partitions stay where they are.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -522,7 +517,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         Returns
         -------
         labels : ndarray of int32, shape (n_samples,)
-            Indices of the clusters.
+            Indices of the clusters. For collections of Dask a Dask array.
         """
         return self._visit(X, -math.inf, "labels")
 
@@ -546,7 +541,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         Returns
         -------
         memberships : ndarray of shape (n_samples, n_clusters)
-            In [0, 1]; rows sum to one.
+            In [0, 1]; rows sum to one. For collections of Dask a Dask array.
         """
         self._check_fitted()
         s = self.s_ if s is None else check_exponent(s)
@@ -566,7 +561,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         distances : ndarray of shape (n_samples, n_clusters)
             In the dtype of X. If there are several views, their squared distances are combined with
             `kernel_weights_`. The squares are precise to a few eps of the squared distance from the
-            mean of the fitted rows.
+            mean of the fitted rows. For collections of Dask a Dask array.
         """
         distances = self._visit(X, -math.inf, "distances")
         return np.sqrt(distances, out=distances)
