@@ -8,7 +8,9 @@ from rffpk._annealing.history import History
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import Stage
+from rffpk._data import partitions
 from rffpk._data.arrays import Fourier, Landmarks
+from rffpk._data.partitions import Partitions, make_partitions
 from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.rules import power_weights, typicality
 from rffpk._reference import squared_distances
@@ -18,6 +20,7 @@ __all__ = [
     "History",
     "KernelSpace",
     "Landmarks",
+    "Partitions",
     "PowerMean",
     "Products",
     "Rows",
@@ -25,8 +28,10 @@ __all__ = [
     "_core",
     "bounds",
     "critical_exponent",
+    "make_partitions",
     "make_rows",
     "one_pass",
+    "partitions",
     "power_weights",
     "squared_distances",
     "typicality",

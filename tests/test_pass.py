@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, _core, _reference
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import is_hard, make_rows, one_pass, power_constant, total_variance
+from rffpk._data.arrays import Fourier, Landmarks
+from rffpk._data.passes import (
+    is_hard,
+    make_rows,
+    one_pass,
+    pass_of_block,
+    power_constant,
+    total_variance,
+)
 from rffpk._data.validation import check_rows
 
 OUTPUTS = ("labels", "memberships", "distances", "nearest", "second", "features")
@@ -100,6 +107,44 @@ def test_core_agrees_with_its_twin_on_typicality(isa, dtype, shape, s, m, weight
     rows, theta = problem(n, dims, k, dtype, seed, weighted)
     eta = np.random.default_rng(seed).uniform(0.3, 3, (k, len(dims))) * total_variance_or_one(rows)
     assert_same_pass(replace(rows, eta=eta, m=m), theta, s)
+
+
+def received(array, offset):
+    """The array as a part of a message: read-only, at any address."""
+    return np.frombuffer(b"0" * offset + array.tobytes(), array.dtype, offset=offset).reshape(
+        array.shape
+    )
+
+
+@pytest.mark.parametrize("offset", range(1, 8))
+def test_arrays_may_be_parts_of_messages(dtype, offset):
+    random = np.random.default_rng(0)
+    rows, theta = problem(300, [(3, 6), (4, 0)], 5, dtype, weighted=True)
+    points, coordinates = (random.standard_normal((20, q)).astype(dtype) for q in (4, 3))
+    landmarks = Landmarks(points, 3, 0.5, coordinates)
+    rows = replace(
+        rows, maps=[rows.maps[0], landmarks], shifts=[rows.shifts[0], np.zeros(3, dtype)]
+    )
+    theta = theta[:, : len(rows.shift)]
+    there = replace(
+        rows,
+        xs=[received(x, offset) for x in rows.xs],
+        shifts=[received(shift, offset) for shift in rows.shifts],
+        alpha=received(rows.alpha, offset),
+        weight=received(rows.weight, offset),
+        maps=[
+            Fourier(received(rows.maps[0].frequencies, offset)),
+            replace(
+                landmarks,
+                points=received(points, offset),
+                coordinates=received(coordinates, offset),
+            ),
+        ],
+    )
+    expected, _ = one_pass(rows, theta, -2.0)
+    found, _ = pass_of_block(there, received(theta, offset), -2.0)
+    for part, same in zip(found.parts(), expected.parts()):
+        assert_array_equal(part, same)
 
 
 def total_variance_or_one(rows):

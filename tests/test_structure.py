@@ -15,10 +15,11 @@ PACKAGE = Path(rffpk.__file__).parent
 # A module imports only modules of the lines above its own.
 LAYERS = [
     {"_data.arrays", "_data.interrupts", "_data.messages", "_core", "_docs"},
-    {"_data.sampling"},
+    {"_data.sampling", "_data.collections"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
     {"_config", "_data.tensor_files"},
+    {"_data.partitions"},
     {"_data.passes", "_data.model_state"},
     {"_data.estimator"},
     {"_data.pairs", "_data.survey", "metrics", "sources"},

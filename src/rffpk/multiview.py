@@ -18,6 +18,7 @@ from rffpk._annealing.references import ETA_RANGE, Eta, reference_distances
 from rffpk._annealing.schedule import Hard, Result, Stop
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.collections import by_partitions
 from rffpk._data.messages import warn
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
@@ -321,6 +322,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 
     # ---- prediction ------------------------------------------------------------------------
 
+    @by_partitions
     def typicality(self, X: Any) -> Array:
         """Typicality of the rows for each cluster.
 
@@ -348,6 +350,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         distances = self._visit(X, -math.inf, "distances")
         return self._typicality(distances, self.eta_)
 
+    @by_partitions
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with its nearest centroid, or -1 (see `noise_threshold`).
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -34,8 +35,10 @@ from rffpk._annealing.search import search
 from rffpk._annealing.seeding import seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array, View
+from rffpk._data.collections import active_client, by_partitions, is_dask, sources_of
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.partitions import Partitions, make_partitions
 from rffpk._data.passes import (
     Rows,
     Sums,
@@ -63,6 +66,15 @@ _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
 def automatic_sample_size(k: int) -> int:
     """The number of rows that starts for k clusters run on, where there are as many."""
     return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
+
+
+def mapped_views(xs: list[Array], maps: list[Any]) -> list[View]:
+    """The columns and the map of each view, as passes take them."""
+    return [(x, None) if fitted is None else fitted._view(x) for x, fitted in zip(xs, maps)]
+
+
+def _prepared(maps: list[Any], xs: list[Array]) -> list[Array]:
+    return [x for x, _ in mapped_views(xs, maps)]
 
 
 class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
@@ -159,7 +171,8 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             arrays, memory-mapped ones too, are read in place; anything else is converted (integers
             and float16 to float64). Rows that are not in memory are a source, a function without
             arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
-            such for views; they are read several times, and `labels_` is not set.
+            such for views; they are read several times, and `labels_` is not set. So it is with
+            arrays and frames of Dask, or a list of such, whose partitions stay where they are.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -236,6 +249,10 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         first = None if self.sample is None else self._sample_size(2**62)
         seed = deepcopy(random).randint(2**31 - 1)  # so that small fits do not depend on samples
         sizes = max(size, first or 0), first, seed, n_threads
+        if is_dask(X):
+            if (client := active_client()) is not None:
+                return survey_stream(self._partitions(X, sample_weight, client), *sizes)
+            X = sources_of(X)
         if not is_source(X):
             xs = self._check_views(X, reset=True)
             return survey_arrays(
@@ -243,6 +260,13 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             )
         stream = make_stream(X, sample_weight, lambda x, first: self._check_views(x, reset=first))
         return survey_stream(stream, *sizes)
+
+    def _partitions(self, X: Any, sample_weight: Any, client: Any) -> Partitions:
+        """The rows of a collection of Dask on the workers of a cluster."""
+        stream = make_partitions(X, sample_weight, client, self.n_jobs)
+        head = self._check_views(stream.head, reset=True)
+        check = copy(self)._check_views  # without what a fit adds later
+        return replace(stream, head=head, dtype=head[0].dtype, check=check)
 
     def _fitted_rows(self, survey: Survey) -> tuple[Rows, Rows]:
         """Some of the rows that are fitted, and all of them, with mean features as shifts: of all
@@ -263,7 +287,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _read_rows(self, survey: Survey, some: Rows) -> Rows:
         """The rows of a stream, with the maps and shifts of some of them."""
         assert survey.stream is not None
-        stream = survey.stream.prepared(lambda xs: [x for x, _ in self._views(xs)])
+        stream = survey.stream.prepared(partial(_prepared, self._feature_maps))
         unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
         views = self._views([x[:1] for x in survey.some()[0]])
         xs, maps = [x[:0] for x, _ in views], [each for _, each in views]
@@ -357,8 +381,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _views(self, xs: list[Array]) -> list[View]:
         """The columns and the map of each view, as passes take them."""
-        pairs = zip(xs, self._feature_maps)
-        return [(x, None) if fitted is None else fitted._view(x) for x, fitted in pairs]
+        return mapped_views(xs, self._feature_maps)
 
     def _rows(
         self, views: list[View], weight: Array | None, shifts: list[Array] | None = None
@@ -411,7 +434,11 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         def publish(labels: Array, nearest: Array) -> None:
             self._sink(self._without_noise(labels, nearest))
 
-        final = evaluate(rows, run.theta, end.s, publish)
+        elsewhere = isinstance(rows.stream, Partitions)
+        final = evaluate(rows, run.theta, end.s, None if elsewhere else publish)
+        if elsewhere and self._sink.wanted:
+            plain, wanted = replace(rows, eta=None), ("labels", "nearest")
+            publish(**one_pass(plain, final.theta, -math.inf, want=wanted)[1])
         self.cluster_centers_ = final.centers
         self.__dict__.pop("labels_", None)  # of an earlier fit
         if rows.stream is None:
@@ -493,6 +520,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         def check(block: Any, first: bool = False) -> list[Array]:
             return self._check_views(block, reset=False)
 
+        X = sources_of(X) if is_dask(X) else X
         if is_source(X):
             yield from make_stream(X, sample_weight, check).blocks()
         else:
@@ -504,6 +532,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         found = [outputs[want] for *_, outputs in self._visits(X, s, (want,), typical=typical)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
+    @by_partitions
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label each row with its nearest centroid.
 
@@ -515,10 +544,11 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         Returns
         -------
         labels : ndarray of int32, shape (n_samples,)
-            Indices of the clusters.
+            Indices of the clusters. For collections of Dask a Dask array.
         """
         return self._visit(X, -math.inf, "labels")
 
+    @by_partitions
     def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
         """Memberships of the rows in the clusters, at the exponent `s_` or any other.
 
@@ -538,12 +568,13 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         Returns
         -------
         memberships : ndarray of shape (n_samples, n_clusters)
-            In [0, 1]; rows sum to one.
+            In [0, 1]; rows sum to one. For collections of Dask a Dask array.
         """
         self._check_fitted()
         s = self.s_ if s is None else check_exponent(s)
         return self._visit(X, s, "memberships", typical=True)
 
+    @by_partitions
     def transform(self, X: Any) -> Array:
         """Euclidean distances of the rows to the centroids, in the space of `cluster_centers_`.
 
@@ -557,7 +588,7 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         distances : ndarray of shape (n_samples, n_clusters)
             In the dtype of X. If there are several views, their squared distances are combined with
             `kernel_weights_`. The squares are precise to a few eps of the squared distance from the
-            mean of the fitted rows.
+            mean of the fitted rows. For collections of Dask a Dask array.
         """
         distances = self._visit(X, -math.inf, "distances")
         return np.sqrt(distances, out=distances)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,17 +30,31 @@ def count_distinct(theta: Array, close: float) -> int:
 
 def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> Array:
     """The features of up to `count` rows with the largest costs, the costliest first."""
-    costs, features = np.empty(0), np.empty((0, theta.shape[1]), dtype=rows.dtype)
-    for block in rows.blocks():
-        _, outputs = one_pass(block, theta, -math.inf, want=("nearest",))
-        cost = row_costs(outputs["nearest"], block.weight, variance, rows.dtype)
-        found = costliest(cost, count)
-        if len(found):
-            costs = np.r_[costs, cost[found]]
-            features = np.concatenate([features, block.take(found).features()])
-            kept = costliest(costs, count)
-            costs, features = costs[kept], features[kept]
-    return features
+    visit = partial(_costliest_of, theta, count, variance)
+    return rows.fold(visit, partial(_costliest_of_both, count))[1]
+
+
+_Costly = tuple[Array, Array]  # costs, the largest first, and features
+
+
+def _costliest_of(
+    theta: Array, count: int, variance: float, block: Rows, before: _Costly | None
+) -> _Costly:
+    """The costliest rows of a block and those before."""
+    _, outputs = one_pass(block, theta, -math.inf, want=("nearest",))
+    cost = row_costs(outputs["nearest"], block.weight, variance, block.dtype)
+    found = costliest(cost, count)
+    features = np.empty((0, theta.shape[1]), dtype=block.dtype)
+    if len(found):
+        features = block.take(found).features()
+    here = cost[found], features
+    return here if before is None else _costliest_of_both(count, before, here)
+
+
+def _costliest_of_both(count: int, first: _Costly, second: _Costly) -> _Costly:
+    costs = np.concatenate([first[0], second[0]])
+    kept = costliest(costs, count)
+    return costs[kept], np.concatenate([first[1], second[1]])[kept]
 
 
 def row_costs(nearest: Array, weight: Array | None, variance: float, dtype: Any) -> Array:

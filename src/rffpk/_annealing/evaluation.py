@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -45,23 +46,35 @@ class Evaluation:
 
 
 def evaluate(
-    rows: Rows, theta: Array, s: float, publish: Callable[[Array, Array], None]
+    rows: Rows, theta: Array, s: float, publish: Callable[[Array, Array], None] | None
 ) -> Evaluation:
     """The sums of all rows at the end, at the exponent `s` and in the hard limit, in one reading;
     `publish` is given the labels and the squared distances to the nearest centroids, block by
     block."""
     centers = (theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
-    soft: Sums | None = None
-    hard: Sums | None = None
-    for block in rows.blocks():
-        soft, _ = pass_of_block(block, theta, s, before=soft)
-        plain = replace(block, eta=None)
-        wanted = ("labels", "nearest")
-        hard, outputs = pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
-        publish(outputs["labels"], outputs["nearest"])
-    assert soft is not None and hard is not None
+    soft, hard = rows.fold(partial(_evaluated, theta, s, publish), _both)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
     means = hard.centroids(theta, rows.dtype)
     inertia = accurate_cost(replace(rows, eta=None), estimate, hard, means, theta)
     return Evaluation(centers, theta, soft, hard, inertia)
+
+
+_Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
+
+
+def _evaluated(
+    theta: Array, s: float, publish: Callable[[Array, Array], None] | None, block: Rows,
+    before: _Pair | None,
+) -> _Pair:  # fmt: skip
+    soft, hard = before or (None, None)
+    soft, _ = pass_of_block(block, theta, s, before=soft)
+    plain, wanted = replace(block, eta=None), ("labels", "nearest") if publish else ()
+    hard, outputs = pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
+    if publish is not None:
+        publish(outputs["labels"], outputs["nearest"])
+    return soft, hard
+
+
+def _both(first: _Pair, second: _Pair) -> _Pair:
+    return first[0] + second[0], first[1] + second[1]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from rffpk import _config, _core
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
+from rffpk._data.partitions import Part, Partitions
 from rffpk._data.rules import typicality, view_costs
-from rffpk._data.streams import Stream
+from rffpk._data.streams import Stream, each
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
 # hard rule is used instead: s < -65 536 in float32.
@@ -25,6 +27,9 @@ _EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
 
 # A cluster is empty if its weight is at most this fraction of the total weight.
 _EMPTY = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
+
+
+T = TypeVar("T")
 
 
 def is_hard(s: float, dtype: Any) -> bool:
@@ -68,6 +73,7 @@ class Rows:
     eta: NDArray[np.float64] | None = None
     m: float = 0.0  # fuzzifier of the typicality
     stream: Stream | None = None
+    begin: int = 0  # the number of the first row in the stream that these rows are a block of
 
     @property
     def n(self) -> int:
@@ -108,9 +114,23 @@ class Rows:
         if self.stream is None:
             yield self
             return
+        begin = 0
         for xs, weight in self.stream.blocks():
             weight = None if weight is None else self._in_units(weight)
-            yield replace(self, xs=xs, weight=weight, stream=None)
+            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin)
+            begin += len(xs[0])
+
+    def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
+        """What `visit` makes of each block and of its result for the blocks before, None at the
+        first. On a cluster each partition is a first block, and `add` joins the results."""
+        if isinstance(self.stream, Partitions):
+            alone = replace(self, maps=[], stream=None)
+            return self.stream.fold(partial(_visit_part, alone, visit), add, self.maps)
+        found = None
+        for block in self.blocks():
+            found = visit(block, found)
+        assert found is not None
+        return found
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
@@ -120,12 +140,11 @@ class Rows:
     @cached_property
     def maps_by_kind(self) -> tuple[list[Array | None], dict[str, Any]]:
         """The frequencies of the views, and the maps of other kinds, as a pass takes them."""
-        frequencies = [
-            each.frequencies if isinstance(each, Fourier) else None for each in self.maps
-        ]
+        maps = [None if each is None else aligned_map(each) for each in self.maps]
+        frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
         omegas = [None if isinstance(each, Structure) else each for each in frequencies]
         structures = [each if isinstance(each, Structure) else None for each in frequencies]
-        landmarks = [each if isinstance(each, Landmarks) else None for each in self.maps]
+        landmarks = [each if isinstance(each, Landmarks) else None for each in maps]
         return omegas, {"structures": structures, "landmarks": landmarks}
 
     def scaled(self, theta: Array) -> Array:
@@ -150,15 +169,16 @@ class Rows:
         return replace(self, xs=[x[index] for x in self.xs], weight=weight)
 
     def _taken(self, index: Array) -> Rows:
-        order, begin = np.argsort(index, kind="stable"), 0
-        parts = []
-        for block in self.blocks():
-            first, last = np.searchsorted(index[order], [begin, begin + block.n])
-            parts.append(block.take(index[order[first:last]] - begin))
-            begin += block.n
+        order = np.argsort(index, kind="stable")
+        parts = self.fold(partial(_picked, index[order]), operator.add)
+        xs = [np.concatenate(blocks) for blocks in zip(*(xs for xs, _ in parts))]
+        weights = [weight for _, weight in parts if weight is not None]
+        found = replace(
+            self, xs=xs, weight=np.concatenate(weights) if weights else None, stream=None
+        )
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return joined(parts).take(back)
+        return found.take(back)
 
     def view(self, i: int) -> Rows:
         """The rows of one view alone, without typicality."""
@@ -181,14 +201,39 @@ class Rows:
         return one_pass(self, origin, -math.inf, want=("features",))[1]["features"]
 
 
-def joined(parts: list[Rows]) -> Rows:
-    """The rows of all parts, which differ in their rows alone."""
-    first, *others = parts
-    if not others:
-        return first
-    xs = [np.concatenate(blocks) for blocks in zip(*(part.xs for part in parts))]
-    weights = [part.weight for part in parts if part.weight is not None]
-    return replace(first, xs=xs, weight=np.concatenate(weights) if weights else None)
+def _visit_part(rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, maps: list[Map]) -> T:
+    """A visit of a partition, with the maps and shifts of `rows`."""
+    weight = None if part.weight is None else rows._in_units(part.weight)
+    block = replace(
+        rows, xs=part.xs, maps=maps, weight=weight, n_threads=part.n_threads, begin=part.begin
+    )
+    return visit(block, None)
+
+
+_Picked = list[tuple[list[Array], Array | None]]
+
+
+def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
+    """The rows of a block with these numbers, which rise."""
+    first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
+    part = block.take(numbers[first:last] - block.begin)
+    return [*(before or []), (part.xs, part.weight)]
+
+
+def aligned(array: Array) -> Array:
+    """The array, copied if its address is no multiple of what its numbers need, as where it is part
+    of a message."""
+    return array if array.flags.aligned else array.copy()
+
+
+def aligned_map(each: Fourier | Landmarks) -> Fourier | Landmarks:
+    """A map with such arrays."""
+    if isinstance(each, Landmarks):
+        points, coordinates = aligned(each.points), aligned(each.coordinates)
+        return replace(each, points=points, coordinates=coordinates)
+    if isinstance(each.frequencies, Structure):
+        return each
+    return Fourier(aligned(each.frequencies))
 
 
 def width(x: Array, each: Map) -> int:
@@ -284,15 +329,18 @@ def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest
     squares = float((sums.Q @ rows.alpha).sum())
     if estimate * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
         return max(estimate, 0.0)
-    cost = 0.0
-    scale = np.repeat(rows.alpha, sums.widths)
-    for block in rows.blocks():
-        for begin in range(0, block.n, SLOT_ROWS):
-            part = block.take(slice(begin, begin + SLOT_ROWS))
-            outputs = one_pass(part, nearest, -math.inf, want=("labels", "features"))[1]
-            squared = (outputs["features"] - theta[outputs["labels"]]) ** 2 @ scale
-            cost += float(squared.sum() if part.weight is None else part.weight @ squared)
-    return rows.weight_unit * cost
+    return rows.weight_unit * rows.fold(partial(_exact_cost, theta, nearest), operator.add)
+
+
+def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None) -> float:
+    """The cost of a block, by differences."""
+    cost, scale = before or 0.0, np.repeat(block.alpha, block.widths)
+    for begin in range(0, block.n, SLOT_ROWS):
+        part = block.take(slice(begin, begin + SLOT_ROWS))
+        outputs = one_pass(part, nearest, -math.inf, want=("labels", "features"))[1]
+        squared = (outputs["features"] - theta[outputs["labels"]]) ** 2 @ scale
+        cost += float(squared.sum() if part.weight is None else part.weight @ squared)
+    return cost
 
 
 @dataclass(frozen=True)
@@ -310,6 +358,11 @@ class Sums:
     def parts(self) -> Parts:
         """The sums as a pass returns them."""
         return self.N, self.G, self.Q, self.E, self.soft, self.hard
+
+    def __add__(self, other: Sums) -> Sums:
+        """The sums of the rows of both."""
+        moments = self.N + other.N, self.G + other.G, self.Q + other.Q, self.E + other.E
+        return Sums(*moments, self.soft + other.soft, self.hard + other.hard, self.widths)
 
     def objective(self, s: float) -> float:
         """sum_i p_i M_s at the centroids of the pass."""
@@ -366,15 +419,28 @@ def one_pass(
     -----
     O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
     """
-    found: list[dict[str, Array]] = []
-    sums = None
-    for block in rows.blocks():
-        sums, outputs = pass_of_block(block, theta, s, want=want, backend=backend, before=sums)
-        found.append(outputs)
-    assert sums is not None
+    visit = partial(_pass_of_next, theta, s, want, backend)
+    sums, found = rows.fold(visit, _followed)
     if len(found) == 1:
         return sums, found[0]
     return sums, {name: np.concatenate([part[name] for part in found]) for name in want}
+
+
+_Found = tuple[Sums, list[dict[str, Array]]]
+
+
+def _pass_of_next(
+    theta: Array, s: float, want: tuple[str, ...], backend: str | None, block: Rows,
+    before: _Found | None,
+) -> _Found:  # fmt: skip
+    """A pass over a block after those before."""
+    sums, found = before or (None, [])
+    sums, outputs = pass_of_block(block, theta, s, want=want, backend=backend, before=sums)
+    return sums, [*found, outputs] if want else [outputs]
+
+
+def _followed(first: _Found, second: _Found) -> _Found:
+    return first[0] + second[0], first[1] + second[1]
 
 
 def pass_of_block(
@@ -388,7 +454,7 @@ def pass_of_block(
 ) -> tuple[Sums, dict[str, Array]]:
     """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
     a multiple of SLOT_ROWS."""
-    theta = np.ascontiguousarray(theta, dtype=rows.dtype)
+    theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     outputs = {name: _empty_output(name, rows, len(theta)) for name in want} if want else {}
     arguments, options = _arguments(rows, theta, s, before)
     parts = _config.backend(backend).fused_pass(*arguments, **options, **outputs)
@@ -419,9 +485,9 @@ def _arguments(
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
     if before is not None:
         options = {**options, "carry": _scaled(1 / rows.weight_unit, *before.parts())}
-    weight, n_threads = rows.weight, rows.n_threads
-    arguments = rows.xs, omegas, rows.shifts, theta, rows.alpha, weight, rule, s, n_threads
-    return arguments, options
+    weight = None if rows.weight is None else aligned(rows.weight)
+    xs, shifts, alpha = each(rows.xs, aligned), each(rows.shifts, aligned), aligned(rows.alpha)
+    return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
 
 
 def _sums(rows: Rows, parts: Parts) -> Sums:
@@ -498,9 +564,12 @@ def take_steps(
 def _all_but_the_last(
     rows: Rows, theta: Array, s: float, backend: str | None
 ) -> tuple[Rows, Sums | None]:
-    """The last block of the rows of a stream, and the sums of those before it."""
+    """The last block of the rows of a stream, without rows on a cluster, and the sums of those
+    before it."""
     assert rows.stream is not None
     rows.stream.clock.lap()
+    if isinstance(rows.stream, Partitions):
+        return replace(rows, stream=None), one_pass(rows, theta, s, backend=backend)[0]
     last: Rows | None = None
     sums: Sums | None = None
     for block in rows.blocks():

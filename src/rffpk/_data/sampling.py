@@ -79,6 +79,14 @@ class Reservoir:
         if len(order) > self.size:
             self._bound = key[order[-1]]
 
+    def joined(self, other: Reservoir) -> Reservoir:
+        """The rows with the least keys in both."""
+        both = Reservoir(self.size)
+        both._parts, both._count = self._parts + other._parts, self._count + other._count
+        if both._count > both.size:
+            both._shrink()
+        return both
+
     def sample(self) -> Sample:
         """The rows with the `size` least keys, and one more."""
         self._shrink()

@@ -25,6 +25,11 @@ class LabelSink:
         self._keep, self._write = keep, write
         self._blocks: list[Array] = []
 
+    @property
+    def wanted(self) -> bool:
+        """Whether labels go anywhere."""
+        return self._keep or self._write is not None
+
     def __call__(self, labels: Array) -> None:
         """Take the labels of the next rows."""
         if self._keep:

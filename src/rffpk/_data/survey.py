@@ -4,8 +4,11 @@ the means and variances of their columns, and a random sample."""
 from __future__ import annotations
 
 import math
+import operator
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,7 @@ from numpy.typing import NDArray
 from rffpk import _core
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.partitions import Part, Partitions
 from rffpk._data.passes import Sums, make_rows, pass_of_block, weight_unit
 from rffpk._data.sampling import Reservoir, Sample, inverse_probability, row_keys
 from rffpk._data.streams import Stream, each
@@ -156,9 +160,42 @@ def survey_stream(
     """The survey of the rows of a stream, which is read once; a stream of no more than `size` rows
     is kept in arrays."""
     reading = _Reading(stream, size, first, seed, n_threads)
-    for xs, weight in stream.blocks():
-        reading.add(xs, weight)
+    if isinstance(stream, Partitions):
+        reading.add_partitions(stream)
+    else:
+        for xs, weight in stream.blocks():
+            reading.add(xs, weight)
     return reading.survey()
+
+
+class _Found(NamedTuple):
+    """Sums of the views, and the sampled rows."""
+
+    sums: dict[int, Sums]
+    reservoir: Reservoir
+
+    def followed_by(self, other: _Found) -> _Found:
+        sums = {i: part + other.sums[i] for i, part in self.sums.items()}
+        return _Found(sums, self.reservoir.joined(other.reservoir))
+
+
+def _read_part(reading: _Reading, part: Part, shared: None) -> _Found:
+    """What is found in a partition; `reading` has begun, without its rows."""
+    one = copy(reading)
+    one.n, one.n_threads, one.sums = part.begin, part.n_threads, {}
+    one.reservoir = Reservoir(reading.reservoir.size)
+    one.add(part.xs, part.weight)
+    return _Found(one.sums, one.reservoir)
+
+
+def _rows_of_part(part: Part, shared: None) -> list[list[Array]]:
+    return [part.xs]
+
+
+def _sums_of_part(reading: _Reading, view: int, shift: Array, part: Part, shared: None) -> Sums:
+    one = copy(reading)
+    one.n_threads = part.n_threads
+    return one.sums_about(view, shift, part.xs[view], part.weight, None)
 
 
 class _Reading:
@@ -173,33 +210,45 @@ class _Reading:
         self.n = 0
         self.kept: list[tuple[list[Array], Array | None]] = []  # all rows, while they are few
         self.sums: dict[int, Sums] = {}
+        self.shifts: dict[int, Array] = {}
 
     def add(self, xs: list[Array], weight: Array | None) -> None:
         """The next block of rows."""
-        if self.n == 0:
+        if not self.shifts:
             self._begin(xs)
         distinct = {i: x for i, x in enumerate(xs) if self.same[i] == i}
         m = len(xs[0])
         self.reservoir.add(self.n, row_keys(self.seed, self.n, m, weight), [*distinct.values()])
         for i, x in distinct.items():
-            rows = replace(self.rows[i], xs=[x], weight=self._in_units(weight, x.dtype))
-            origin = np.zeros((1, x.shape[1]))
-            self.sums[i], _ = pass_of_block(rows, origin, -math.inf, before=self.sums.get(i))
+            self.sums[i] = self.sums_about(i, self.shifts[i], x, weight, self.sums.get(i))
         self.n += m
         self.kept = [*self.kept, (xs, weight)] if self.n <= self.size else []
+
+    def sums_about(
+        self, view: int, shift: Array, x: Array, weight: Array | None, before: Sums | None
+    ) -> Sums:
+        """The sums of a view about a shift, with those of the rows before."""
+        rows = make_rows([x], [None], None, self.n_threads, [shift])
+        rows = replace(rows, weight=self._in_units(weight, x.dtype), weight_unit=self.unit)
+        return pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf, before=before)[0]
+
+    def add_partitions(self, stream: Partitions) -> None:
+        """All rows, which stay where they are unless they are few."""
+        self._begin(stream.head)
+        alone = copy(self)
+        del alone.stream
+        found = stream.fold(partial(_read_part, alone), _Found.followed_by)
+        self.n, self.stream = stream.n or 0, replace(stream, checked=True)
+        self.sums, self.reservoir = found
+        if self.n <= self.size:
+            self.kept = [(xs, None) for xs in self.stream.fold(_rows_of_part, operator.add)]
 
     def _begin(self, xs: list[Array]) -> None:
         numbers = {id(x): i for i, x in reversed([*enumerate(xs)])}
         self.same = [numbers[id(x)] for x in xs]  # the first view with the same columns
         self.empty = each(xs, lambda x: x[:0].copy())
         self.reservoir = Reservoir(_capacity(self.size, self.first, xs))
-        self.rows = {
-            i: replace(
-                make_rows([x], [None], None, self.n_threads, [_first_mean(x)]),
-                weight_unit=self.unit,
-            )
-            for i, x in enumerate(xs)
-        }
+        self.shifts = dict(enumerate(each(xs, _first_mean)))
 
     def _in_units(self, weight: Array | None, dtype: Any) -> Array | None:
         if weight is None:
@@ -221,7 +270,7 @@ class _Reading:
         stream = replace(self.stream, n=self.n, dtype=dtype)
         found = {}
         for i, sums in self.sums.items():
-            moments, exact = _moments(sums, self.rows[i].shift)
+            moments, exact = _moments(sums, self.shifts[i])
             found[id(self.empty[i])] = moments if exact else self._again(stream, i, moments)
         return Survey(
             self.empty, None, self.n, counted, self.size, self.reservoir.sample(),
@@ -231,11 +280,12 @@ class _Reading:
     def _again(self, stream: Stream, view: int, moments: Moments) -> Moments:
         """The moments of a view about its mean, by another reading."""
         shift, sums = moments.mean.astype(self.empty[view].dtype), None
+        if isinstance(stream, Partitions):
+            alone = copy(self)
+            del alone.stream
+            visit = partial(_sums_of_part, alone, view, shift)
+            return _moments(stream.fold(visit, operator.add), shift)[0]
         for xs, weight in stream.blocks():
-            x = xs[view]
-            rows = replace(
-                self.rows[view], xs=[x], shifts=[shift], weight=self._in_units(weight, x.dtype)
-            )
-            sums, _ = pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf, before=sums)
+            sums = self.sums_about(view, shift, xs[view], weight, sums)
         assert sums is not None
         return _moments(sums, shift)[0]

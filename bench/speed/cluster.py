@@ -1,0 +1,252 @@
+"""Fits on a cluster of Dask on this machine: passes, what Dask adds to them, bytes, and a peer.
+
+    python -m bench.speed.cluster [passes] [fits] [kills] [model] [--workers N ...] [--rows N]
+
+Workers are processes with one thread. "passes": "added" is the time of a pass over a few rows,
+nearly all of which is Dask's: the arguments go to the workers, one task for each of them runs, and
+its sums come back. "Pass" are passes over all rows at fixed centroids, beside those of one thread
+over an array. Bytes are those of pickles: of the arguments of a pass, which each worker gets, and
+of the sums that all of them return. "fits": default fits beside KMeans of dask-ml (left out if it
+is missing), with the mean squared distance of the rows to the nearest center, computed alike for
+both. "kills": fits during which a worker is killed at a random moment, and whether they have the
+bits of an undisturbed one. "model": the seconds of a pass over many rows on many machines by the
+cost model of docs/scale.md, with the --rate of a machine, its --link, and the seconds of a --task.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import random
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from operator import itemgetter
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from bench import commands, tables
+from bench.datasets import around
+from bench.internals import Partitions, Rows, make_partitions, make_rows, one_pass, partitions
+from bench.timing import timed
+from rffpk import PowerKMeans, RFFKernelPowerKMeans
+
+COLUMNS, CLUSTERS, D, FEW = 50, 10, 108, 100
+
+
+@contextmanager
+def cluster(n: int) -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0") as local,
+        Client(local) as client,
+    ):
+        yield client
+
+
+def collection(rows: int, count: int) -> Any:
+    """Rows about random centers, made by the workers."""
+    import dask.array
+
+    generator = np.random.default_rng(0)
+    centers = 0.35 * generator.standard_normal((CLUSTERS, COLUMNS), dtype=np.float32)
+
+    def block(block_info: Any = None) -> np.ndarray:
+        (first, last), _ = block_info[None]["array-location"]
+        return around(centers, last - first, np.random.default_rng(first))
+
+    chunks = tuple(map(len, np.array_split(range(rows), count)))
+    return dask.array.map_blocks(block, chunks=(chunks, (COLUMNS,)), dtype=np.float32)
+
+
+def rows_of(X: Any, client: Any) -> Rows:
+    """All rows, as a fit passes over them."""
+    stream = make_partitions(X, None, client, None)
+    stream = replace(stream, check=as_views, dtype=np.dtype(np.float32), checked=True)
+    return replace(rows_in([stream.head[:0]]), stream=stream)
+
+
+def as_views(block: Any, first: bool) -> list[np.ndarray]:
+    return [block]
+
+
+def rows_in(xs: list[np.ndarray]) -> Rows:
+    return make_rows(xs, [None], None, 1, [np.zeros(COLUMNS, dtype=np.float32)])
+
+
+def seconds_of_passes(rows: Rows, theta: np.ndarray, repeats: int) -> list[float]:
+    one_pass(rows, theta, -math.inf)
+    return [timed(partial(one_pass, rows, theta, -math.inf))[0] for _ in range(repeats)]
+
+
+def passes(workers: list[int], rows: int, count: int, repeats: int) -> None:
+    tables.print_heading(
+        "workers", "k", "added, ms: least", "median", "pass, s", "one thread, s", "ratio",
+        "sums", "bytes to a worker", "bytes of sums", "8 k (F + 3) a sum",
+    )  # fmt: skip
+    for n in workers:
+        with cluster(n) as client:
+            few = rows_of(collection(FEW * n, n).persist(), client)
+            X = collection(rows, count).persist()
+            all_rows, array = rows_of(X, client), rows_in([X.compute()])
+            for k in (CLUSTERS, 1000):
+                theta = 0.35 * np.random.default_rng(1).standard_normal((k, COLUMNS))
+                added = seconds_of_passes(few, theta, 5 * repeats)
+                there = seconds_of_passes(all_rows, theta, repeats)
+                here = seconds_of_passes(array, theta, repeats)
+                sent, received, sums = bytes_of(all_rows, theta)
+                tables.print_row(
+                    n, k, f"{1e3 * min(added):.0f}", f"{1e3 * median(added):.0f}",
+                    f"{min(there):.3f}", f"{min(here):.3f}", f"{min(there) / min(here):.2f}",
+                    sums, sent, received, 8 * k * (COLUMNS + 3) * sums,
+                )  # fmt: skip
+
+
+def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int, int]:
+    """Bytes of the arguments of a pass and of the sums that come back, and the number of these."""
+    sent, received, results_of = [], [], partitions.results_of
+    send = Partitions._send
+
+    def counting_results(client: Any, futures: list[Any]) -> list[Any]:
+        found = results_of(client, futures)
+        received.extend(found)
+        return found
+
+    def counting_send(self: Any, value: Any) -> Any:
+        sent.append(len(pickle.dumps(value)))
+        return send(self, value)
+
+    partitions.results_of, Partitions._send = counting_results, counting_send
+    try:
+        one_pass(rows, theta, -math.inf)
+    finally:
+        partitions.results_of, Partitions._send = results_of, send
+    count = sum(len(nodes) for nodes, _ in received)
+    return sum(sent), sum(len(pickle.dumps(found)) for found in received), count
+
+
+def fits(workers: list[int], rows: int, count: int) -> None:
+    print()
+    tables.print_heading("workers", "method", "seconds", "mean squared distance", "iterations")
+    for n in workers:
+        with cluster(n):
+            X = collection(rows, count).persist()
+            for name, make in methods().items():
+                seconds, fitted = timed(lambda make=make, X=X: make().fit(X))
+                centers = np.asarray(fitted.cluster_centers_)
+                cost = "" if "RFF" in name else f"{mean_cost(X, centers):.4f}"
+                tables.print_row(n, name, f"{seconds:.2f}", cost, fitted.n_iter_)
+
+
+def methods() -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "PowerKMeans": lambda: PowerKMeans(CLUSTERS, random_state=0),
+        "RFFKernelPowerKMeans": lambda: RFFKernelPowerKMeans(
+            CLUSTERS, n_frequencies=D, random_state=0
+        ),
+    }
+    if find_spec("dask_ml"):
+        from dask_ml.cluster import KMeans
+
+        found["dask-ml KMeans"] = lambda: KMeans(CLUSTERS, random_state=0)
+    return found
+
+
+def mean_cost(X: Any, centers: np.ndarray) -> float:
+    """The mean squared distance of rows to the nearest center."""
+
+    def costs(block: np.ndarray) -> np.ndarray:
+        block = block.astype(np.float64)
+        return np.min([((block - center) ** 2).sum(axis=1) for center in centers], axis=0)
+
+    return float(X.map_blocks(costs, drop_axis=1, dtype=np.float64).mean().compute())
+
+
+def kills(number: int, rows: int, count: int) -> None:
+    print()
+    tables.print_heading("killed after, s", "seconds of the fit", "the same bits")
+    parameters = {"sample": None, "swaps": 0, "n_init": 1, "tol": 0, "max_iter": 30}
+    make = partial(PowerKMeans, CLUSTERS, random_state=0, **parameters)
+    with cluster(2) as client:
+        X = collection(rows, count).persist()
+        usual, expected = min((timed(lambda: make().fit(X)) for _ in range(3)), key=itemgetter(0))
+        tables.print_row("none", f"{usual:.2f}", "yes")
+        chance = random.Random(0)
+        for _ in range(number):
+            while len(client.nthreads()) < 2:  # until the killed one has been started again
+                time.sleep(0.1)
+            pids = sorted(client.run(os.getpid).values())
+            after = chance.uniform(0, usual)
+
+            def kill(after: float = after, pid: int = chance.choice(pids)) -> None:
+                time.sleep(after)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+            thread = threading.Thread(target=kill)
+            thread.start()
+            seconds, fitted = timed(lambda: make().fit(X))
+            thread.join()
+            same = (fitted.cluster_centers_ == expected.cluster_centers_).all()
+            same &= fitted.inertia_ == expected.inertia_
+            tables.print_row(f"{after:.2f}", f"{seconds:.2f}", "yes" if same else "NO")
+            time.sleep(1)  # the scheduler learns of a kill after the end of the fit, too
+
+
+def model(rate: float, link: float, task: float) -> None:
+    """Passes of the hard rule by the cost model."""
+    print()
+    tables.print_heading(
+        "rows", "F", "k", "machines", "computing, s", "a sum, MB", "one sum each, s",
+        "eight sums each, s", "tasks, s",
+    )  # fmt: skip
+    for n, F, k in ((1e9, 50, 10), (1e9, 128, 32_768), (1e12, 50, 1000), (1e12, 128, 32_768)):
+        for machines in (10, 100, 1000):
+            computing = 2 * n * k * F / (machines * rate * 1e9)
+            size = 8 * k * (F + 3)
+            steps = math.ceil(math.log(machines, partitions._GROUP))
+            transfer = steps * min(machines, partitions._GROUP) * size / (link * 1e9)
+            tables.print_row(
+                f"{n:.0e}", F, k, machines, f"{computing:.3g}", f"{size / 1e6:.3g}",
+                f"{transfer:.3g}", f"{8 * transfer:.3g}", f"{(machines + 1) * task:.3g}",
+            )  # fmt: skip
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    parts = ("passes", "fits", "kills", "model")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--partitions", type=int, default=16)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--rate", type=float, default=1000, help="Gflop/s of a machine")
+    parser.add_argument("--link", type=float, default=1.25, help="GB/s into a machine")
+    parser.add_argument("--task", type=float, default=0.001, help="seconds of a task")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    chosen = args.parts or parts
+    if unknown := set(chosen) - set(parts):
+        parser.error(f"{sorted(unknown)}: must be of {', '.join(parts)}")
+    if "passes" in chosen:
+        passes(args.workers, args.rows, args.partitions, args.repeats)
+    if "fits" in chosen:
+        fits(args.workers, args.rows, args.partitions)
+    if "kills" in chosen:
+        kills(args.repeats, args.rows, args.partitions)
+    if "model" in chosen:
+        model(args.rate, args.link, args.task)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""Rows in Dask collections: the fits of arrays, whatever the workers and their number."""
+
+import contextlib
+import os
+import signal
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+
+from rffpk import (
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+)
+from rffpk._data import partitions
+from rffpk._data.collections import active_client, dask_module
+from rffpk._data.partitions import insert
+
+dask = pytest.importorskip("dask")
+array = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+N, D, K = 23_000, 5, 4
+LENGTHS = (6000, 0, 4999, 1, 12_000, 0)
+SECONDS = 120  # of a test, at most
+
+
+@pytest.fixture(autouse=True)
+def time_limit():
+    """An error in a test that hangs."""
+
+    def stop(*_):
+        raise TimeoutError(f"a test took more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, _ = make_blobs(N, D, centers=K, cluster_std=2.0, random_state=0)
+    return X + 30
+
+
+@contextlib.contextmanager
+def workers(n, threads=1, processes=False):
+    with (
+        distributed.LocalCluster(
+            n_workers=n, threads_per_worker=threads, processes=processes, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with workers(2) as found:
+        yield found
+
+
+def divided(X, lengths=LENGTHS):
+    """X in partitions of these lengths."""
+    blocks = np.split(X, np.cumsum(lengths)[:-1])
+    found = [array.from_delayed(dask.delayed(b), b.shape, dtype=X.dtype) for b in blocks]
+    return array.concatenate(found)
+
+
+def unknown(X):
+    """A collection whose chunks have lengths that Dask does not know."""
+    blocks = [
+        array.from_delayed(block, (np.nan, X.shape[1]), dtype=X.dtype)
+        for block in X.to_delayed().ravel()
+    ]
+    return array.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+MODELS = [
+    (PowerKMeans, {}),
+    (PowerKMeans, {"sample": None, "swaps": 0, "n_init": 1, "max_iter": 15}),
+    (RFFKernelPowerKMeans, {"n_frequencies": 16, "gamma": "median", "sample": 1000}),
+    (FuzzyCMeans, {"max_iter": 5}),
+    (DiffusionPowerKMeans, {"n_landmarks": 40, "metric": "cosine"}),
+    (RFFMultiKernelPowerKMeans, {"n_frequencies": 16, "sample": 500, "noise_threshold": 0.01}),
+    (RFFMultiKernelPowerKMeans, {"kernels": "linear", "views": [[0, 1], [2, 3, 4]]}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MODELS)))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_cluster_fits_as_an_array_is_fitted(rows, client, number):
+    (cls, parameters), weighted = MODELS[number], number % 2 == 1
+    weight = np.random.default_rng(0).uniform(0.5, 2, N) if weighted else None
+    expected = cls(K, random_state=0, **parameters).fit(rows, sample_weight=weight)
+    X, labels = divided(rows), []
+    X = unknown(X) if weighted else X
+    model = cls(K, random_state=0, **parameters)
+    model.fit(X, sample_weight=weight, labels_to=labels.append)
+    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-11, atol=1e-12)
+    assert_allclose(model.inertia_, expected.inertia_, rtol=1e-12)
+    assert_allclose(model.objective_, expected.objective_, rtol=1e-12)
+    assert_array_equal(np.concatenate(labels), expected.labels_)
+    assert_array_equal(model.predict(X).compute(), expected.labels_)
+    assert not hasattr(model, "labels_")
+
+
+def test_float32_keeps_its_type(rows, client):
+    X = rows.astype(np.float32)
+    model = PowerKMeans(K, random_state=0).fit(divided(X))
+    expected = PowerKMeans(K, random_state=0).fit(X)
+    assert model.cluster_centers_.dtype == np.float32
+    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-6)
+
+
+def test_the_bits_do_not_depend_on_the_workers(rows, monkeypatch):
+    monkeypatch.setattr(partitions, "_GROUP", 2)  # of three workers results are joined in two steps
+    X, models = divided(rows, (2000,) * 11 + (1000,)), []
+    for n in (1, 2, 3):
+        with workers(n):
+            models.append(RFFKernelPowerKMeans(K, n_frequencies=16, random_state=0).fit(X))
+    for model in models[1:]:
+        assert_array_equal(model.cluster_centers_, models[0].cluster_centers_)
+        assert model.inertia_ == models[0].inertia_
+        assert model.objective_ == models[0].objective_
+
+
+def test_frames(rows, client):
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    table = pandas.DataFrame(rows, columns=list("abcde")).assign(b=np.arange(N) // 5000)
+    X = frames.from_pandas(table, npartitions=3)
+    model = PowerKMeans(K, random_state=0).fit(X)
+    expected = PowerKMeans(K, random_state=0).fit(table)
+    assert [*model.feature_names_in_] == list("abcde")
+    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-12)
+    assert_array_equal(model.predict(X).compute(), expected.labels_)
+    assert_array_equal(model.predict(X[X.a > 1e9]).compute(), np.empty(0))
+
+
+def test_views(rows, client):
+    views = [rows[:, :2].astype(np.float32), rows[:, 2:]]
+    parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
+    expected = RFFMultiKernelPowerKMeans(K, **parameters).fit(views)
+    given = [divided(view) for view in views]
+    model = RFFMultiKernelPowerKMeans(K, **parameters).fit(given)
+    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
+    assert_array_equal(model.predict(given).compute(), expected.labels_)
+    with pytest.raises(ValueError, match=r"X\[1\] has partitions of 11500, 11500 rows, X\[0\] of"):
+        RFFMultiKernelPowerKMeans(K, **parameters).fit([given[0], divided(views[1], (11_500,) * 2)])
+
+
+def test_few_rows_come_to_the_client(rows, client):
+    model = PowerKMeans(K, random_state=0).fit(divided(rows[:300], (100, 0, 200)))
+    expected = PowerKMeans(K, random_state=0).fit(rows[:300])
+    assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    assert_array_equal(model.labels_, expected.labels_)
+
+
+def test_without_a_cluster_a_collection_is_a_source(rows):
+    expected = PowerKMeans(K, random_state=0).fit(rows)
+    with dask.config.set(scheduler="threads"):
+        assert active_client() is None
+        for X in (divided(rows), unknown(divided(rows))):
+            model = PowerKMeans(K, random_state=0).fit(X)
+            assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+            assert_allclose(model.score(X), expected.score(rows), rtol=1e-12)
+
+
+def test_results_for_rows_are_lazy(rows):
+    model = RFFMultiKernelPowerKMeans(K, kernels=["linear"], random_state=0).fit(rows)
+    X = divided(rows.astype(np.float32))
+    for method in ("predict", "transform", "predict_proba", "typicality"):
+        found = getattr(model, method)(X)
+        expected = getattr(model, method)(rows.astype(np.float32))
+        assert isinstance(found, array.Array) and found.chunks[0] == X.chunks[0]
+        assert found.shape == expected.shape and found.dtype == expected.dtype
+        assert_array_equal(found.compute(), expected)
+    assert np.isnan(model.predict(unknown(X)).shape[0])
+
+
+def test_threads_are_those_of_the_worker(rows):
+    with workers(1, threads=3) as client:
+        for n_jobs, expected in ((None, 3), (2, 2)):
+            found = partitions.make_partitions(divided(rows), None, client, n_jobs)
+            found = replace(found, check=lambda block, first: [block], dtype=rows.dtype)
+            threads = found.fold(lambda part, shared: [part.n_threads], lambda a, b: a + b)
+            assert threads == [expected] * 4
+
+
+@given(st.integers(1, 40), st.integers(0, 2**31))
+def test_results_join_in_the_order_of_partitions(count, seed):
+    random, worker = np.random.default_rng(seed), []
+    names = [None if random.random() < 0.3 else [i] for i in range(count)]
+
+    def joined(order):
+        nodes = {}
+        for node, value in order:
+            insert(nodes, node, value, count, lambda a, b: [a, b])
+        return nodes
+
+    leaves = [((0, i), name) for i, name in enumerate(names)]
+    whole = joined(leaves)
+    assert len(whole) == 1
+    place = random.integers(3, size=count)
+    for w in range(3):
+        worker += joined(
+            [leaves[i] for i in random.permutation(np.flatnonzero(place == w))]
+        ).items()
+    assert joined([worker[i] for i in random.permutation(len(worker))]) == whole
+
+
+# ---- what goes wrong ----------------------------------------------------------------------------
+
+
+def test_bad_collections(rows, client):
+    X = divided(rows)
+    for bad, message in (
+        (X.rechunk({1: 2}), "all columns in one chunk"),
+        (array.zeros((0, 3)), "X gave no rows"),
+        (array.where(X > 40, np.nan, X), "X contains NaN"),
+    ):
+        model = PowerKMeans(K)
+        with pytest.raises(ValueError, match=message):
+            model.fit(bad)
+        assert not hasattr(model, "n_features_in_")
+    with pytest.raises(ValueError, match="sample_weight"):
+        PowerKMeans(K).fit(X, sample_weight=np.ones(N - 1))
+
+
+def test_without_dask_a_message_says_what_is_missing():
+    with pytest.raises(
+        ImportError, match=r"need dask and distributed, pip install 'rffpk\[dask\]'"
+    ):
+        dask_module("dask.no_such_module")
+
+
+def test_a_cluster_without_workers_is_given_up(rows, monkeypatch):
+    monkeypatch.setattr(partitions, "_WITHOUT_WORKERS", 1.0)
+    with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
+        PowerKMeans(K).fit(divided(rows))
+
+
+def test_a_fit_ends_when_the_last_worker_has_left(rows, monkeypatch):
+    monkeypatch.setattr(partitions, "_WITHOUT_WORKERS", 1.0)
+    model = PowerKMeans(K, sample=None, swaps=0, n_init=1, max_iter=1000, tol=0, random_state=0)
+    with workers(2) as client:
+        X = divided(rows).persist()
+
+        def leave():
+            for worker in [*client.cluster.workers.values()]:
+                client.cluster.sync(worker.close)
+
+        timer = threading.Timer(0.5, leave)
+        timer.start()
+        with pytest.raises(RuntimeError, match="the cluster has had no worker for 1 seconds"):
+            model.fit(X)
+        timer.join()
+    assert not hasattr(model, "cluster_centers_")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_killed_worker_changes_nothing(rows, client):
+    X = divided(rows, (2000,) * 11 + (1000,))
+    model = PowerKMeans(K, sample=None, swaps=0, n_init=1, max_iter=20, tol=0, random_state=0)
+    expected = model.fit(X)
+    with workers(2, processes=True) as killing:
+        held, pid = X.persist(), min(killing.run(os.getpid).values())
+        distributed.wait(held)
+        kill = threading.Timer(0.2, os.kill, (pid, signal.SIGKILL))
+        kill.start()
+        found = clone(model).fit(held)
+        kill.join()
+        assert pid not in killing.run(os.getpid).values()
+    assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert found.inertia_ == expected.inertia_
