@@ -99,13 +99,14 @@ def fit_in_parts(fit, path):
 PAPER = {"s0": -5.0, "anneal_factor": 1.3, "anneal_every": 3, "stop": "objective"}
 FITS = {
     "sample": (PowerKMeans, {"sample": 100}),
-    "all rows": (PowerKMeans, {"sample": None}),
+    "all rows": (PowerKMeans, {"sample": None, "swaps": 3}),
     "paper": (PowerKMeans, {**PAPER, "init": "k-means", "n_init": 2, "sample": None}),
     "soft": (PowerKMeans, {"s_final": -4.0, "n_init": 2, "sample": 200}),
-    "features": (RFFKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "sample": 100}),
-    "diffusion": (DiffusionPowerKMeans, {"n_landmarks": 50, "n_init": 2}),
-    "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 20}),
-    "views": (RFFMultiKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "sample": 150}),
+    "features": (RFFKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "swaps": 3}),
+    "diffusion": (DiffusionPowerKMeans, {"n_landmarks": 50, "n_init": 2, "swaps": 3}),
+    "graph": (DiffusionPowerKMeans, {"n_landmarks": None, "n_init": 1, "swaps": 3}),
+    "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 9}),
+    "views": (RFFMultiKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "swaps": 3}),
     "many clusters": (PowerKMeans, {"k": 100, "sample": 200}),
 }
 

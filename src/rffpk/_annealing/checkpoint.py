@@ -255,14 +255,17 @@ def _words_of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
         drawn = json.dumps(random.get_state(legacy=False), default=lambda value: value.tolist())
         seed = _digest(np.frombuffer(drawn.encode(), np.uint8))
     words = {"rffpk version": __version__, "class": type(model).__name__, "random_state": str(seed)}
-    return words | {name: _word(v) for name, v in parameters.items() if name not in _FREE}
+    return words | _words(parameters)
+
+
+def _words(parameters: dict[str, Any]) -> dict[str, str]:
+    return {name: _word(value) for name, value in parameters.items() if name not in _FREE}
 
 
 def _word(value: Any) -> str:
     """What distinguishes the value of a parameter."""
     if isinstance(value, BaseEstimator):
-        words = {name: _word(each) for name, each in value.get_params(deep=False).items()}
-        return f"{type(value).__name__}({words})"
+        return f"{type(value).__name__}({_words(value.get_params(deep=False))})"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_word, value))}]"
     if hasattr(value, "__array__") and np.ndim(value):
