@@ -17,6 +17,7 @@ from rffpk import (
     PowerKMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    _config,
     load,
 )
 from rffpk._annealing import bounds, centroid_clusterer, checkpoint, compression, swaps
@@ -29,6 +30,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 KILLS = int(os.environ.get("RFFPK_KILLS", "3"))
 RECORDED = ("seconds", "reading", "computing")  # differ from fit to fit
+
+
+@pytest.fixture(autouse=True)
+def fast_files(monkeypatch):
+    """The tests do not end in a crash of the machine."""
+    monkeypatch.setattr(files.os, "fsync", lambda handle: None)
 
 
 class Stop(Exception):
@@ -92,13 +99,14 @@ def fit_in_parts(fit, path):
 PAPER = {"s0": -5.0, "anneal_factor": 1.3, "anneal_every": 3, "stop": "objective"}
 FITS = {
     "sample": (PowerKMeans, {"sample": 100}),
-    "all rows": (PowerKMeans, {"sample": None}),
+    "all rows": (PowerKMeans, {"sample": None, "swaps": 3}),
     "paper": (PowerKMeans, {**PAPER, "init": "k-means", "n_init": 2, "sample": None}),
     "soft": (PowerKMeans, {"s_final": -4.0, "n_init": 2, "sample": 200}),
-    "features": (RFFKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "sample": 100}),
-    "diffusion": (DiffusionPowerKMeans, {"n_landmarks": 50, "n_init": 2}),
-    "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 20}),
-    "views": (RFFMultiKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "sample": 150}),
+    "features": (RFFKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "swaps": 3}),
+    "diffusion": (DiffusionPowerKMeans, {"n_landmarks": 50, "n_init": 2, "swaps": 3}),
+    "graph": (DiffusionPowerKMeans, {"n_landmarks": None, "n_init": 1, "swaps": 3}),
+    "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 9}),
+    "views": (RFFMultiKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "swaps": 3}),
     "many clusters": (PowerKMeans, {"k": 100, "sample": 200}),
 }
 
@@ -214,6 +222,26 @@ def test_the_numpy_twin_goes_on(X, path, monkeypatch):
     found, _ = fit_in_parts(lambda **arguments: model(n_init=2, swaps=1).fit(X, **arguments), path)
     assert_array_equal(found.cluster_centers_, whole["cluster_centers_"])
     assert records(found.history_) == records(whole["history_"])
+
+
+def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch):
+    monkeypatch.setattr(_config, "_SMALL", 0)
+    monkeypatch.setattr(_config, "available_memory", lambda: 1 << 40)
+
+    X = np.hstack([X] * 50)
+
+    def fit(**arguments):
+        parameters = {"n_frequencies": 256, "sampling": "orthogonal", "n_init": 2}
+        return model(RFFKernelPowerKMeans, **parameters).fit(X, **arguments)
+
+    whole = fit()
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        interrupted(patch, 5)
+        fit(checkpoint=path, checkpoint_seconds=0)
+    monkeypatch.setattr(_config, "available_memory", lambda: 4 * 10**6)
+    found = fit(checkpoint=path)
+    assert_same(found, whole)
+    assert found.cache_ and whole.cache_ and not fit().cache_
 
 
 def test_a_random_state_that_is_an_object_goes_on(X, path, monkeypatch):

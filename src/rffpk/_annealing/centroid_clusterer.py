@@ -297,16 +297,19 @@ class CentroidClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
     ) -> Rows:
         """Rows with the fitted maps; without `shifts` with shifts of zero."""
-        storage = Storage(self.cache, self.memory_limit)
-        views = storage.landmark_views(self._views(xs), _config.n_threads(self.n_jobs))
+        n_threads = _config.n_threads(self.n_jobs)
+        views = self._storage().landmark_views(self._views(xs), n_threads)
         zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
         return self._rows(views, weight, zeros if shifts is None else shifts)
+
+    def _storage(self) -> Storage:
+        return Storage(self.cache, self._journal.memory_limit(self.memory_limit))
 
     def _fit_rows(self, pair: tuple[Rows, Rows], survey: Survey, random: Any) -> None:
         """`fit` for some rows and all rows, and parameters that have been checked."""
         some, rows = pair
         variance = total_variance(some)
-        storage = Storage(self.cache, self.memory_limit)
+        storage = self._storage()
         storage.check(rows)
         init = self._given_init(rows)
         self._objective = self._make_objective(some)

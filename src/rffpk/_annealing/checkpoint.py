@@ -25,6 +25,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.files import check_output
 from rffpk._data.messages import warn
+from rffpk._data.store import automatic_limit
 from rffpk._data.survey import Survey
 from rffpk._data.tensor_files import ModelFileError, read_tensors, write_tensors
 
@@ -55,6 +56,10 @@ class Journal:
 
     def open(self, model: BaseEstimator, random: Any) -> None:
         """Before a fit: read what was kept of one with the same parameters."""
+
+    def memory_limit(self, given: int | None) -> int | None:
+        """The limit of stored features: whether they are stored changes their last bits."""
+        return given
 
     def begin(self, words: dict[str, str]) -> None:
         """Before the first step: compare what distinguishes the rows."""
@@ -98,6 +103,13 @@ class Checkpoint(Journal):
         if self.resume and os.path.exists(self.path):
             self._read()
             self._compare(self._words)
+
+    def memory_limit(self, given: int | None) -> int | None:
+        if given is not None:
+            return given
+        known = self._words if self._kept is None else self._kept
+        self._words[_LIMIT] = known.get(_LIMIT) or str(automatic_limit())
+        return int(self._words[_LIMIT])
 
     def begin(self, words: dict[str, str]) -> None:
         self._words |= words
@@ -191,6 +203,7 @@ class Checkpoint(Journal):
 
 
 _REMEDY = "resume=False begins anew and replaces it."
+_LIMIT = "memory limit where none is given"  # of all fits with the same file
 
 
 def make_journal(path: Any, seconds: Any, resume: Any) -> Journal:
@@ -242,18 +255,22 @@ def _words_of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
         drawn = json.dumps(random.get_state(legacy=False), default=lambda value: value.tolist())
         seed = _digest(np.frombuffer(drawn.encode(), np.uint8))
     words = {"rffpk version": __version__, "class": type(model).__name__, "random_state": str(seed)}
-    return words | {name: _word(v) for name, v in parameters.items() if name not in _FREE}
+    return words | _words(parameters)
+
+
+def _words(parameters: dict[str, Any]) -> dict[str, str]:
+    return {name: _word(value) for name, value in parameters.items() if name not in _FREE}
 
 
 def _word(value: Any) -> str:
     """What distinguishes the value of a parameter."""
     if isinstance(value, BaseEstimator):
-        words = {name: _word(each) for name, each in value.get_params(deep=False).items()}
-        return f"{type(value).__name__}({words})"
+        return f"{type(value).__name__}({_words(value.get_params(deep=False))})"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_word, value))}]"
     if hasattr(value, "__array__") and np.ndim(value):
-        return f"an array {_digest(np.asarray(value))}"
+        array = np.asarray(value)
+        return f"an array {_digest(array)}" if array.dtype.kind in "biuf" else repr(array.tolist())
     return str(getattr(value, "__qualname__", repr(value)))
 
 

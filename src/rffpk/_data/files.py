@@ -166,17 +166,19 @@ def write_whole(path: str, write: Callable[[BinaryIO], Any]) -> None:
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
     """A file that is written beside its place and moved there at the end, so that a partial one is
-    never seen. Links are followed, and what is no regular file, such as a pipe, is written
-    directly."""
+    never seen, nor after a crash of the machine. Links are followed, and what is no regular file,
+    such as a pipe, is written directly. A process that is killed leaves a file rffpk-... there."""
     place = os.path.realpath(path)
     if os.path.exists(place) and not os.path.isfile(place):
         with open(place, "wb") as file:
             yield file
         return
-    handle, part = tempfile.mkstemp(dir=os.path.dirname(place))
+    handle, part = tempfile.mkstemp(prefix="rffpk-", dir=os.path.dirname(place))
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(part, _mode(place))
         os.replace(part, place)
     except BaseException:

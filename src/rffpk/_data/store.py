@@ -26,6 +26,8 @@ _WEIGHT = 200.0  # one weight: of one centroid for one row
 # and those over all rows that follow annealing on a sample.
 ALL_PASSES, LAST_PASSES = 30, 5
 
+_PARTS = 4  # one of so many parts of the available memory may be taken by default
+
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
     """Modelled costs of a row in a fused pass and in a pass over stored features."""
@@ -74,8 +76,13 @@ def check_cache(cache: Any, memory_limit: Any) -> None:
         validation.check_int(memory_limit, "memory_limit", 0)
 
 
+def automatic_limit() -> int:
+    """The number of bytes that `memory_limit` None stands for at present."""
+    return _config.memory_share(_PARTS)
+
+
 def _fits(needed: int, memory_limit: int | None) -> bool:
-    return _config.fits_memory(needed, 4) if memory_limit is None else needed <= memory_limit
+    return _config.fits_memory(needed, _PARTS) if memory_limit is None else needed <= memory_limit
 
 
 def check_fits(needed: int, what: str, cache: Auto | bool, memory_limit: int | None) -> bool:
