@@ -369,7 +369,7 @@ static void check_runs(void)
     compare("distance of the label", out.nearest, nearest, ROWS, most_off);
 }
 
-#if SIZE_MAX > UINT32_MAX && defined __unix__
+#if SIZE_MAX > UINT32_MAX && defined __unix__ && !defined RFFPK_NO_FAR_ROWS
 /* Memory of n lines of which only those from AWAY on are written; the system provides no others. */
 enum { BEFORE = 100 };
 static const size_t AWAY = ((size_t)1 << 31) - BEFORE; /* so that rows lie on both sides of 2^31 */
