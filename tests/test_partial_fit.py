@@ -411,3 +411,15 @@ def test_classes_of_several_views_take_no_batches():
     model = rffpk.RFFMultiKernelPowerKMeans(2)
     assert not hasattr(model, "partial_fit")
     assert hasattr(PowerKMeans(), "partial_fit")
+
+
+def test_an_iterator_gives_its_batches():
+    X, _ = make_blobs(700, 3, centers=3, random_state=0)
+    batches = np.array_split(X, 7)
+    one, other = (PowerKMeans(3, sample=100, random_state=0) for _ in range(2))
+    for batch in batches:
+        one.partial_fit(batch)
+    other.partial_fit(batch for batch in batches)
+    assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+    with pytest.raises(ValueError, match="sample_weight is given for an iterator"):
+        other.partial_fit(iter(batches), sample_weight=np.ones(5))

@@ -36,6 +36,7 @@ LAYERS = [
     {"_annealing.primal", "_annealing.search", "_annealing.kernel_products", "_fusion.operators"},
     {"_annealing.swaps", "_annealing.dual"},
     {"_annealing.evaluation", "_annealing.kernel_seeding", "_annealing.kernel_components"},
+    {"_annealing.centroid_model"},
     {"_annealing.centroid_clusterer"},
     {"_annealing.kernel_clusterer", "_annealing.incremental"},
     {"power", "exact", "fuzzy"},

@@ -76,7 +76,6 @@ class CentroidClusterer(CentroidModel):
     max_iter: int
     tol: float
     random_state: Any
-    n_jobs: int | None
     verbose: int
     s_final: Hard | float = "hard"
     sample: Auto | int | None = None
@@ -85,10 +84,8 @@ class CentroidClusterer(CentroidModel):
     store_memberships: bool = False
     # what a fit sets
     labels_: NDArray[np.int32]
-    cluster_centers_: Array
     inertia_: float
     objective_: float
-    s_: float
     n_iter_: int
     sample_size_: int
     history_: list[Record]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -94,8 +95,9 @@ class IncrementalClusterer(CentroidClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            A batch of any number of rows, as in `fit`.
+        X : array-like of shape (n_samples, n_features), or iterator
+            A batch of any number of rows, as in `fit`; or an iterator of batches, such as a
+            generator, which is read to its end, without sample_weight.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -111,7 +113,8 @@ class IncrementalClusterer(CentroidClusterer):
         Raises
         ------
         ValueError, TypeError
-            If a parameter, X or sample_weight is not as described; nothing is changed then.
+            If a parameter, X or sample_weight is not as described; nothing is changed then, except
+            by the batches of an iterator before.
 
         Warns
         -----
@@ -119,6 +122,8 @@ class IncrementalClusterer(CentroidClusterer):
             As `fit` does, once, for the first rows.
         """
         self._check_parameters()
+        if isinstance(X, Iterator):
+            return self._follow_all(X, sample_weight)
         if is_source(X):
             raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
         with validation.unchanged_on_error(self), _config.one_blas_thread():
@@ -135,6 +140,13 @@ class IncrementalClusterer(CentroidClusterer):
                 self.n_buffered_ = 0
                 for name in _OF_ROWS:
                     self.__dict__.pop(name, None)
+        return self
+
+    def _follow_all(self, batches: Iterator[Any], sample_weight: Any) -> Self:
+        if sample_weight is not None:
+            raise ValueError("sample_weight is given for an iterator: pass batches one by one.")
+        for batch in batches:
+            self.partial_fit(batch)
         return self
 
     def _collect(self, X: Array, weight: Array | None) -> None:
