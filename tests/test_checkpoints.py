@@ -327,7 +327,8 @@ def begin(checkpoint, out):
         model = rffpk.PowerKMeans(12, sample=None, random_state=0)
         model.fit(X, checkpoint=checkpoint, checkpoint_seconds=0)
         np.savez(out, centers=model.cluster_centers_, labels=model.labels_,
-                 values=[model.objective_, model.inertia_, model.n_iter_, len(model.history_)])
+                 values=[model.objective_, model.inertia_, model.n_iter_],
+                 passes=[record.get("objective", 0.0) for record in model.history_])
         os._exit(0)
     return pid
 

@@ -151,10 +151,10 @@ class CentroidClusterer(CentroidModel):
             A file that is replaced as the fit proceeds, and removed at its end. It needs a
             `random_state`. If it is there already, as after a fit that was killed, the fit goes on
             from it to the same bits.
-        checkpoint_seconds : float
+        checkpoint_seconds : float, default=60
             Least time between two checkpoints, >= 0. They are written after a pass, or after a swap
             with its passes.
-        resume : bool
+        resume : bool, default=True
             Whether to go on from a checkpoint that is there. One of other rows, parameters, random
             numbers or versions is refused; False begins anew.
 
@@ -177,6 +177,8 @@ class CentroidClusterer(CentroidModel):
         ConvergenceWarning
             If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
             so near each other that memberships are nearly equal.
+        UserWarning
+            If a checkpoint could not be written; the one before stays.
         """
         journal = make_journal(checkpoint, checkpoint_seconds, resume)
         with reporting(self, X) as progress:
