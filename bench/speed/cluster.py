@@ -2,15 +2,19 @@
 
     python -m bench.speed.cluster [passes] [fits] [kills] [model] [--workers N ...] [--rows N]
 
-Workers are processes with one thread. "passes": "added" is the time of a pass over a few rows,
-nearly all of which is Dask's: the arguments go to the workers, one task for each of them runs, and
-its sums come back. "Pass" are passes over all rows at fixed centroids; "in tasks" is what the
-slower worker computes of it, and "one thread" the same pass over an array. Bytes are those of pickles: of the arguments of a pass, which each worker gets, and
-of the sums that all of them return. "fits": default fits beside KMeans of dask-ml (left out if it
-is missing), with the mean squared distance of the rows to the nearest center, computed alike for
-both. "kills": fits during which a worker is killed at a random moment, and whether they have the
-bits of an undisturbed one. "model": the seconds of a pass over many rows on many machines by the
-cost model of docs/scale.md, with the --rate of a machine, its --link, and the seconds of a --task.
+Workers are processes with one thread.
+
+passes: "added" is the time of a pass over a few rows, nearly all of which is Dask's: the arguments
+    go to the workers, one task for each of them runs, and its sums come back. "Pass" are passes
+    over all rows at fixed centroids; "in tasks" is what the slower worker computes of it, and "one
+    thread" the same pass over an array. Bytes are those of pickles: of the arguments of a pass,
+    which each worker gets, and of the sums that all of them return.
+fits: default fits beside KMeans of dask-ml (left out if it is missing), with the mean squared
+    distance of the rows to the nearest center, computed alike for both.
+kills: fits during which a worker is killed at a random moment, and whether they have the bits of an
+    undisturbed one.
+model: the seconds of a pass over many rows on many machines by the cost model of docs/scale.md,
+    with the --rate of a machine, its --link, and the seconds of a --task.
 """
 
 from __future__ import annotations
