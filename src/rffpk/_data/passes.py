@@ -481,7 +481,7 @@ def _arguments(
     if rows.eta is not None:
         # added one after the other, as steps that learn the weights do
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
-        eta = np.ascontiguousarray(np.broadcast_to(combined, len(theta)))
+        eta = np.array(np.broadcast_to(combined, len(theta)))
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
     if before is not None:
         options = {**options, "carry": _scaled(1 / rows.weight_unit, *before.parts())}

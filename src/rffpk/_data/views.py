@@ -181,6 +181,6 @@ def _checked_view(x: Any, name: str) -> Array:
     except OverflowError as error:
         raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
-        if name in str(error):
-            raise
-        raise type(error)(f"{name} is not acceptable: {words_of(x) or error}") from error
+        if words := words_of(x):
+            raise type(error)(f"{name} is not acceptable: {words}") from error
+        raise
