@@ -57,6 +57,12 @@ test_wheel() {
     )
 }
 
+stage_sources() {
+    build
+    environment core "dask[array,dataframe]" distributed polars pyarrow
+    "$work/core/bin/python" -m pytest tests/test_sources.py tests/test_dask.py
+}
+
 stage_plain() {
     build isa=plain
     test_core

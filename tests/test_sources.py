@@ -255,7 +255,7 @@ def test_errors_of_a_reader_surface_and_its_thread_ends(rows):
     with pytest.raises(OSError, match="the disk is gone"):
         model.fit(failing)
     assert not hasattr(model, "labels_") and closed == [1]
-    assert ends(lambda: threading.active_count() == before)
+    assert ends(lambda: threading.active_count() <= before)
 
 
 def ends(condition, seconds=5.0):
@@ -284,7 +284,7 @@ def test_an_interrupt_does_not_wait_for_a_block(rows):
         model.fit(slow)
     assert not released.is_set() and not hasattr(model, "cluster_centers_")
     released.set()
-    assert ends(lambda: threading.active_count() == before)
+    assert ends(lambda: threading.active_count() <= before)
     model.fit(slow)
     array = PowerKMeans(K, random_state=0).fit(rows)
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)
@@ -331,7 +331,7 @@ def test_a_reading_that_is_left_ends_its_thread():
     items = streams.prefetched(endless, streams.Clock())
     assert next(items) == 1
     items.close()
-    assert closed.wait(5) and ends(lambda: threading.active_count() == before)
+    assert closed.wait(5) and ends(lambda: threading.active_count() <= before)
 
 
 def test_reading_and_computing_overlap():
