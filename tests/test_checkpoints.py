@@ -536,3 +536,10 @@ def test_arguments_are_checked(X, arguments, text):
 def test_a_random_state_is_needed(X, path):
     with pytest.raises(ValueError, match="checkpoint needs a random_state"):
         PowerKMeans(4).fit(X, checkpoint=path)
+
+
+def test_functions_are_refused(tmp_path):
+    """Nothing tells whether another function has the same name."""
+    model = PowerKMeans(2, init=lambda X, k, random_state: X[:k], random_state=0)
+    with pytest.raises(ValueError, match="checkpoint does not tell functions apart"):
+        model.fit(np.random.default_rng(0).standard_normal((50, 2)), checkpoint=tmp_path / "c")

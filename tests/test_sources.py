@@ -101,7 +101,8 @@ def test_few_rows_of_a_source_are_read_once(rows):
     array = DiffusionPowerKMeans(K, random_state=0).fit(rows[:600])
     assert counting.reads == 1
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)
-    assert_array_equal(model.labels_, array.labels_)
+    assert not hasattr(model, "labels_")  # as with more rows
+    assert_array_equal(model.fit_predict(source(rows[:600], 100)), array.labels_)
 
 
 def test_diffusion_features_of_many_rows(rows, small_blocks):
@@ -199,6 +200,48 @@ def test_moments_are_those_of_numpy(dtype):
     assert_allclose(column_moments(far, None, 1).variance, far.astype(float).var(), rtol=1e-4)
 
 
+def test_rows_of_weight_zero_are_read_no_more_often(rows):
+    """Few rows count: starts run on those, not on all rows of the source."""
+    weight = np.zeros(N)
+    weight[:: N // 500] = 1
+    counting = Counting(rows)
+    model = PowerKMeans(K, random_state=0).fit(counting, sample_weight=weight)
+    array = PowerKMeans(K, random_state=0).fit(rows, sample_weight=weight)
+    assert counting.reads < 12
+    assert_allclose(model.inertia_, array.inertia_, rtol=1e-6)
+
+
+def test_swaps_of_many_clusters_respect_weights(rows):
+    weight = np.zeros(N)
+    weight[np.random.default_rng(0).choice(N, 1000, replace=False)] = 1
+    found = PowerKMeans(100, random_state=0).fit(source(rows), sample_weight=weight)
+    array = PowerKMeans(100, random_state=0).fit(rows, sample_weight=weight)
+    assert found.inertia_ < 1.04 * array.inertia_
+
+
+def test_tiny_weights_are_sampled(rows):
+    for unit in (1.0, 2.0**-1070):
+        survey = survey_arrays([rows], np.full(N, unit), 500, None, 0, 1)
+        (found,), weight = survey.some()
+        assert len(found) == 500 and (weight > 0).all()
+        assert_array_equal(found, survey_arrays([rows], np.ones(N), 500, None, 0, 1).some()[0][0])
+
+
+def test_a_source_may_use_its_memory_again(rows):
+    def reusing():
+        buffer = np.empty((1000, D))
+        for begin in range(0, N, 1000):
+            buffer[:] = rows[begin : begin + 1000]
+            yield buffer
+
+    array = PowerKMeans(K, random_state=0).fit(rows)
+    assert PowerKMeans(K, random_state=0).fit(reusing).inertia_ == array.inertia_
+    views = [reusing, reusing]
+    parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
+    array = RFFMultiKernelPowerKMeans(K, **parameters).fit([rows, rows.copy()])
+    assert RFFMultiKernelPowerKMeans(K, **parameters).fit(views).inertia_ == array.inertia_
+
+
 # ---- what goes wrong --------------------------------------------------------------------------
 
 
@@ -212,6 +255,8 @@ def test_moments_are_those_of_numpy(dtype):
         (lambda: iter([np.eye(3), np.eye(4)]), ValueError, "X has 4 features"),
         (lambda: iter([np.eye(3), np.full((2, 3), np.nan)]), ValueError, "X contains NaN"),
         (lambda: iter([np.arange(3.0)]), ValueError, "2D array"),
+        (lambda: iter([np.ones((3, 2), "f"), np.eye(2)]), ValueError, "blocks of float32 and then"),
+        ([lambda: iter([np.ma.masked_less(np.eye(3), 1)])] * 2, TypeError, "masked entries"),
         (lambda: iter([np.eye(3)]), ValueError, "n_clusters == 4, must be <= n_samples == 3"),
     ],
 )
@@ -224,10 +269,22 @@ def test_bad_sources(given, error, message):
         model.predict(lambda: iter([np.eye(3)]))
 
 
+def test_no_new_rows(rows):
+    model = PowerKMeans(K, random_state=0).fit(rows)
+    for method in ("predict", "transform", "score"):
+        with pytest.raises(ValueError, match="X gave no rows"):
+            getattr(model, method)(lambda: iter([]))
+
+
 def test_weights_of_a_source_have_its_length(rows):
     for n in (N - 1, N + 1, 10):
         with pytest.raises(ValueError, match=f"sample_weight has {n} entries, but X gave"):
             PowerKMeans(K).fit(source(rows), sample_weight=np.ones(n))
+
+
+def test_a_single_weight_is_refused(rows):
+    with pytest.raises(TypeError, match="sample_weight is a number, must be an array"):
+        PowerKMeans(K).fit(source(rows), sample_weight=2.0)
 
 
 def test_a_source_that_changes_is_refused(rows):
@@ -433,6 +490,9 @@ def test_npy_files_that_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match="ends before the last row"):
         [*from_npy(tmp_path / "cut.npy")()]
     np.save(tmp_path / "wide", np.ones((2, 4)))
+    np.save(tmp_path / "empty", np.empty((0, 4)))
+    paths = [tmp_path / "empty.npy", tmp_path / "wide.npy"]
+    assert_array_equal(np.concatenate([*from_npy(paths)()]), np.ones((2, 4)))
     with pytest.raises(ValueError, match="different numbers of columns"):
         from_npy([tmp_path / "cut.npy", tmp_path / "wide.npy"])
     with pytest.raises(ValueError, match="paths is empty"):
@@ -458,6 +518,8 @@ def test_arrow_and_parquet(rows, tmp_path):
         from_arrow(table.to_reader())
     with pytest.raises(TypeError, match="data is of type list"):
         from_arrow([[1.0]])
+    with pytest.raises(TypeError, match="columns == 'ab', must be a list"):
+        from_arrow(table, columns="ab")
     with pytest.raises(ValueError, match="dtype == int64"):
         from_arrow(table, dtype=np.int64)
 
@@ -481,10 +543,15 @@ def test_dask_collections(rows):
 
 
 def test_spilled_rows(rows, tmp_path):
-    found = spill(source(rows.astype(np.float32), 900), tmp_path / "rows.npy")
+    blocks = [np.empty((0, D)), *source(rows.astype(np.float32), 900)()]
+    found = spill(lambda: iter(blocks), tmp_path / "rows.npy")
     assert_array_equal(np.load(tmp_path / "rows.npy"), rows.astype(np.float32))
     assert_array_equal(np.concatenate([*found()]), rows.astype(np.float32))
-    for bad, message in ((lambda: iter([]), "no rows"), (lambda: iter([np.ones(2)]), "shape")):
+    for bad, message in (
+        (lambda: iter([]), "no rows"),
+        (lambda: iter([np.ones(2)]), "shape"),
+        (lambda: iter([np.ones((2, 2)) * 1j]), "a block of complex128"),
+    ):
         with pytest.raises(ValueError, match=message):
             spill(bad, tmp_path / "bad.npy")
     with pytest.raises(ValueError, match=r"must end in \.npy"):

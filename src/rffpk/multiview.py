@@ -313,7 +313,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
                 warn_of_components(mapped, self._k, f" of view {i}")
-        if rows.stream is None and (self.labels_ < 0).all():
+        if "labels_" in vars(self) and (self.labels_ < 0).all():
             warn(
                 "all rows are noise: their typicality is below noise_threshold="
                 f"{self.noise_threshold}; take a lower noise_threshold, or a larger eta.",

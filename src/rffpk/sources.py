@@ -11,10 +11,9 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
@@ -22,6 +21,8 @@ from rffpk._data.files import whole_file
 from rffpk._data.streams import Source, block_rows
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
+
+T = TypeVar("T")
 
 _PATH = (str, os.PathLike)
 _Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -57,9 +58,9 @@ def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[An
         raise ValueError("X must have a shape of two numbers, (n_samples, n_features).")
 
     def blocks() -> Iterator[Any]:
-        return (X[rows] for rows in gen_batches(X.shape[0], block_rows))
+        return (X[i : i + block_rows] for i in range(0, X.shape[0], block_rows))
 
-    return blocks
+    return _fresh(blocks)
 
 
 def from_npy(
@@ -108,6 +109,12 @@ def from_npy(
         for name in names:
             yield from _npy_blocks(name)
 
+    return _fresh(blocks)
+
+
+def _fresh(blocks: Callable[[], Iterator[T]]) -> Callable[[], Iterator[T]]:
+    """Mark a source whose blocks do not change after they were given: they need no copy."""
+    blocks.fresh = True  # type: ignore[attr-defined]
     return blocks
 
 
@@ -128,7 +135,7 @@ def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
         except (ValueError, KeyError) as error:
             raise ValueError(f"{name} is not a .npy file that can be read: {error}.") from error
         begin = file.tell()
-    if len(shape) != 2 or transposed or dtype.kind not in "fiub":
+    if len(shape) != 2 or not shape[1] or transposed or dtype.kind not in "fiub":
         order = ", in Fortran order" if transposed else ""
         raise ValueError(
             f"{name} has an array of shape {shape} of {dtype}{order}; must have rows of numbers "
@@ -142,8 +149,8 @@ def _npy_blocks(name: str) -> Iterator[Array]:
     step = block_rows([np.empty((0, d), dtype=dtype)])
     with open(name, "rb", buffering=0) as file:
         file.seek(begin)
-        for rows in gen_batches(n, step):
-            block = np.empty((rows.stop - rows.start, d), dtype=dtype)
+        for first in range(0, n, step):
+            block = np.empty((min(step, n - first), d), dtype=dtype)
             _fill(file, block.data.cast("B"), name)
             yield block
 
@@ -225,7 +232,9 @@ def from_arrow(
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype == {dtype}, must be float32 or float64.")
-    if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "to_batches"):
+    if isinstance(columns, str):
+        raise TypeError(f"columns == {columns!r}, must be a list of names.")
+    if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "scanner"):
         raise TypeError(
             f"data is of type {type(data).__name__}, must be a dataset of pyarrow, or have "
             "__arrow_c_stream__."
@@ -239,7 +248,7 @@ def from_arrow(
             if batch.num_rows:
                 yield _block(batch if names is None else batch.select(names), dtype)
 
-    return blocks
+    return _fresh(blocks)
 
 
 def _batches(arrow: Any, data: Any, names: list[str] | None) -> Any:
@@ -290,7 +299,7 @@ def from_dask(X: Any) -> Callable[[], Iterator[Any]]:
     def blocks() -> Iterator[Any]:
         return (part.compute() for part in parts)
 
-    return blocks
+    return _fresh(blocks)
 
 
 def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator[Array]]:
@@ -326,7 +335,12 @@ def _write_rows(source: Source, file: BinaryIO) -> None:
     n, d = 0, 0
     dtype: np.dtype[Any] = np.dtype(np.float64)
     for block in source():
+        validation.check_plain(block, "source")
         rows = np.asarray(block)
+        if rows.dtype.kind not in "fiub":
+            raise ValueError(f"source gave a block of {rows.dtype}, must give numbers.")
+        if not len(rows):
+            continue
         if rows.ndim != 2 or (n and rows.shape[1] != d):
             raise ValueError(f"source gave a block of shape {rows.shape}, must be (rows, {d}).")
         if not n:

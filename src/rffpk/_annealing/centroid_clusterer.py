@@ -53,6 +53,13 @@ Init = Literal["k-means++", "random", "k-means"]
 _SAMPLE_ROWS, _ROWS_A_CLUSTER = 20_000, 100
 
 
+# Attributes that checks of rows set in fit and read later.
+_OF_CHECKS = {
+    *("n_features_in_", "feature_names_in_", "_in_float64", "_view_columns", "_view_names"),
+    *("_n_views", "_n_kernels", "_widths"),
+}
+
+
 def automatic_sample_size(k: int) -> int:
     """The number of rows that starts for k clusters run on, where there are as many."""
     return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
@@ -204,7 +211,7 @@ class CentroidClusterer(CentroidModel):
             self._k = validation.check_n_clusters(self.n_clusters, survey.n, survey.counted)
             self._causes = causes or [few_rows("X", *survey.some())]
             self._feature_maps = self._fit_maps(survey, random)
-            self._progress, keep = progress, survey.stream is None
+            self._progress, keep = progress, not (is_dask(X) or is_source(X))
             with label_sink(labels_to, survey.n, keep) as self._sink:
                 self._fit_rows(self._fitted_rows(survey), survey, random)
             self._journal.remove()
@@ -233,8 +240,10 @@ class CentroidClusterer(CentroidModel):
         """The rows of a collection of Dask on the workers of a cluster."""
         stream = make_partitions(X, sample_weight, client, self.n_jobs)
         head = self._check_views(stream.head, reset=True)
-        check = copy(self)._check_views  # without what a fit adds later
-        return replace(stream, head=head, dtype=head[0].dtype, check=check)
+        reader, kept = copy(self), {*self.get_params(deep=False), *_OF_CHECKS}
+        for name in vars(self).keys() - kept:  # of an earlier fit, or what a fit adds later
+            delattr(reader, name)
+        return replace(stream, head=head, dtype=head[0].dtype, check=reader._check_views)
 
     def _fitted_rows(self, survey: Survey) -> tuple[Rows, Rows]:
         """Some of the rows that are fitted, and all of them, with mean features as shifts: of all
@@ -333,6 +342,8 @@ class CentroidClusterer(CentroidModel):
             self._objective.begin(self._mapped(*survey.some(size), rows.shifts))
             for size in survey.sizes(self._sample_size(survey.counted))
         ]
+        if survey.stream is not None and not samples:  # it has many rows of weight zero
+            samples = [self._objective.begin(self._mapped(*survey.some(), rows.shifts))]
         return [storage.sample(samples[0]), *samples[1:]] if samples else []
 
     def _whole(self, rows: Rows, storage: Storage, passes: int) -> Rows:
@@ -402,7 +413,7 @@ class CentroidClusterer(CentroidModel):
             publish(**one_pass(plain, final.theta, -math.inf, want=wanted)[1])
         self.cluster_centers_ = final.centers
         self.__dict__.pop("labels_", None)  # of an earlier fit
-        if rows.stream is None:
+        if self._sink.keeps:
             self.labels_ = self._sink.labels()
         self.inertia_ = final.inertia
         self.s_ = end.s

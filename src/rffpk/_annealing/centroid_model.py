@@ -118,7 +118,12 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         X = sources_of(X) if is_dask(X) else X
         if is_source(X):
-            yield from make_stream(X, sample_weight, check).blocks()
+            given = False
+            for views in make_stream(X, sample_weight, check).blocks():
+                given = True
+                yield views
+            if not given:
+                raise ValueError("X gave no rows, must give at least one.")
         else:
             xs = check(X)
             yield xs, validation.check_sample_weight(sample_weight, len(xs[0]))
@@ -188,6 +193,26 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         distances = self._visit(X, -math.inf, "distances")
         return np.sqrt(distances, out=distances)
+
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.int32]:
+        """Fit, and return the labels of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a list of views
+            As in `fit`.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        **options : dict
+            Other arguments of `fit`.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+            `labels_`; of the rows of a source, what `predict` gives.
+        """
+        self.fit(X, y, **options)
+        return vars(self)["labels_"] if "labels_" in vars(self) else self.predict(X)
 
     def medoids(self, X: Any) -> NDArray[np.intp]:
         """The row of X that is nearest to each centroid: an example of each cluster.

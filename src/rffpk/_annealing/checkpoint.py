@@ -271,7 +271,12 @@ def _word(value: Any) -> str:
     if hasattr(value, "__array__") and np.ndim(value):
         array = np.asarray(value)
         return f"an array {_digest(array)}" if array.dtype.kind in "biuf" else repr(array.tolist())
-    return str(getattr(value, "__qualname__", repr(value)))
+    if callable(value):
+        raise ValueError(
+            "checkpoint does not tell functions apart: pass the centroids that init draws, or the "
+            "name of a method."
+        )
+    return repr(value)
 
 
 def _digest(*values: Any) -> str:

@@ -170,8 +170,8 @@ class FeatureRun:
         return float(self.journal.result(self, self._nearly_hard_exponent))
 
     def _nearly_hard_exponent(self) -> float:
-        rows = self.rows.counted()
-        rows = rows.take(np.arange(0, rows.n, max(1, rows.n // _EXPONENT_ROWS)))
+        numbers = self.rows.counted_numbers()
+        rows = self.rows.take(numbers[:: max(1, len(numbers) // _EXPONENT_ROWS)])
         s = _HIGHEST
         while not is_hard(_FACTOR * s, rows.dtype):
             sums, _ = one_pass(rows, self.theta, s)

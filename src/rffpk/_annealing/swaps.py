@@ -44,6 +44,8 @@ _PASSES_ADDED, _PASSES_REMOVED = 3, 5
 def improve(run: FeatureRun, cost: float, patience: int) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids."""
+    if len(run.theta) >= MANY and run.rows.stream is not None:
+        return  # batches need a number of each row
     if len(run.theta) >= MANY:
         _improve_in_batches(run, patience)
         return

@@ -192,8 +192,13 @@ class Rows:
         )
 
     def counted(self) -> Rows:
-        """The rows whose weight is not zero."""
-        return self if self.weight is None else self.take(np.flatnonzero(self.weight))
+        """The rows in arrays whose weight is not zero."""
+        return self if self.weight is None else self.take(self.counted_numbers())
+
+    def counted_numbers(self) -> Array:
+        """The numbers of the rows whose weight is not zero."""
+        weight = self.weight if self.stream is None else self.stream.weight
+        return np.arange(self.n) if weight is None else np.flatnonzero(weight)
 
     def features(self) -> Array:
         """Shifted features of all rows, (n, F); O(n F) memory."""

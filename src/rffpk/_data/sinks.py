@@ -22,17 +22,17 @@ class LabelSink:
     """Takes the labels of consecutive rows, block by block."""
 
     def __init__(self, keep: bool, write: Callable[[Array], Any] | None = None) -> None:
-        self._keep, self._write = keep, write
+        self.keeps, self._write = keep, write
         self._blocks: list[Array] = []
 
     @property
     def wanted(self) -> bool:
         """Whether labels go anywhere."""
-        return self._keep or self._write is not None
+        return self.keeps or self._write is not None
 
     def __call__(self, labels: Array) -> None:
         """Take the labels of the next rows."""
-        if self._keep:
+        if self.keeps:
             self._blocks.append(labels)
         if self._write is not None:
             self._write(labels)

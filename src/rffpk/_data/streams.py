@@ -18,7 +18,7 @@ import numpy as np
 
 from rffpk import _core
 from rffpk._data.arrays import Array
-from rffpk._data.validation import check_sample_weight
+from rffpk._data.validation import check_plain, check_sample_weight
 
 Source = Callable[[], Iterable[Any]]
 T = TypeVar("T")
@@ -78,6 +78,10 @@ class Stream:
         begin, dtype = 0, self.dtype
         for xs in self._cut():
             dtype = dtype or xs[0].dtype
+            if xs[0].dtype != dtype and self.dtype is None:
+                raise ValueError(
+                    f"X gave blocks of {dtype} and then of {xs[0].dtype}, must give one type."
+                )
             xs = each(xs, np.asarray, dtype)
             end = begin + len(xs[0])
             if self.weight is not None and end > len(self.weight):
@@ -96,14 +100,16 @@ class Stream:
     def _cut(self) -> Iterator[list[Array]]:
         if not self.listed:
             return recut(self._views(self.sources[0]()))
-        views = [recut(_plain(source(), f"X[{i}]")) for i, source in enumerate(self.sources)]
+        views = [recut(_plain(source, f"X[{i}]")) for i, source in enumerate(self.sources)]
         return recut(self._views(_together(views)))
 
     def _views(self, blocks: Iterable[Any]) -> Iterator[list[Array]]:
         first = self.n is None
+        fresh = self.listed or _is_fresh(self.sources[0])
         for block in blocks:
             if isinstance(block, list) or len(block):
-                yield self.check(block, first)
+                xs = self.check(block, first)
+                yield xs if fresh else each(xs, np.copy)
                 first = False
 
     def prepared(self, prepare: Callable[[list[Array]], list[Array]]) -> Stream:
@@ -111,19 +117,28 @@ class Stream:
         return replace(self, prepare=prepare)
 
 
+def _is_fresh(source: Source) -> bool:
+    """Whether blocks do not change after they were given; others are copied."""
+    return bool(getattr(source, "fresh", False))
+
+
 def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
     """The rows of a source, or a list of sources, with checked weights."""
-    weight = sample_weight
+    weight = np.asarray(sample_weight) if hasattr(sample_weight, "compute") else sample_weight
+    if weight is not None and np.ndim(weight) == 0:
+        raise TypeError("sample_weight is a number, must be an array where X is a source.")
     if weight is not None:
         weight = check_sample_weight(weight, len(weight))
     listed = isinstance(X, (list, tuple))
     return Stream(list(X) if listed else [X], listed, check, weight)
 
 
-def _plain(blocks: Iterable[Any], name: str) -> Iterator[list[Array]]:
+def _plain(source: Source, name: str) -> Iterator[list[Array]]:
     """Blocks of one of several sources, which are cut before they are checked together."""
-    for block in blocks:
-        block = np.asarray(block)
+    fresh = _is_fresh(source)
+    for block in source():
+        check_plain(block, name)
+        block = np.array(block, copy=None if fresh else True)
         if block.ndim != 2:
             raise ValueError(f"{name} gave a block of shape {block.shape}, must be 2-dimensional.")
         if len(block):

@@ -7,7 +7,7 @@ import math
 import operator
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,13 +109,22 @@ class Survey:
             xs = [found[id(x)] for x in self.xs]
             given = self.stream.weight
             weight = None if given is None else given[numbers]
-        return xs, None if weight is None else inverse_probability(weight, threshold)
+        if weight is None:
+            return xs, None
+        unit = self.unit
+        return xs, unit * inverse_probability(weight / unit, threshold)
+
+    @cached_property
+    def unit(self) -> float:
+        """The unit of the weights, so that keys of rows do not overflow."""
+        weight = self.weight if self.stream is None else self.stream.weight
+        return 1.0 if weight is None else weight_unit(weight)
 
     def sizes(self, first: int) -> list[int]:
         """The sizes of growing samples of the rows that count; none if the first has all."""
         if first >= self.counted:
             return []
-        return [m for m in _sizes(first, self.xs) if m == first or 4 * m <= self.n]
+        return [m for m in _sizes(first, self.xs) if m == first or 4 * m <= self.counted]
 
 
 def _capacity(size: int, first: int | None, xs: list[Array]) -> int:
@@ -147,8 +156,9 @@ def survey_arrays(
     sample = None
     if counted > min(size, first or size):
         reservoir = Reservoir(_capacity(size, first, xs))
+        weight_in_units = None if weight is None else weight / weight_unit(weight)
         for begin in range(0, n, _KEYS):
-            part = None if weight is None else weight[begin : begin + _KEYS]
+            part = None if weight_in_units is None else weight_in_units[begin : begin + _KEYS]
             reservoir.add(begin, row_keys(seed, begin, min(_KEYS, n - begin), part), [])
         sample = reservoir.sample()
     return Survey(xs, weight, n, counted, size, sample, n_threads)
@@ -218,7 +228,8 @@ class _Reading:
             self._begin(xs)
         distinct = {i: x for i, x in enumerate(xs) if self.same[i] == i}
         m = len(xs[0])
-        self.reservoir.add(self.n, row_keys(self.seed, self.n, m, weight), [*distinct.values()])
+        keys = row_keys(self.seed, self.n, m, None if weight is None else weight / self.unit)
+        self.reservoir.add(self.n, keys, [*distinct.values()])
         for i, x in distinct.items():
             self.sums[i] = self.sums_about(i, self.shifts[i], x, weight, self.sums.get(i))
         self.n += m
