@@ -391,7 +391,6 @@ def changed(X, i, j, value):
         ({"tol": 1e-4}, None, "tol was 0.001, is 0.0001"),
         ({"random_state": 1}, None, "random_state was 0, is 1"),
         ({"init": np.zeros((4, 4))}, None, "init was 'k-means[+][+]', is an array"),
-        ({"init": make_blobs}, None, "init was 'k-means[+][+]', is make_blobs"),
         ({}, lambda X: X[:-1], "number of rows was 400, is 399"),
         ({}, lambda X: X[:, :-1], "number of columns was .4., is .3."),
         ({}, lambda X: X.astype(np.float32), "dtype of X was float64, is float32"),

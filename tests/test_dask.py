@@ -165,7 +165,7 @@ def test_few_rows_come_to_the_client(rows, client):
     model = PowerKMeans(K, random_state=0).fit(divided(rows[:300], (100, 0, 200)))
     expected = PowerKMeans(K, random_state=0).fit(rows[:300])
     assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
-    assert_array_equal(model.labels_, expected.labels_)
+    assert not hasattr(model, "labels_")  # as with more rows
 
 
 def test_without_a_cluster_a_collection_is_a_source(rows):

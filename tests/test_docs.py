@@ -91,7 +91,7 @@ def described(thing, title):
 def check_parameters(thing, parameters):
     """Each parameter is described once, in the order of the signature, with its default."""
     entries = described(thing, "Parameters")
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*"}
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     names = [stars.get(given.kind, "") + name for name, given in parameters.items()]
     assert [name for name, _, _ in entries] == names
     for name, kind, _ in entries:
