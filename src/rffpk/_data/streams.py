@@ -7,11 +7,12 @@ over them have the bits of passes over one array.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from operator import getitem
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
@@ -207,31 +208,55 @@ def _joined(parts: list[list[Array]]) -> list[Array]:
 
 def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
     """The items of an iterator that another thread makes and advances, one item ahead. Its errors
-    are raised here. The thread ends with this iterator, which does not wait for an item that is
-    being read."""
-    end: Any = object()
-
-    def read() -> T:
-        started = time.perf_counter()
-        item = next(items, end)
-        clock.reading += time.perf_counter() - started
-        return item
-
-    items: Any = ()
-    reader = ThreadPoolExecutor(1, "rffpk-reader")
+    are raised here. The thread ends with this iterator. Neither this iterator nor the end of the
+    process waits for an item that is being read."""
+    wanted: SimpleQueue[bool] = SimpleQueue()  # whether one more item is
+    found: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(
+        target=_read, args=(make, wanted, found, clock), name="rffpk-reader", daemon=True
+    ).start()
+    wanted.put(True)
     try:
-        items = reader.submit(make).result()
-        following = reader.submit(read)
-        while (item := following.result()) is not end:
-            following = reader.submit(read)
+        while (item := found.get()) is not _END:
+            if isinstance(item, _Failure):
+                raise item.error
+            wanted.put(True)
             started = time.perf_counter()
             yield item
             clock.computing += time.perf_counter() - started
     finally:
-        reader.submit(_close, items)
-        reader.shutdown(wait=False)
+        wanted.put(False)
 
 
-def _close(items: Any) -> None:
-    if hasattr(items, "close"):
-        items.close()
+_END: Any = object()
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What a reading thread ended by."""
+
+    error: BaseException
+
+
+def _read(
+    make: Callable[[], Iterator[T]],
+    wanted: SimpleQueue[bool],
+    found: SimpleQueue[Any],
+    clock: Clock,
+) -> None:
+    """Advance an iterator as often as is wanted, and put what it gives, then _END, or a _Failure
+    in place of what it raises."""
+    items: Any = ()
+    item: Any = None
+    try:
+        items = make()
+        while item is not _END and wanted.get():
+            started = time.perf_counter()
+            item = next(items, _END)
+            clock.reading += time.perf_counter() - started
+            found.put(item)
+    except BaseException as error:
+        found.put(_Failure(error))
+    finally:
+        if hasattr(items, "close"):
+            items.close()
