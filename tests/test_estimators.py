@@ -293,19 +293,19 @@ def test_seeding_takes_a_sample_and_records_its_size():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_starts_run_on_a_sample_and_end_on_all_rows(weighted):
-    X, y = make_blobs(24_000, 3, centers=4, random_state=0)
+    X, y = make_blobs(28_000, 3, centers=4, random_state=0)
     weight = np.random.default_rng(0).integers(0, 3, len(X)) if weighted else None
     model = PowerKMeans(4, sample=500, random_state=0).fit(X, sample_weight=weight)
     sizes = [record["rows"] for record in model.history_ if "s" in record]
     assert model.sample_size_ == sizes[0] <= 500
-    assert sizes == sorted(sizes) and len(set(sizes)) == 3 and sizes[-1] == 24_000
+    assert sizes == sorted(sizes) and len(set(sizes)) == 3 and sizes[-1] == 28_000
     assert 3000 < sorted(set(sizes))[1] <= 4000
     full = PowerKMeans(4, sample=None, random_state=0).fit(X, sample_weight=weight)
-    assert full.sample_size_ == 24_000
+    assert full.sample_size_ == 28_000
     assert_allclose(model.inertia_, full.inertia_, rtol=1e-3)
     assert adjusted_rand_score(y, model.labels_) > 0.85
     auto = PowerKMeans(4, random_state=0, max_iter=3, swaps=0).fit(X, sample_weight=weight)
-    assert auto.sample_size_ == (24_000 if weighted else 20_000)  # 16 000 rows are weighted
+    assert auto.sample_size_ == (28_000 if weighted else 20_000)  # 19 000 rows are weighted
 
 
 def test_a_sample_finds_a_few_heavy_rows():

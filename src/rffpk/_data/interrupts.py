@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import TypeVar
+from typing import Generic, TypeVar, cast
 
 Result = TypeVar("Result")
 
@@ -30,27 +31,45 @@ def interruptible(work: float, function: Callable[..., Result], *arguments: obje
     """
     if work < LONG or threading.current_thread() is not threading.main_thread():
         return function(*arguments)
-    results: list[Result] = []
-    errors: list[BaseException] = []
+    found: Handover[tuple[Result, None] | tuple[None, BaseException]] = Handover()
     context = copy_context()
 
     def run() -> None:
         try:
-            results.append(context.run(function, *arguments))
+            found.give((context.run(function, *arguments), None))
         except BaseException as error:
-            errors.append(error)
+            found.give((None, error))
 
     thread = threading.Thread(target=run, name="rffpk", daemon=True)
     try:
         thread.start()
     except RuntimeError:  # no memory for the stack of a thread
         return function(*arguments)
-    while thread.is_alive():
-        thread.join(_SECONDS)
-    if errors:
-        raise errors[0]
-    if not results:
-        raise RuntimeError(
-            "a signal handler forked the process inside a call: the child lacks its thread"
-        )
-    return results[0]
+    result, error = found.take(thread)
+    if error is not None:
+        raise error
+    return cast(Result, result)
+
+
+class Handover(Generic[Result]):
+    """Items that one thread gives and another takes, in turn."""
+
+    def __init__(self) -> None:
+        self._items: deque[Result] = deque()
+        # A lock, since a queue of Python may ignore its timeout where a signal comes at its end.
+        self._empty = threading.Lock()
+        self._empty.acquire()
+
+    def give(self, item: Result) -> None:
+        """Let an item be taken; the one before has been."""
+        self._items.append(item)
+        self._empty.release()
+
+    def take(self, giver: threading.Thread) -> Result:
+        """The next item that `giver` gives; Ctrl-C ends the wait."""
+        while not self._empty.acquire(timeout=_SECONDS):
+            if not giver.is_alive() and not self._items:
+                raise RuntimeError(
+                    "a signal handler forked the process inside a call: the child lacks its thread"
+                )
+        return self._items.popleft()

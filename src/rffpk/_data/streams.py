@@ -19,6 +19,7 @@ import numpy as np
 
 from rffpk import _core
 from rffpk._data.arrays import Array
+from rffpk._data.interrupts import Handover
 from rffpk._data.validation import check_plain, check_sample_weight
 
 Source = Callable[[], Iterable[Any]]
@@ -211,13 +212,14 @@ def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
     are raised here. The thread ends with this iterator. Neither this iterator nor the end of the
     process waits for an item that is being read."""
     wanted: SimpleQueue[bool] = SimpleQueue()  # whether one more item is
-    found: SimpleQueue[Any] = SimpleQueue()
-    threading.Thread(
+    found: Handover[Any] = Handover()
+    reader = threading.Thread(
         target=_read, args=(make, wanted, found, clock), name="rffpk-reader", daemon=True
-    ).start()
+    )
+    reader.start()
     wanted.put(True)
     try:
-        while (item := found.get()) is not _END:
+        while (item := found.take(reader)) is not _END:
             if isinstance(item, _Failure):
                 raise item.error
             wanted.put(True)
@@ -241,7 +243,7 @@ class _Failure:
 def _read(
     make: Callable[[], Iterator[T]],
     wanted: SimpleQueue[bool],
-    found: SimpleQueue[Any],
+    found: Handover[Any],
     clock: Clock,
 ) -> None:
     """Advance an iterator as often as is wanted, and put what it gives, then _END, or a _Failure
@@ -254,9 +256,9 @@ def _read(
             started = time.perf_counter()
             item = next(items, _END)
             clock.reading += time.perf_counter() - started
-            found.put(item)
+            found.give(item)
     except BaseException as error:
-        found.put(_Failure(error))
+        found.give(_Failure(error))
     finally:
         if hasattr(items, "close"):
             items.close()
