@@ -71,6 +71,7 @@ def test_threads_follow_the_quota_of_a_container(monkeypatch, fresh_quota):
 def test_without_openmp_its_variable_counts(monkeypatch):
     nothing = threadpoolctl.ThreadpoolController().select(user_api="none")
     monkeypatch.setattr(_config, "_loaded", lambda user_api: nothing)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     limits = _config.thread_limits()
     for text, expected in (("1", 1), ("3,2", 3), ("0", None), ("many", None), ("", None)):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
