@@ -180,6 +180,10 @@ REFUSED = {
         pd.DataFrame({"a": pd.date_range("2020", periods=40, tz="UTC"), "b": ROWS[:, 0]}),
         "dates or durations",
     ),
+    "nominal numbers": (
+        pd.DataFrame({"a": ROWS[:, 0], "b": pd.Categorical(np.arange(40) % 3)}),
+        r"nominal columns \['b'\]",
+    ),
     "masked": (MASKED, "masked entries"),
     "structured": (
         np.zeros(40, dtype=[("a", float), ("b", float)]), r"a structured array .*\['a', 'b'\]"

@@ -507,6 +507,7 @@ def test_npy_files_that_cannot_be_read(tmp_path):
 def test_arrow_and_parquet(rows, tmp_path):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
+    pandas = pytest.importorskip("pandas")
     columns = {f"c{j}": rows[:, j] for j in range(D)}
     table = arrow.table(columns)
     parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=3000)
@@ -519,6 +520,11 @@ def test_arrow_and_parquet(rows, tmp_path):
         [*from_arrow(arrow.table({"a": [1.0], "b": [None]}))()]
     with pytest.raises(ValueError, match="column 'a' has string, must have numbers"):
         [*from_arrow(arrow.table({"a": ["x"]}))()]
+    nominal = arrow.table({"a": arrow.array([1.0, 2.0]).dictionary_encode()})
+    with pytest.raises(ValueError, match="column 'a' has dictionary.*, must have numbers"):
+        [*from_arrow(nominal)()]
+    with pytest.raises(TypeError, match=r"nominal columns \['a'\]"):
+        PowerKMeans(1).fit(nominal.to_pandas(types_mapper=pandas.ArrowDtype))
     with pytest.raises(TypeError, match="which can be read once"):
         from_arrow(table.to_reader())
     with pytest.raises(TypeError, match="data is of type list"):
@@ -535,6 +541,12 @@ def test_frames_of_polars(rows):
     found = from_arrow(frame)
     assert_array_equal(np.concatenate([*found()]), rows)
     assert_array_equal(np.concatenate([*found()]), rows)
+    for nominal in (polars.Categorical, polars.Enum(["x", "y"])):
+        words = polars.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}).cast({"b": nominal})
+        with pytest.raises(TypeError, match=r"nominal columns \['b'\]"):
+            PowerKMeans(1).fit(words)
+        with pytest.raises(ValueError, match="column 'b' has .*, must have numbers"):
+            [*from_arrow(words)()]
 
 
 def test_dask_collections(rows):

@@ -263,7 +263,8 @@ def _block(batch: Any, dtype: np.dtype[Any]) -> Array:
     for j, (name, column) in enumerate(zip(batch.schema.names, batch.columns)):
         if column.null_count:
             raise ValueError(f"column {name!r} has missing values, which are not supported.")
-        values = column.to_numpy(zero_copy_only=False)
+        nominal = str(column.type).startswith("dictionary")
+        values = np.empty(0, object) if nominal else column.to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "fiub":
             raise ValueError(f"column {name!r} has {column.type}, must have numbers.")
         block[:, j] = values

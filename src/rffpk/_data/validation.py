@@ -25,6 +25,9 @@ MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
 MAX_JOBS = 1024  # each thread has a workspace
 
+# How the dtypes of nominal columns print in pandas, polars and Arrow.
+_NOMINAL = ("category", "Categorical", "Enum", "dictionary")
+
 # A matrix of fewer rows may be symmetric by chance; entries may differ by rounding, relatively.
 _FEWEST_ROWS, _SYMMETRY = 4, 1e-6
 
@@ -144,7 +147,7 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = ""
 
 def check_plain(values: Any, name: str) -> None:
     """Raise a TypeError for what NumPy would take as numbers, or not name: dates, durations, masked
-    entries, and structured arrays; of arrays, frames and lists."""
+    entries, nominal columns, and structured arrays; of arrays, frames and lists."""
     if any(_is_masked(part) for part in [values, *_parts(values)]):
         raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
     if callable(values) and not hasattr(values, "__array__"):
@@ -155,6 +158,8 @@ def check_plain(values: Any, name: str) -> None:
         )
     with contextlib.suppress(ValueError):  # ragged lists are refused later
         frame = hasattr(values, "columns") and hasattr(values, "dtypes")
+        if frame:
+            _check_no_nominal_columns(values, name)
         for dtype in list(values.dtypes) if frame else [np.asarray(values).dtype]:
             temporal = getattr(dtype, "is_temporal", None)  # polars
             if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
@@ -168,6 +173,16 @@ def check_plain(values: Any, name: str) -> None:
                     f"{name} is a structured array with the fields {fields}, must be a "
                     "plain one: numpy.lib.recfunctions.structured_to_unstructured converts it."
                 )
+
+
+def _check_no_nominal_columns(frame: Any, name: str) -> None:
+    pairs = zip(frame.columns, frame.dtypes)
+    nominal = [column for column, dtype in pairs if str(dtype).startswith(_NOMINAL)]
+    if nominal:
+        raise TypeError(
+            f"{name} has the nominal columns {nominal}, whose categories are not numbers: encode "
+            "them, such as by sklearn.preprocessing.OneHotEncoder, or convert them to numbers."
+        )
 
 
 def _parts(values: Any) -> Any:
