@@ -41,21 +41,39 @@ def typicality(d: Array, eta: Array, m: float) -> Array:
     return np.asarray(np.where(inside, 1, e) / (1 + e))
 
 
+def divided(
+    N: Array, G: Array, previous: Array, widths: Sequence[int], least_share: float
+) -> tuple[Array, Array]:
+    """theta = N / G, (k, F), and a mask (k,) of the clusters whose weight is at most this share of
+    the total: their centroids stay, and those in a view that all rows of a cluster lack."""
+    G = G.reshape(len(G), -1)
+    stays = ~(G > least_share * G.sum())
+    counts = 1 if G.shape[1] == 1 else widths
+    weight, kept = (np.repeat(each, counts, axis=1) for each in (np.where(stays, 1, G), stays))
+    return np.where(kept, previous, N / weight), stays.all(axis=1)
+
+
 def view_costs(N: Array, G: Array, Q: Array, widths: Sequence[int]) -> Array:
     """sum_i p_i g_ij ||phi_il - theta_jl||^2 at theta = N / G, (k, L): Q - ||N||^2 / G, with the
-    sums of a pass over views with so many features."""
+    sums of a pass over views with so many features; G is (k, L) where views are missing."""
     with np.errstate(over="ignore"):
         squares = np.add.reduceat(N**2, np.cumsum([0, *widths[:-1]]), axis=1)
-    weight = np.where(G > 0, G, 1)[:, None]
-    return np.where(G[:, None] > 0, Q - squares / weight, 0)
+    G = G.reshape(len(G), -1)
+    return np.where(G > 0, Q - squares / np.where(G > 0, G, 1), 0)
 
 
-def view_weights(costs: Array, factor: float, entropy: float) -> NDArray[np.float64]:
-    """alpha_l ~ exp(-factor cost_l / lambda), where sum_l alpha_l (factor cost_l + lambda log
-    alpha_l) is least over the simplex."""
-    return np.asarray(softmax(factor * (costs.min() - costs) / entropy))
+def view_weights(
+    costs: Array, factor: float, entropy: float, coverage: Array | None = None
+) -> NDArray[np.float64]:
+    """alpha_l ~ exp(-factor cost_l / (pi_l lambda)) with sum_l pi_l alpha_l = 1, where
+    sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l) is least; `coverage` is pi, the shares
+    of the rows that have the views, None where all have all."""
+    costs = costs if coverage is None else costs / coverage
+    alpha = np.asarray(softmax(factor * (costs.min() - costs) / entropy))
+    return alpha if coverage is None else np.asarray(alpha / (coverage @ alpha))
 
 
-def view_penalty(alpha: Array, entropy: float) -> float:
-    """lambda sum_l alpha_l log(L alpha_l), which is zero for equal weights."""
-    return entropy * max(float(xlogy(alpha, len(alpha) * alpha).sum()), 0.0)
+def view_penalty(alpha: Array, entropy: float, coverage: Array | None = None) -> float:
+    """lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t), which is zero for equal weights."""
+    pi = np.ones(len(alpha)) if coverage is None else coverage
+    return entropy * max(float((pi * xlogy(alpha, pi.sum() * alpha)).sum()), 0.0)

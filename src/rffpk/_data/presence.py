@@ -1,0 +1,45 @@
+"""Which views rows have: a row lacks a view where all of its numbers there are NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk._data.arrays import Array
+
+
+def has_view(x: Array) -> NDArray[np.bool_]:
+    """A mask (n,) of the rows that have a view, whose rows have been checked."""
+    return ~np.isnan(x[:, 0])
+
+
+def present_bits(xs: list[Array]) -> NDArray[np.uint8] | None:
+    """The views that rows have as bits, (n, ceil(L / 8)): bit l % 8 of byte l / 8; None where all
+    rows have all views."""
+    masks = np.stack([has_view(x) for x in xs], axis=1)
+    return None if masks.all() else np.packbits(masks, axis=1, bitorder="little")
+
+
+def all_present(n: int, n_views: int) -> NDArray[np.uint8]:
+    """The bits of rows that have all views."""
+    line = np.packbits(np.ones(n_views, dtype=bool), bitorder="little")
+    return np.tile(line, (n, 1))
+
+
+def present_views(bits: Array, n_views: int) -> NDArray[np.bool_]:
+    """A mask (n, L) from these bits."""
+    return np.unpackbits(bits, axis=1, count=n_views, bitorder="little").astype(bool)
+
+
+def rows_with(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
+    """The rows that have a view and their weights; the same arrays where all rows have it."""
+    there = has_view(x)
+    if there.all():
+        return x, weight
+    return x[there], None if weight is None else weight[there]
+
+
+def coverage(xs: list[Array], weight: Array | None) -> NDArray[np.float64] | None:
+    """The share of the weight of the rows that have each view, (L,); None where all have all."""
+    masks = np.stack([has_view(x) for x in xs], axis=1)
+    return None if masks.all() else np.average(masks, axis=0, weights=weight)
