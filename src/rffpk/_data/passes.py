@@ -17,7 +17,7 @@ from rffpk import _config, _core
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.partitions import Part, Partitions
-from rffpk._data.presence import all_present, present_views
+from rffpk._data.presence import all_present, present_bits, present_views
 from rffpk._data.rules import divided, typicality, view_costs
 from rffpk._data.streams import Stream, each
 
@@ -121,7 +121,7 @@ class Rows:
         begin = 0
         for xs, weight in self.stream.blocks():
             weight = None if weight is None else self._in_units(weight)
-            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin)
+            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin)._marked()
             begin += len(xs[0])
 
     def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
@@ -165,12 +165,27 @@ class Rows:
         u = typicality(distances, eta, self.m)
         return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
 
+    def _marked(self) -> Rows:
+        """The rows, with the views that they have if some rows of the fit lack some."""
+        if self.coverage is None:
+            return self
+        present = present_bits(self.xs)
+        present = all_present(len(self.xs[0]), len(self.xs)) if present is None else present
+        return replace(self, present=present)
+
     def combined(self, numbers: Array) -> Array:
         """sum_l alpha_l of the numbers (L,) of the views; if views are missing (n, 1), over those
         that a row has."""
         if self.present is None:
             return np.asarray(numbers @ self.alpha)
         return (present_views(self.present, len(self.xs)) @ (numbers * self.alpha))[:, None]
+
+    def renormalised(self) -> Rows:
+        """The rows, of which some lack views, with weights such that their costs are distances
+        with view weights whose sum over the views of a row is one."""
+        total = self.combined(np.ones(len(self.xs)))[:, 0]
+        weight = (1 if self.weight is None else self.weight) / total
+        return replace(self, weight=np.ascontiguousarray(weight, dtype=self.dtype))
 
     def present_features(self) -> Array:
         """A mask (n, F) of the features that rows have, of rows of which some lack views."""
@@ -181,9 +196,8 @@ class Rows:
         """The rows with a share of rows for each view, and equal view weights."""
         if coverage is None:
             return self
-        present = all_present(self.n, len(self.xs)) if self.present is None else self.present
         alpha = np.full(len(self.xs), 1 / coverage.sum())
-        return replace(self, present=present, coverage=coverage, alpha=alpha)
+        return replace(self, coverage=coverage, alpha=alpha)._marked()
 
     def take(self, index: Array | slice) -> Rows:
         """The rows at `index`, in their order; those of a stream are read."""
@@ -231,7 +245,7 @@ class Rows:
         return np.arange(self.n) if weight is None else np.flatnonzero(weight)
 
     def features(self) -> Array:
-        """Shifted features of all rows, (n, F); O(n F) memory."""
+        """Shifted features of all rows, (n, F), 0 in views that they lack; O(n F) memory."""
         origin = np.zeros((1, len(self.shift)), dtype=self.dtype)
         return one_pass(self, origin, -math.inf, want=("features",))[1]["features"]
 

@@ -18,6 +18,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.partitions import Part, Partitions
 from rffpk._data.passes import Sums, make_rows, pass_of_block, weight_unit
+from rffpk._data.presence import coverage, rows_with
 from rffpk._data.sampling import Reservoir, Sample, inverse_probability, row_keys
 from rffpk._data.streams import Stream, each
 
@@ -91,8 +92,18 @@ class Survey:
         """The moments of the columns of a view."""
         x = self.xs[view]
         if id(x) not in self._moments:
-            self._moments[id(x)] = column_moments(x, self.weight, self.n_threads)
+            self._moments[id(x)] = column_moments(*rows_with(x, self.weight), self.n_threads)
         return self._moments[id(x)]
+
+    @cached_property
+    def coverage(self) -> NDArray[np.float64] | None:
+        """The share of the weight of the rows that have each view; None where all have all."""
+        return coverage(self.xs, self.weight)
+
+    def some_with(self, view: int) -> tuple[Array, Array | None]:
+        """The rows of the sample that have a view, and their weights."""
+        xs, weight = self.some()
+        return rows_with(xs[view], weight)
 
     def some(self, size: int | None = None) -> tuple[list[Array], Array | None]:
         """The views and weights of the sample, or of the first `size` rows in it, in the order of
