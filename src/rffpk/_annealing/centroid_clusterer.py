@@ -212,7 +212,7 @@ class CentroidClusterer(CentroidModel):
             survey = self._survey(X, sample_weight, random)
             self._k = validation.check_n_clusters(self.n_clusters, survey.n, survey.counted)
             self._causes = causes or [few_rows("X", *survey.some())]
-            self._coverage = survey.coverage if self.allow_missing_views else None
+            self._coverage = survey.coverage(self._k) if self.allow_missing_views else None
             self._feature_maps = self._fit_maps(survey, random)
             self._progress, keep = progress, not (is_dask(X) or is_source(X))
             with label_sink(labels_to, survey.n, keep) as self._sink:
@@ -271,7 +271,9 @@ class CentroidClusterer(CentroidModel):
         unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
         views = self._views([x[:1] for x in survey.some()[0]])
         xs, maps = [x[:0] for x, _ in views], [each for _, each in views]
-        return replace(some, xs=xs, maps=maps, weight=None, weight_unit=unit, stream=stream)
+        return replace(
+            some, xs=xs, maps=maps, weight=None, weight_unit=unit, stream=stream, present=None
+        )
 
     def _mapped(
         self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None

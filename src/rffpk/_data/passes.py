@@ -214,7 +214,7 @@ class Rows:
         weights = [weight for _, weight in parts if weight is not None]
         found = replace(
             self, xs=xs, weight=np.concatenate(weights) if weights else None, stream=None
-        )
+        )._marked()
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return found.take(back)
@@ -256,7 +256,7 @@ def _visit_part(rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, ma
     block = replace(
         rows, xs=part.xs, maps=maps, weight=weight, n_threads=part.n_threads, begin=part.begin
     )
-    return visit(block, None)
+    return visit(block._marked(), None)
 
 
 _Picked = list[tuple[list[Array], Array | None]]

@@ -39,7 +39,8 @@ def rows_with(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
     return x[there], None if weight is None else weight[there]
 
 
-def coverage(xs: list[Array], weight: Array | None) -> NDArray[np.float64] | None:
-    """The share of the weight of the rows that have each view, (L,); None where all have all."""
-    masks = np.stack([has_view(x) for x in xs], axis=1)
-    return None if masks.all() else np.average(masks, axis=0, weights=weight)
+def there_of(x: Array, weight: Array | None) -> NDArray[np.float64]:
+    """How many rows lack a view, how many with a weight have it, and the weight of these."""
+    there = has_view(x)
+    p = there.astype(np.float64) if weight is None else np.where(there, weight, 0)
+    return np.array([len(x) - there.sum(), np.count_nonzero(p), p.sum()])

@@ -46,7 +46,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
     named_views = is_list_of_views(X) or estimator._view_columns is None
     name = "X" if not is_list_of_views(X) else "X[{}]"
     name = name if named_views else "views[{}]"
-    check_missing(xs, [name.format(i) for i in range(len(xs))], _least_rows(estimator, reset))
+    check_missing(xs, [name.format(i) for i in range(len(xs))])
     return xs
 
 
@@ -204,15 +204,8 @@ def _with_nan_rows(x: Any, name: str) -> Any:
     return np.array([none if row is None else row for row in rows])
 
 
-def _least_rows(estimator: Any, reset: bool) -> int:
-    """The number of rows that must have each view: as many as clusters, in fit."""
-    k = estimator.n_clusters
-    return int(k) if reset and isinstance(k, (int, np.integer)) else 0
-
-
-def check_missing(xs: list[Array], names: list[str], least: int) -> None:
-    """Raise a ValueError if a row has NaN in some columns of a view, or no view at all, or fewer
-    than `least` rows have a view."""
+def check_missing(xs: list[Array], names: list[str]) -> None:
+    """Raise a ValueError if a row has NaN in some columns of a view, or no view at all."""
     lacks = np.empty((len(xs[0]), len(xs)), dtype=bool)
     for view, (x, name) in enumerate(zip(xs, names)):
         found = np.isnan(x).sum(axis=1)
@@ -223,11 +216,6 @@ def check_missing(xs: list[Array], names: list[str], least: int) -> None:
                 f"{name} has NaN in {found[parts[0]]} of the {x.shape[1]} columns of row "
                 f"{parts[0]}: a row without this view has NaN in all of them; fill single numbers, "
                 "such as by sklearn.impute.SimpleImputer, or set all columns of the row to NaN."
-            )
-        if (there := int((~lacks[:, view]).sum())) < least:
-            raise ValueError(
-                f"{name} is missing in all rows but {there}, must be there in n_clusters == "
-                f"{least} or more: leave the view out."
             )
     without = np.flatnonzero(lacks.all(axis=1))
     if len(without):
