@@ -140,6 +140,18 @@ def of_gram(gram: Array, weight: Array | None) -> float:
     return exponent if math.isfinite(exponent) else 0.0
 
 
+def of_grams(grams: Array, alpha: Array, present: Array, weight: Array | None) -> float:
+    """The critical exponent of rows with these inner products (L, m, m) in the views that they
+    have, a mask (L, m). O(L m^3)."""
+    parts = [
+        math.sqrt(a) * features_of(np.where(has[:, None] & has, gram, 0).astype(np.float64))
+        for gram, a, has in zip(grams, alpha, present)
+    ]
+    mask = np.repeat(present.T, len(grams[0]), axis=1)
+    exponent = critical_exponent(np.hstack(parts), weight, mask)
+    return exponent if math.isfinite(exponent) else 0.0
+
+
 def features_of(gram: Array) -> Array:
     """Vectors with these inner products, as the rows of a matrix."""
     values, vectors = eigh((gram + gram.T) / 2)

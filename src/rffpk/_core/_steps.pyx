@@ -14,6 +14,10 @@ from time import perf_counter
 import numpy as np
 
 
+# Of a view that some rows lack: that of `rffpk._data.rules`.
+cdef double LEAST_WEIGHT = 1e-9
+
+
 cdef class Views:
     """The weights of the views, with what depends on them, and how they are learned."""
     cdef size_t L, F, k
@@ -110,10 +114,31 @@ cdef class Views:
             least = min(least, self.costs[i])
         for i in range(self.L):
             self.alpha[i] = exp(self.factor * (least - self.costs[i]) / self.entropy)
-            total += self.share(i) * self.alpha[i]
-        for i in range(self.L):
+            total += self.alpha[i]
+        if self.coverage != NULL:
+            self.scale_with_least()
+        for i in range(self.L if self.coverage == NULL else 0):
             self.alpha[i] /= total
         self.spread()
+
+    cdef void scale_with_least(self) noexcept nogil:
+        """Scale alpha so that sum_l pi_l alpha_l = 1, with no alpha_l below LEAST_WEIGHT."""
+        cdef bint found = True
+        cdef size_t i
+        cdef double left = 1, total, scale = 1
+        while found:
+            left, total, found = 1, 0, False
+            for i in range(self.L):
+                if self.alpha[i] > 0:
+                    total += self.share(i) * self.alpha[i]
+                else:
+                    left -= self.share(i) * LEAST_WEIGHT
+            scale = left / total
+            for i in range(self.L):
+                if self.alpha[i] > 0 and scale * self.alpha[i] < LEAST_WEIGHT:
+                    self.alpha[i], found = 0, True
+        for i in range(self.L):
+            self.alpha[i] = scale * self.alpha[i] if self.alpha[i] > 0 else LEAST_WEIGHT
 
 
 def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,

@@ -18,7 +18,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.partitions import Part, Partitions
 from rffpk._data.presence import all_present, present_bits, present_views
-from rffpk._data.rules import divided, typicality, view_costs
+from rffpk._data.rules import divided, positive, typicality, view_costs
 from rffpk._data.streams import Stream, each
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -51,7 +51,12 @@ def power_objective(soft: float, hard: float, k: int, s: float) -> float:
 
 def empty_clusters(G: Array, dtype: Any) -> Array:
     """A mask (k,) of the clusters without weight, in any view."""
-    return ~(G.reshape(len(G), -1) > _EMPTY[np.dtype(dtype)] * G.sum()).any(axis=1)
+    return np.asarray(without_weight(G, dtype).reshape(len(G), -1).all(axis=1))
+
+
+def without_weight(G: Array, dtype: Any) -> Array:
+    """A mask of the weights that are nothing beside their sum."""
+    return ~(G > _EMPTY[np.dtype(dtype)] * G.sum())
 
 
 @dataclass(frozen=True)
@@ -183,9 +188,10 @@ class Rows:
     def renormalised(self) -> Rows:
         """The rows, of which some lack views, with weights such that their costs are distances
         with view weights whose sum over the views of a row is one."""
-        total = self.combined(np.ones(len(self.xs)))[:, 0]
+        rows = replace(self, alpha=positive(self.alpha))
+        total = rows.combined(np.ones(len(self.xs)))[:, 0]
         weight = (1 if self.weight is None else self.weight) / total
-        return replace(self, weight=np.ascontiguousarray(weight, dtype=self.dtype))
+        return replace(rows, weight=np.ascontiguousarray(weight, dtype=self.dtype))
 
     def present_features(self) -> Array:
         """A mask (n, F) of the features that rows have, of rows of which some lack views."""

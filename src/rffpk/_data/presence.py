@@ -39,6 +39,28 @@ def rows_with(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
     return x[there], None if weight is None else weight[there]
 
 
+def coverage_of(xs: list[Array], weight: Array | None, least: int) -> NDArray[np.float64] | None:
+    """`coverage` of views in arrays."""
+    total = float(len(xs[0]) if weight is None else weight.sum())
+    return coverage([there_of(x, weight) for x in xs], total, least)
+
+
+def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64] | None:
+    """The share of the `total` weight of the rows that have each view, (L,), from their `there_of`;
+    None where all rows have all views. Raises a ValueError if fewer than `least` have a view."""
+    lacking, counts, weights = np.transpose(there)
+    if not lacking.any():
+        return None
+    for view, count in enumerate(counts):
+        if count < least:
+            raise ValueError(
+                f"X: view {view} is missing in all rows but {count:.0f}, must be there in "
+                f"n_clusters == {least} of them, of those with a positive sample_weight: leave the "
+                "view out."
+            )
+    return np.asarray(weights / total)
+
+
 def there_of(x: Array, weight: Array | None) -> NDArray[np.float64]:
     """How many rows lack a view, how many with a weight have it, and the weight of these."""
     there = has_view(x)

@@ -12,6 +12,11 @@ from scipy.special import softmax, xlogy
 from rffpk._data.arrays import Array
 
 
+# Of a view that some rows lack: with less, float32 would not hold the distances of a row that has
+# no other view.
+LEAST_WEIGHT = 1e-9
+
+
 def power_weights(d: Array, s: float) -> tuple[Array, Array, Array]:
     """Weights v, means M' and memberships u of the power mean, free of overflow.
 
@@ -67,10 +72,25 @@ def view_weights(
 ) -> NDArray[np.float64]:
     """alpha_l ~ exp(-factor cost_l / (pi_l lambda)) with sum_l pi_l alpha_l = 1, where
     sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l) is least; `coverage` is pi, the shares
-    of the rows that have the views, None where all have all."""
-    costs = costs if coverage is None else costs / coverage
-    alpha = np.asarray(softmax(factor * (costs.min() - costs) / entropy))
-    return alpha if coverage is None else np.asarray(alpha / (coverage @ alpha))
+    of the rows that have the views, None where all have all. With it no alpha is below
+    LEAST_WEIGHT."""
+    if coverage is None:
+        return np.asarray(softmax(factor * (costs.min() - costs) / entropy))
+    costs = costs / coverage
+    alpha, least = np.exp(factor * (costs.min() - costs) / entropy), np.zeros(len(costs), bool)
+    while True:
+        left = 1 - LEAST_WEIGHT * coverage[least].sum()
+        scaled = left / (coverage[~least] @ alpha[~least]) * alpha
+        below = ~least & (scaled < LEAST_WEIGHT)
+        if not below.any():
+            return np.where(least, LEAST_WEIGHT, scaled)
+        least |= below
+
+
+def positive(alpha: Array) -> Array:
+    """View weights for rows that lack views, from those of a fit to rows that have all: none is
+    zero."""
+    return np.maximum(alpha, 1e-3 * LEAST_WEIGHT * alpha.max())
 
 
 def view_penalty(alpha: Array, entropy: float, coverage: Array | None = None) -> float:

@@ -18,7 +18,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.partitions import Part, Partitions
 from rffpk._data.passes import Sums, make_rows, pass_of_block, weight_unit
-from rffpk._data.presence import rows_with, there_of
+from rffpk._data.presence import coverage, coverage_of, rows_with, there_of
 from rffpk._data.sampling import Reservoir, Sample, inverse_probability, row_keys
 from rffpk._data.streams import Stream, each
 
@@ -101,14 +101,10 @@ class Survey:
     def coverage(self, least: int) -> NDArray[np.float64] | None:
         """The share of the weight of the rows that have each view, (L,), None where all have all.
         Raises a ValueError if fewer than `least` rows have a view."""
-        there = self._there or [there_of(x, self.weight) for x in self.xs]
-        lacking, counts, weights = np.transpose(there)
-        if not lacking.any():
-            return None
-        for view, count in enumerate(counts):
-            validation.check_present(view, int(count), least)
-        weight = self.weight if self.stream is None else self.stream.weight
-        return np.asarray(weights / (self.n if weight is None else weight.sum()))
+        if self.stream is None:
+            return coverage_of(self.xs, self.weight, least)
+        weight = self.stream.weight
+        return coverage(self._there, float(self.n if weight is None else weight.sum()), least)
 
     def some_with(self, view: int) -> tuple[Array, Array | None]:
         """The rows of the sample that have a view, and their weights."""

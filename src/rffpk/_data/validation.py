@@ -386,15 +386,6 @@ def check_n_clusters(n_clusters: Any, n: int, counted: int | None = None) -> int
     return k
 
 
-def check_present(view: int, count: int, least: int) -> None:
-    """Raise an error if fewer than `least` rows have a view."""
-    if count < least:
-        raise ValueError(
-            f"X: view {view} is missing in all rows but {count}, must be there in n_clusters == "
-            f"{least} of them, of those with a positive sample_weight: leave the view out."
-        )
-
-
 def check_underflow(variance: float, xs: list[Array]) -> None:
     """Raise an error if the variance of rows is zero although they differ in one of these views."""
     if variance <= 0 and any((x != x[0]).any() for x in xs):
