@@ -47,12 +47,14 @@ def assert_close(actual, expected, dtype, unit=0.0, s=0.0, name=""):
 def assert_same_pass(rows, theta, s):
     # typicality raises ratios of distances to the power 1/(m-1), and their errors with them
     steep = s if rows.eta is None else (abs(s) if np.isfinite(s) else 0) + 1 / (rows.m - 1)
-    _, exact = one_pass(rows, theta, s, want=("nearest", "features"), backend="numpy")
+    _, exact = one_pass(rows, theta, s, want=("nearest", "second", "features"), backend="numpy")
     # A result that cancels to zero has the rounding errors of its terms.
     length = float(np.linalg.norm(exact["features"] + rows.shift, axis=1).max())
     square = (length + np.linalg.norm(rows.shift)) ** 2
     # Rows that are too close to a centroid for accurate weights are not compared.
     clear = exact["nearest"] > 0.01 * square
+    if np.isinf(s):  # nor are ties, as of rows far away from all centroids with typicality
+        clear &= exact["second"] > (1 + 1e-4) * exact["nearest"]
     weight = np.where(clear, 1 if rows.weight is None else rows.weight, 0).astype(rows.dtype)
     rows = replace(rows, weight=weight)
     ours, outputs = one_pass(rows, theta, s, want=OUTPUTS, backend="core")
@@ -72,7 +74,7 @@ def assert_same_pass(rows, theta, s):
     # Labels agree, except for ties up to rounding.
     seen = expected["distances"]
     if rows.eta is not None:
-        seen = oracles.typical_distances(seen, rows.eta @ rows.alpha, rows.m)[1]
+        seen = oracles.typical_distances(seen, rows.combined(rows.eta), rows.m)[1]
     picked = np.take_along_axis(seen, outputs["labels"][:, None], 1)[:, 0]
     assert_close(picked, expected["nearest"], rows.dtype, square, 0, "labels")
 
@@ -107,6 +109,85 @@ def test_core_agrees_with_its_twin_on_typicality(isa, dtype, shape, s, m, weight
     rows, theta = problem(n, dims, k, dtype, seed, weighted)
     eta = np.random.default_rng(seed).uniform(0.3, 3, (k, len(dims))) * total_variance_or_one(rows)
     assert_same_pass(replace(rows, eta=eta, m=m), theta, s)
+
+
+def without_some_views(rows, seed, share=0.3):
+    """The rows without some of their views: NaN in the columns, where there are any."""
+    random, L = np.random.default_rng(seed), len(rows.xs)
+    lacks = random.random((rows.n, L)) < share
+    lacks[np.arange(rows.n), random.integers(L, size=rows.n)] = False
+    xs = [np.where(lack[:, None], x.dtype.type(np.nan), x) for x, lack in zip(rows.xs, lacks.T)]
+    present = np.packbits(~lacks, axis=1, bitorder="little")
+    return replace(rows, xs=xs, present=present), ~lacks
+
+
+@given(
+    shapes,
+    st.sampled_from([-0.2, -1.0, -1.5, -5.0, -np.inf]),
+    st.sampled_from([None, 1.2, 2.0, 3.0]),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_core_agrees_with_its_twin_on_missing_views(isa, dtype, shape, s, m, weighted, seed):
+    n, dims, k = shape
+    rows, theta = problem(n, dims, k, dtype, seed, weighted)
+    if m is not None:
+        eta = np.random.default_rng(seed).uniform(0.3, 3, len(dims)) * total_variance_or_one(rows)
+        rows = replace(rows, eta=eta, m=m)
+    rows, _ = without_some_views(rows, seed)
+    assert_same_pass(rows, theta, s)
+    results = [one_pass(replace(rows, n_threads=t), theta, s, want=OUTPUTS) for t in (1, 3)]
+    for a, b in zip(*([*sums.parts(), *out.values()] for sums, out in results)):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("n_views", [2, 8, 9, 17, 70])
+def test_any_number_of_views_may_be_missing(implementation, n_views):
+    """The sums are those of passes over the rows of each pattern of views alone."""
+    rows, theta = problem(150, [(2, 0)] * n_views, 4, np.float64, weighted=True)
+    eta = np.random.default_rng(1).uniform(0.5, 2, n_views)
+    rows, has = without_some_views(replace(rows, eta=eta, m=1.5), seed=n_views)
+    sums, out = one_pass(rows, theta, -2.0, want=OUTPUTS)
+    spread = np.repeat(has, rows.widths, axis=1)
+    moments = [np.zeros_like(part) for part in sums.parts()[:4]]
+    for i in range(rows.n):
+        views = np.flatnonzero(has[i])
+        one = replace(rows.take(slice(i, i + 1)), present=None)
+        alone = replace(
+            one,
+            xs=[one.xs[v] for v in views],
+            maps=[one.maps[v] for v in views],
+            shifts=[one.shifts[v] for v in views],
+            alpha=one.alpha[views],
+            eta=eta[views],
+        )
+        expected, found = one_pass(alone, theta[:, spread[i]], -2.0, want=OUTPUTS)
+        moments[0][:, spread[i]] += expected.N
+        moments[1][:, views] += expected.G[:, None]
+        moments[2][:, views] += expected.Q
+        moments[3][views] += expected.E.sum()
+        for name in OUTPUTS[:-1]:
+            assert_allclose(out[name][i], found[name][0], rtol=1e-9, err_msg=name)
+        assert_allclose(out["features"][i, spread[i]], found["features"][0])
+    assert not out["features"][~spread].any()
+    for part, expected in zip(sums.parts(), moments):
+        assert_allclose(part, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("m", [None, 2.0])
+@pytest.mark.parametrize("s", [-1.5, -np.inf])
+def test_missing_views_of_no_row_change_nothing(implementation, dtype, s, m):
+    rows, theta = problem(700, [(3, 6), (4, 0)], 5, dtype, weighted=True)
+    if m is not None:
+        rows = replace(rows, eta=total_variance(rows) * np.ones(2), m=m)
+    plain, expected = one_pass(rows, theta, s, want=OUTPUTS)
+    all_there = replace(rows.covered(np.ones(2)), alpha=rows.alpha)
+    masked, found = one_pass(all_there, theta, s, want=OUTPUTS)
+    assert_array_equal(masked.G[:, 0], masked.G[:, 1])
+    assert_close(masked.N, plain.N, dtype, plain.G.sum(), s)
+    assert_close(masked.G[:, 0], plain.G, dtype, plain.G.sum(), s)
+    assert_close(masked.E, np.repeat(plain.E.sum(), 2), dtype, plain.G.sum(), s)
+    assert_close(found["nearest"], expected["nearest"], dtype, expected["distances"].max(), s)
 
 
 def received(array, offset):

@@ -19,6 +19,7 @@ import numpy as np
 
 from rffpk._data.arrays import Array, Landmarks, Structure
 from rffpk._data.rules import (
+    divided,
     hard_weights,
     power_weights,
     typicality,
@@ -90,6 +91,7 @@ def fused_pass(
     neighbours: Array | None = None,
     neighbour_weights: Array | None = None,
     carry: tuple[Array, Array, Array, Array, float, float] | None = None,
+    present: Array | None = None,
 ) -> tuple[Array, Array, Array, Array, float, float]:
     """One pass over the rows.
 
@@ -133,17 +135,22 @@ def fused_pass(
         view that has some, nearest first, and their weights z; the views side by side.
     carry : tuple, optional
         What a pass over the rows before these returned; these are added to its sums.
+    present : uint8 array (n, ceil(L / 8)), or None
+        Bit l % 8 of byte l / 8 says whether a row has view l; None: all rows have all views. A view
+        that a row lacks adds nothing to its distances and sums; `features` are 0 there, whatever x
+        is. `eta` is then (L,), and that of a row is the sum of alpha_l eta_l over its views.
 
     Returns
     -------
     N : array (k, F)
         sum_i p_i g_ij phi_i, with the shifted features and g = v u^m (u = 1 without TYPICALITY).
-    G : array (k,)
-        sum_i p_i g_ij.
+    G : array (k,), with `present` (k, L)
+        sum_i p_i g_ij; with `present` over the rows that have view l.
     Q : array (k, L)
         sum_i p_i g_ij ||phi_il||^2.
-    E : array (k,)
-        sum_i p_i v_ij (1 - u_ij)^m, zero without typicality.
+    E : array (k,), with `present` (L,)
+        sum_i p_i v_ij (1 - u_ij)^m, zero without typicality; with `present` over all j and the rows
+        that have view l.
     soft, hard : float
         sum_i p_i M'_i and sum_i p_i min_j d_ij.
     """
@@ -160,7 +167,8 @@ def fused_pass(
     for i, structure in enumerate(structures or []):
         if structure is not None:
             omegas = [*omegas[:i], structure.matrix(xs[i].shape[1]), *omegas[i + 1 :]]
-    N, G, Q, E = np.zeros(theta.shape), np.zeros(k), np.zeros((k, len(xs))), np.zeros(k)
+    L = len(xs)
+    N, G, Q, E = np.zeros(theta.shape), np.zeros((k, L)), np.zeros((k, L)), np.zeros((k, L))
     soft = hard = 0.0
     for begin in range(0, n, _BLOCK_ROWS):
         here = slice(begin, begin + _BLOCK_ROWS)
@@ -170,19 +178,27 @@ def fused_pass(
                 for x, om, lm, c in zip(xs, omegas, landmarks, shifts)
             ]
         )
-        d = squared_distances(phi * scales, theta * scales)
+        has = np.ones((len(phi), L))
+        if present is not None:
+            has = np.unpackbits(present[here], axis=1, count=L, bitorder="little").astype(float)
+            phi = np.where(np.repeat(has, widths, axis=1) > 0, phi, 0)
+        d = sum(
+            has[:, [i]] * squared_distances((phi * scales)[:, a:b], (theta * scales)[:, a:b])
+            for i, (a, b) in enumerate(zip(edges, edges[1:]))
+        )
         um, wm, effective = np.ones_like(d), np.zeros_like(d), d
         if eta is not None:
-            u = typicality(d, eta, m)
+            own = eta if present is None else (has @ (eta * alpha))[:, None]
+            u = typicality(d, own, m)
             um, wm = u**m, (1 - u) ** m
-            effective = um * d + wm * eta
+            effective = um * d + wm * own
         v, means, shares = weigh(effective)
         p = np.ones(len(d)) if weight is None else weight[here].astype(np.float64)
         g = p[:, None] * v * um
-        E += (p[:, None] * v * wm).sum(axis=0)
+        E += (p[:, None] * v * wm).T @ has
         norms = np.stack([(phi[:, a:b] ** 2).sum(axis=1) for a, b in zip(edges, edges[1:])], axis=1)
         N += g.T @ phi
-        G += g.sum(axis=0)
+        G += g.T @ has
         Q += g.T @ norms
         soft += float(p @ means)
         hard += float(p @ effective.min(axis=1))
@@ -196,6 +212,7 @@ def fused_pass(
         for out, parts in zip((neighbours, neighbour_weights), zip(*near)):
             if out is not None:
                 out[here] = np.hstack(parts)
+    G, E = (G[:, 0], E[:, 0]) if present is None else (G, E.sum(axis=0))
     if carry is not None:
         N, G, Q, E = N + carry[0], G + carry[1], Q + carry[2], E + carry[3]
         soft, hard = soft + carry[4], hard + carry[5]
@@ -226,6 +243,7 @@ def take_steps(
     hope: float,
     least_share: float,
     close: tuple[float, float],
+    coverage: Array | None = None,
     **options: Any,
 ) -> tuple[
     list[tuple[float, float, float, float, int, float]],
@@ -240,7 +258,8 @@ def take_steps(
     xs, omegas, shifts, theta, alpha, weight, rule, s, n_threads, **options
         Those of `fused_pass`; `theta` has any type, and is not changed.
     view_eta : float64 array (L,), or None
-        The reference distances of the views, whose mean with the weights alpha is `eta`.
+        The reference distances of the views, whose mean with the weights alpha is `eta`; where
+        views are missing they are `eta`.
     unit : float
         Row weights are `weight` times this.
     variance : float
@@ -256,6 +275,8 @@ def take_steps(
     close : pair of float
         Centroids are distinct if their squared distance is above close[0] times the hard objective
         and above close[1].
+    coverage : float64 array (L,), or None
+        Where views are missing: the shares of the rows that have them.
 
     Returns
     -------
@@ -282,20 +303,20 @@ def take_steps(
         started, old, alpha = time.perf_counter(), new, alphas[-1]
         scales, cast = np.repeat(alpha, widths), old.astype(shifts[0].dtype)
         if view_eta is not None:
-            options["eta"] = np.full(k, view_eta @ alpha)
+            options["eta"] = np.full(k, view_eta @ alpha) if coverage is None else view_eta
         sums = fused_pass(xs, omegas, shifts, cast, alpha, weight, rule, s, **options)
         N, G, Q, E, soft, hard = sums
-        empty = ~(G > least_share * G.sum())
-        new = np.where(empty[:, None], old, N / np.where(empty, 1, G)[:, None])
+        new, empty = divided(N, G, old, widths, least_share)
         squares = float((scales * (new - old) ** 2).sum()) / len(new)
         shift = float(np.sqrt(squares / variance)) if variance > 0 else 0.0
         near = max(close[0] * unit * hard, close[1])
         distinct = count_distinct(new * np.sqrt(scales), near)
-        penalty = view_penalty(alpha, entropy)
+        penalty = view_penalty(alpha, entropy, coverage)
         if entropy > 0:
             costs = view_costs(N, G, Q, widths).sum(axis=0)
-            costs += 0 if view_eta is None else E.sum() * view_eta
-            alpha = view_weights(costs, factor, entropy)
+            if view_eta is not None:
+                costs += (E.sum() if coverage is None else E) * view_eta
+            alpha = view_weights(costs, factor, entropy, coverage)
         alphas.append(alpha)
         seconds = time.perf_counter() - started
         records.append((unit * soft, unit * hard, penalty, shift, distinct, seconds))

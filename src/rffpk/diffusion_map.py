@@ -14,6 +14,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, Map
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.presence import has_view
 from rffpk._data.progress import observed, reporting
 from rffpk._data.validation import Auto, is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
@@ -248,7 +249,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.degrees_ = degrees * (total / degrees.sum())
 
     def _view(self, X: Array) -> tuple[Array, Map]:
-        """The columns and the map with which passes over the rows of X compute their features."""
+        """The columns and the map with which passes over the rows of X compute their features; NaN
+        for rows that lack the view."""
+        there = has_view(X)
+        if not there.all():
+            found, mapped = self._view(X[there] if there.any() else np.zeros_like(X[:1]))
+            spread = np.full((len(X), found.shape[1]), np.nan, dtype=X.dtype)
+            spread[there] = found[: int(there.sum())]
+            return spread, mapped
         rows = self._prepared(X)
         mapped = self._neighbourhoods.mapped(self.landmark_features_, X.dtype)
         return (rows, mapped) if mapped is not None else (self._features(rows), None)

@@ -320,6 +320,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         init: KernelInit | Any = "k-means++",
         n_init: Auto | int = "auto",
         store_memberships: bool = False,
+        allow_missing_views: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-4,
         cache: Auto | bool = "auto",
@@ -340,6 +341,7 @@ class MultiKernelPowerKMeans(KernelClusterer):
         self.init = init
         self.n_init = n_init
         self.store_memberships = store_memberships
+        self.allow_missing_views = allow_missing_views
         self.max_iter = max_iter
         self.tol = tol
         self.cache = cache
@@ -354,19 +356,22 @@ class MultiKernelPowerKMeans(KernelClusterer):
         super()._check_parameters()
         check_annealing(self)
         check_kernels(self.kernels)
+        if validation.check_bool(self.allow_missing_views, "allow_missing_views"):
+            if is_option(self.kernels, PRECOMPUTED):
+                raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _kernel_parameter(self) -> Any:
         return self.kernels
 
     def _make_objective(self) -> WeightedViews:
-        return WeightedViews(float(self.weight_entropy))
+        return WeightedViews(float(self.weight_entropy), coverage=self._coverage)
 
     def _starts(self, critical: float) -> list[Start]:
         return annealed_starts(self, critical, _AUTO_STARTS)
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         super()._publish(xs, run, end)
-        self.kernel_weights_ = run.alpha
+        self.kernel_weights_ = self._alpha
         space = run.space
         self.lambda_ = float(self.weight_entropy) * space.total_weight * space.history.unit

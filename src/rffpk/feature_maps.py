@@ -333,8 +333,8 @@ def fit_map(
 ) -> RandomFourierFeatures:
     """The map of a view, fitted on a sample of the rows, with the `n_frequencies`, `sampling` and
     `n_jobs` of an estimator."""
-    xs, weight = survey.some()
-    k, n, x = int(estimator.n_clusters), survey.n, xs[view]
+    x, weight = survey.some_with(view)
+    k, n = int(estimator.n_clusters), survey.n
     D = n_frequencies(estimator.n_frequencies, k)
     if not isinstance(D, str):
         D = int(D)

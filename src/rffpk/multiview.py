@@ -180,6 +180,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         n_init: Auto | int = "auto",
         swaps: Auto | int = "auto",
         store_memberships: bool = False,
+        allow_missing_views: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Any = None,
@@ -213,6 +214,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.n_frequencies = n_frequencies
         self.sampling = sampling
         self.noise_threshold = noise_threshold
+        self.allow_missing_views = allow_missing_views
         self.cache = cache
         self.memory_limit = memory_limit
 
@@ -228,6 +230,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         super()._check_parameters()
         if not isinstance(self.possibilistic, (bool, np.bool_)):
             raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
+        validation.check_bool(self.allow_missing_views, "allow_missing_views")
         check_n_frequencies(self.n_frequencies)
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
@@ -287,16 +290,16 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         if kernel is None:
             return None
         if isinstance(kernel, DiffusionMap):
-            xs, weight = survey.some()
-            return fit_diffusion_map(self, kernel, xs[view], weight, random, unit_variance=True)
+            rows = survey.some_with(view)
+            return fit_diffusion_map(self, kernel, *rows, random, unit_variance=True)
         return fit_map(self, survey, view, *kernel, random)
 
     def _make_objective(self, rows: Rows) -> WeightedViews:
         entropy = float(self.weight_entropy)
         if not self.possibilistic:
-            return WeightedViews(entropy)
+            return WeightedViews(entropy, coverage=rows.coverage)
         eta = reference_distances(rows, self.eta, self._k, self._of_columns)
-        return WeightedViews(entropy, eta, float(self.m))
+        return WeightedViews(entropy, eta, float(self.m), rows.coverage)
 
     def _of_columns(self, **parameters: Any) -> RFFMultiKernelPowerKMeans:
         """A model of one view of columns for the same clusters."""
@@ -347,8 +350,11 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         check_is_fitted(self)
         if self.eta_ is None:
             raise ValueError("typicality needs possibilistic=True.")
-        distances = self._visit(X, -math.inf, "distances")
-        return self._typicality(distances, self.eta_)
+        found = [
+            self._typicality(rows, out["distances"])
+            for rows, *_, out in self._visits(X, -math.inf, ("distances",))
+        ]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     @by_partitions
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -365,19 +371,20 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             Indices of the clusters, or -1 for noise.
         """
         visits = self._visits(X, -math.inf, ("labels", "nearest"))
-        found = [self._without_noise(out["labels"], out["nearest"]) for *_, out in visits]
+        found = [self._without_noise(rows, out["labels"], out["nearest"]) for rows, *_, out in visits]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def _without_noise(self, labels: Array, nearest: Array) -> Array:
-        eta = self._objective.eta
-        if self.noise_threshold is None or eta is None:
+    def _without_noise(self, rows: Rows, labels: Array, nearest: Array) -> Array:
+        if self.noise_threshold is None or self._objective.eta is None:
             return labels
-        noise = self._typicality(nearest, eta) < self.noise_threshold
+        noise = self._typicality(rows, nearest[:, None])[:, 0] < self.noise_threshold
         return np.where(noise, np.int32(-1), labels)
 
-    def _typicality(self, distances: Array, eta: Array) -> Array:
-        combined = np.array(float(self._alpha @ eta), dtype=distances.dtype)
-        return typicality(distances, combined, self._objective.m)
+    def _typicality(self, rows: Rows, distances: Array) -> Array:
+        """Typicalities of rows with these squared distances (n, k) to centroids."""
+        assert self._objective.eta is not None
+        eta = rows.combined(self._objective.eta).astype(distances.dtype)
+        return typicality(distances, eta, self._objective.m)
 
 
 _ENTRIES = "a name, a pair of a name and its gamma, or a DiffusionMap"

@@ -34,7 +34,7 @@ _SHRUNKEN = 0.5
 
 def pays(rows: Rows, k: int) -> bool:
     """Whether bounds are valid for passes over the rows, and make these faster."""
-    fixed = rows.eta is None and rows.stream is None
+    fixed = rows.eta is None and rows.stream is None and rows.present is None
     return fixed and k > 1 and rows.n >= _ROWS and pass_costs(rows, k)[0] >= _COST
 
 

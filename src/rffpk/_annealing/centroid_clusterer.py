@@ -26,7 +26,7 @@ from rffpk._annealing.parameters import Plan, is_automatic
 from rffpk._annealing.primal import FeatureRun, FeatureSpace
 from rffpk._annealing.schedule import Hard, Result
 from rffpk._annealing.search import search
-from rffpk._annealing.seeding import seed_centroids, seeding_rows
+from rffpk._annealing.seeding import Parts, seed_centroids, seeding_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.collections import active_client, is_dask, sources_of
@@ -101,6 +101,8 @@ class CentroidClusterer(CentroidModel):
     feature_names_in_: NDArray[np.object_]
 
     _sink: LabelSink  # in fit
+    # in fit to rows of which some lack views: the share that has each view
+    _coverage: NDArray[np.float64] | None
     _progress: Progress | None = None  # while rows are fitted, and ...
     _journal: Journal
     _rows_name = "X"  # what warnings call the rows that are clustered
@@ -210,12 +212,13 @@ class CentroidClusterer(CentroidModel):
             survey = self._survey(X, sample_weight, random)
             self._k = validation.check_n_clusters(self.n_clusters, survey.n, survey.counted)
             self._causes = causes or [few_rows("X", *survey.some())]
+            self._coverage = survey.coverage(self._k) if self.allow_missing_views else None
             self._feature_maps = self._fit_maps(survey, random)
             self._progress, keep = progress, not (is_dask(X) or is_source(X))
             with label_sink(labels_to, survey.n, keep) as self._sink:
                 self._fit_rows(self._fitted_rows(survey), survey, random)
             self._journal.remove()
-            del self._causes, self._sink, self._progress, self._journal
+            del self._causes, self._coverage, self._sink, self._progress, self._journal
         return self
 
     def _survey(self, X: Any, sample_weight: Any, random: Any) -> Survey:
@@ -268,16 +271,19 @@ class CentroidClusterer(CentroidModel):
         unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
         views = self._views([x[:1] for x in survey.some()[0]])
         xs, maps = [x[:0] for x, _ in views], [each for _, each in views]
-        return replace(some, xs=xs, maps=maps, weight=None, weight_unit=unit, stream=stream)
+        return replace(
+            some, xs=xs, maps=maps, weight=None, weight_unit=unit, stream=stream, present=None
+        )
 
     def _mapped(
         self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
     ) -> Rows:
-        """Rows with the fitted maps; without `shifts` with shifts of zero."""
+        """Rows in a fit with the fitted maps; without `shifts` with shifts of zero."""
         n_threads = _config.n_threads(self.n_jobs)
         views = self._storage().landmark_views(self._views(xs), n_threads)
         zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
-        return self._rows(views, weight, zeros if shifts is None else shifts)
+        rows = self._rows(views, weight, zeros if shifts is None else shifts)
+        return rows.covered(self._coverage)
 
     def _storage(self) -> Storage:
         return Storage(self.cache, self._journal.memory_limit(self.memory_limit))
@@ -368,7 +374,9 @@ class CentroidClusterer(CentroidModel):
         k, width = self._k, features.shape[1]
         if isinstance(init, str):
             history.add_seeding(seeding.n)
-            return seed_centroids(features, seeding.weight, k, init, seeding.n_threads, random)
+            parts = None if seeding.present is None else Parts(seeding, features)
+            weight, n_threads = seeding.weight, seeding.n_threads
+            return seed_centroids(features, weight, k, init, n_threads, random, parts)
         if callable(init):
             history.add_seeding(seeding.n)
             drawn = init(features + seeding.shift, k, random_state=random)
@@ -401,16 +409,18 @@ class CentroidClusterer(CentroidModel):
     def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
         alpha, self._alpha = run.rows.alpha, run.rows.alpha
+        if rows.coverage is not None:
+            self._alpha = alpha / alpha.sum()
         rows = replace(rows, alpha=alpha)
 
-        def publish(labels: Array, nearest: Array) -> None:
-            self._sink(self._without_noise(labels, nearest))
+        def publish(block: Rows, labels: Array, nearest: Array) -> None:
+            self._sink(self._without_noise(block, labels, nearest))
 
         elsewhere = isinstance(rows.stream, Partitions)
         final = evaluate(rows, run.theta, end.s, None if elsewhere else publish)
         if elsewhere and self._sink.wanted:
             plain, wanted = replace(rows, eta=None), ("labels", "nearest")
-            publish(**one_pass(plain, final.theta, -math.inf, want=wanted)[1])
+            publish(plain, **one_pass(plain, final.theta, -math.inf, want=wanted)[1])
         self.cluster_centers_ = final.centers
         self.__dict__.pop("labels_", None)  # of an earlier fit
         if self._sink.keeps:

@@ -24,6 +24,7 @@ from rffpk._data.arrays import Array, View
 from rffpk._data.collections import by_partitions, is_dask, sources_of
 from rffpk._data.estimator import Estimator
 from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass
+from rffpk._data.presence import present_bits
 from rffpk._data.streams import is_source, make_stream
 
 
@@ -39,6 +40,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     # what a fit sets
     cluster_centers_: Array
     s_: float
+    allow_missing_views: bool = False  # a parameter of classes that take rows without some views
     _feature_maps: list[Any]  # of each view, None if the features are the columns themselves
     _shifts: list[Array]  # of the features, by views
     _alpha: Array  # the view weights
@@ -56,8 +58,8 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """The checked views of X, of one dtype; a single array is one view."""
         return [validation.check_rows(self, X, reset=reset)]
 
-    def _without_noise(self, labels: Array, nearest: Array) -> Array:
-        """The labels to publish; `nearest` are the squared distances to the centroids."""
+    def _without_noise(self, rows: Rows, labels: Array, nearest: Array) -> Array:
+        """The labels of rows to publish; `nearest` are the squared distances to the centroids."""
         return labels
 
     def _views(self, xs: list[Array]) -> list[View]:
@@ -68,7 +70,8 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self, views: list[View], weight: Array | None, shifts: list[Array] | None = None
     ) -> Rows:
         xs, maps = [x for x, _ in views], [each for _, each in views]
-        return make_rows(xs, maps, weight, _config.n_threads(self.n_jobs), shifts)
+        present = present_bits(xs) if self.allow_missing_views else None
+        return make_rows(xs, maps, weight, _config.n_threads(self.n_jobs), shifts, present)
 
     def _theta(self, rows: Rows) -> Array:
         """The fitted centroids, shifted like the features of the rows."""
@@ -104,6 +107,8 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
         rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
         rows = rows if typical else replace(rows, eta=None)
+        if rows.present is not None:
+            rows = rows.renormalised()
         theta = self._theta(rows)
         sums, outputs = one_pass(rows, theta, s, want=want)
         farthest = outputs["distances"].max() if "distances" in want else 0.0
@@ -191,8 +196,13 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             `kernel_weights_`. The squares are precise to a few eps of the squared distance from the
             mean of the fitted rows. For collections of Dask a Dask array.
         """
-        distances = self._visit(X, -math.inf, "distances")
-        return np.sqrt(distances, out=distances)
+        found = []
+        for rows, *_, outputs in self._visits(X, -math.inf, ("distances",)):
+            distances = outputs["distances"]
+            if rows.present is not None:
+                distances /= rows.combined(np.ones(len(rows.xs))).astype(distances.dtype)
+            found.append(np.sqrt(distances, out=distances))
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.int32]:
         """Fit, and return the labels of the rows.

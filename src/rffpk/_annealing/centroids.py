@@ -46,7 +46,7 @@ def _costliest_of(
     found = costliest(cost, count)
     features = np.empty((0, theta.shape[1]), dtype=block.dtype)
     if len(found):
-        features = block.take(found).features()
+        features = features_at(block, found, theta)
     here = cost[found], features
     return here if before is None else _costliest_of_both(count, before, here)
 
@@ -55,6 +55,17 @@ def _costliest_of_both(count: int, first: _Costly, second: _Costly) -> _Costly:
     costs = np.concatenate([first[0], second[0]])
     kept = costliest(costs, count)
     return costs[kept], np.concatenate([first[1], second[1]])[kept]
+
+
+def features_at(rows: Rows, places: Array, theta: Array) -> Array:
+    """The features of some rows as new centroids: in a view that a row lacks, those of the nearest
+    of the centroids `theta`."""
+    some = rows.take(places)
+    features = some.features()
+    if some.present is None:
+        return features
+    nearest = one_pass(some, theta, -math.inf, want=("labels",))[1]["labels"]
+    return np.where(some.present_features(), features, theta[nearest])
 
 
 def row_costs(nearest: Array, weight: Array | None, variance: float, dtype: Any) -> Array:

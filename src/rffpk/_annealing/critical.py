@@ -6,6 +6,7 @@ docs/math.md, section 8, derives the formulas.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -23,19 +24,45 @@ _FEATURE_ROWS, KERNEL_ROWS = 1000, 500
 _DENSE = 200  # up to this order a full decomposition is as fast as a partial one
 
 
-def critical_exponent(features: Array, weight: Array | None) -> float:
+def critical_exponent(
+    features: Array, weight: Array | None, present: Array | None = None
+) -> float:
     """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
 
     lambda_max is the largest eigenvalue of sum p zz'/sum p over the unit vectors z from the mean
     to the rows. O(m F) times some tens of steps for m rows, by Lanczos' method where
-    both m and F are above 200.
+    both m and F are above 200. With a mask (m, F) of the features that rows have, the others are 0,
+    and so are their directions; those of each view are divided by the root of the share of the rows
+    that have it.
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
-    z = features - (p @ features) / p.sum()
-    z, p = _directions(z, p)
+    z = _about(features, (p @ features) / _weights(p, present), present)
+    z, kept = _directions(z, np.arange(len(p)))
     if not len(z):
         return -math.inf
+    p = p[kept]
+    if present is not None:
+        z = _scaled(z, p, present[kept])
     return 1 - 1 / (2 * _largest_squared_singular_value(z * np.sqrt(p / p.sum())[:, None]))
+
+
+def _weights(p: Array, present: Array | None) -> Array:
+    """The weights of the rows that have each feature; of all rows without a mask."""
+    if present is None:
+        return np.asarray(p.sum())
+    weights = p @ present
+    return np.where(weights > 0, weights, 1)
+
+
+def _about(features: Array, center: Array, present: Array | None) -> Array:
+    """Features from a center on, 0 where rows lack them."""
+    z = features - center
+    return z if present is None else np.where(present, z, 0)
+
+
+def _scaled(z: Array, p: Array, present: Array) -> Array:
+    """Directions over the roots of the shares of the rows that have each feature."""
+    return np.asarray(z / np.sqrt(_weights(p, present) / p.sum()))
 
 
 def _directions(z: Array, p: Array) -> tuple[Array, Array]:
@@ -45,27 +72,33 @@ def _directions(z: Array, p: Array) -> tuple[Array, Array]:
     return z[apart] / norms[apart, None], p[apart]
 
 
-def typical_critical_exponent(features: Array, weight: Array | None, eta: float, m: float) -> float:
-    """The critical exponent with typicality, for one reference distance `eta` of all centroids.
+def typical_critical_exponent(
+    features: Array, weight: Array | None, eta: Any, m: float, present: Array | None = None
+) -> float:
+    """The critical exponent with typicality, for one reference distance `eta` of all centroids, or
+    for one of each row; with a mask of the features that rows have as in `critical_exponent`.
 
     The centroids merge where sum q z = 0, q ~ p u^m; with R = sum q u zz' and
     P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1 R), and
     every s < 0 is unstable (0.5 is returned) where lambda_max(P) >= 1/2. O(m F min(m, F)).
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
-    center = (p @ features) / p.sum()
+    center = (p @ features) / _weights(p, present)
     for _ in range(100):
-        u = typicality(((features - center) ** 2).sum(axis=1), np.array(eta), m)
+        distances = (_about(features, center, present) ** 2).sum(axis=1)
+        u = typicality(distances, np.array(eta), m)
         q = p * u**m
         if not q.any():  # every row is noise
             return -math.inf
-        center, before = (q @ features) / q.sum(), center
-        if ((center - before) ** 2).sum() <= 1e-16 * eta:
+        center, before = (q @ features) / _weights(q, present), center
+        if ((center - before) ** 2).sum() <= 1e-16 * np.max(eta):
             break
-    z, kept = _directions(features - center, np.arange(len(features)))
+    z, kept = _directions(_about(features, center, present), np.arange(len(features)))
     if not len(z):
         return -math.inf
     u, q = u[kept], q[kept] / q.sum()
+    if present is not None:
+        z = _scaled(z, q, present[kept])
     if len(z) < z.shape[1]:  # coordinates in the space of the rows
         z = np.transpose(np.linalg.qr(z.T)[1])
     R = (z.T * (q * u)) @ z
@@ -90,17 +123,32 @@ def of_rows(rows: Rows, features: Array) -> float:
     """The critical exponent of some rows, from their shifted features; 0 if they are equal."""
     some = slice(None, None, max(1, len(features) // _FEATURE_ROWS))
     z = rows.scaled(features[some].astype(np.float64))
-    weight = None if rows.weight is None else rows.weight[some]
+    rows = rows.take(some)
+    present = None if rows.present is None else rows.present_features()
     if rows.eta is None:
-        exponent = critical_exponent(z, weight)
+        exponent = critical_exponent(z, rows.weight, present)
     else:
-        exponent = typical_critical_exponent(z, weight, float(rows.eta @ rows.alpha), rows.m)
+        eta = rows.combined(rows.eta)
+        eta = eta if present is None else eta[:, 0]
+        exponent = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
     return exponent if math.isfinite(exponent) else 0.0
 
 
 def of_gram(gram: Array, weight: Array | None) -> float:
     """The critical exponent of rows with these inner products; 0 if the rows are equal. O(m^3)."""
     exponent = critical_exponent(features_of(gram), weight)
+    return exponent if math.isfinite(exponent) else 0.0
+
+
+def of_grams(grams: Array, alpha: Array, present: Array, weight: Array | None) -> float:
+    """The critical exponent of rows with these inner products (L, m, m) in the views that they
+    have, a mask (L, m). O(L m^3)."""
+    parts = [
+        math.sqrt(a) * features_of(np.where(has[:, None] & has, gram, 0).astype(np.float64))
+        for gram, a, has in zip(grams, alpha, present)
+    ]
+    mask = np.repeat(present.T, len(grams[0]), axis=1)
+    exponent = critical_exponent(np.hstack(parts), weight, mask)
     return exponent if math.isfinite(exponent) else 0.0
 
 

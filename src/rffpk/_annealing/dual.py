@@ -2,7 +2,7 @@
 
 theta_j = sum_i W_ji phi(x_i) with W_j summing to one, so ||phi(x_i) - theta_j||^2 = K_ii +
 (W K W')_jj - 2 (W K)_ji. One product of K with the centroids of all starts, and O(n k) besides,
-make a step of all starts.
+make a step of all starts. Where rows lack views, W is one matrix for each kernel.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import Stage, StageEnd, StepResult
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.passes import empty_clusters, is_hard, power_constant, power_objective
+from rffpk._data.passes import (
+    empty_clusters,
+    is_hard,
+    power_constant,
+    power_objective,
+    without_weight,
+)
 
 
 @dataclass
@@ -39,27 +45,48 @@ class KernelSpace:
     history: History
     random: Any
     n_directions: int  # random directions whose mixtures are the disturbances
+    present: Array | None = None  # (L, n): 1 where a row has a view, else 0; None: all have all
 
     lockstep: bool = field(default=True, init=False)
     variance: float = field(init=False)  # total variance of the features
-    directions: Array = field(init=False)  # (n_directions, n), and ...
+    alpha: Array = field(init=False)  # (L,): equal kernel weights
+    directions: Array = field(init=False)  # (n_directions, n), or of each kernel, and ...
     direction_products: Array = field(init=False)  # ... (L, n_directions, n) their products
 
     def __post_init__(self) -> None:
         """The total variance and the directions, with their products."""
         n, products = self.products.n, self.products
+        L, coverage = len(products.kernels), self.objective.coverage
+        self.alpha = np.full(L, 1 / (L if coverage is None else coverage.sum()))
         directions = self.random.standard_normal((self.n_directions, n)) / math.sqrt(n)
-        directions -= directions.mean(axis=1, keepdims=True)
+        directions = self._centered(directions)
         counted = np.ones(n) if self.weight is None else self.weight > 0
         weight = counted if self.weight is None else self.weight
-        shares = np.stack([weight / weight.sum(), counted / counted.sum()])
-        Y = products.multiply(np.vstack([directions, shares])).astype(np.float64)
-        squares = np.einsum("lmn,mn->m", Y[:, -2:], shares) / len(Y)
-        variances = shares @ products.diagonals.mean(axis=0) - squares
+        shares = self.of_views(np.stack([weight / weight.sum(), counted / counted.sum()]))
+        if self.present is None:
+            Y = products.multiply(np.vstack([directions, shares])).astype(np.float64)
+            squares = np.einsum("lmn,mn->m", Y[:, -2:], shares) / len(Y)
+            variances = shares @ products.diagonals.mean(axis=0) - squares
+        else:
+            shares /= shares.sum(axis=-1, keepdims=True)
+            Y = products.multiply(np.concatenate([directions, shares], axis=1)).astype(np.float64)
+            squares = np.einsum("lmn,lmn,l->m", Y[:, -2:], shares, self.alpha)
+            variances = np.einsum("lmn,ln,l->m", shares, products.diagonals, self.alpha) - squares
         self.variance, plain = (max(float(variance), 0.0) for variance in variances)
         resolved = 1e3 * float(np.finfo(self.dtype).eps)
         validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
         self.directions, self.direction_products = directions, Y[:, :-2]
+
+    def _centered(self, W: Array) -> Array:
+        """Weights (m, n) of rows, (L, m, n) where rows lack views, less their means."""
+        if self.present is None:
+            return np.asarray(W - W.mean(axis=1, keepdims=True))
+        means = (self.present @ W.T) / self.present.sum(axis=1, keepdims=True)
+        return self.of_views(W - means[:, :, None])
+
+    def of_views(self, W: Array) -> Array:
+        """Weights (m, n) of rows; where rows lack views (L, m, n), 0 at those."""
+        return W if self.present is None else W * self.present[:, None, :]
 
     @property
     def dtype(self) -> Any:
@@ -73,8 +100,11 @@ class KernelSpace:
         """The critical exponent of at most 500 random rows; 0 if these are equal."""
         counted = np.arange(self.products.n) if self.weight is None else np.flatnonzero(self.weight)
         index = np.sort(self.random.permutation(counted)[: critical.KERNEL_ROWS])
-        gram = self.products.rows(index)[:, :, index].mean(axis=0, dtype=np.float64)
-        return critical.of_gram(gram, None if self.weight is None else self.weight[index])
+        weight = None if self.weight is None else self.weight[index]
+        grams = self.products.rows(index)[:, :, index]
+        if self.present is not None:
+            return critical.of_grams(grams, self.alpha, self.present[:, index] > 0, weight)
+        return critical.of_gram(grams.mean(axis=0, dtype=np.float64), weight)
 
     def begin(self, numbers: list[int]) -> list[KernelRun]:
         """Runs of the starts with these numbers, with the products of their initial centroids."""
@@ -89,20 +119,21 @@ class KernelSpace:
         return [run.move(Y) for run, Y in zip(runs, self._multiply(proposed))]
 
     def _multiply(self, Ws: list[Array]) -> list[Array]:
-        """The products (L, k, n) of each W (k, n)."""
-        Y, k = self.products.multiply(np.vstack(Ws)), len(Ws[0])
+        """The products (L, k, n) of each W (k, n), or (L, k, n)."""
+        Y, k = self.products.multiply(np.concatenate(Ws, axis=-2)), Ws[0].shape[-2]
         return [Y[:, begin : begin + k] for begin in range(0, Y.shape[1], k)]
 
 
 class KernelRun:
-    """One start: its centroids W (k, n), their products, and its kernel weights."""
+    """One start: its centroids W (k, n), their products, and its kernel weights. Where rows lack
+    views W is (L, k, n)."""
 
     def __init__(self, space: KernelSpace, W: Array, number: int) -> None:
         self.space, self.number, self.passes = space, number, 0
         self._steps = 0  # of the current stage
-        n_kernels = len(space.products.kernels)
-        self.alpha = np.full(n_kernels, 1 / n_kernels)
+        self.alpha = space.alpha
         self.W = W
+        self.k = W.shape[-2]
         self.Y = np.empty(0)  # W K_l, (L, k, n), and ...
         self.squares = np.empty(0)  # ... squared norms of the centroids, (L, k)
 
@@ -120,16 +151,23 @@ class KernelRun:
         if stage.noise and not self._steps:
             self._disturb(stage.noise)
         weights, self._soft, self._hard = self._weigh(stage.s)
-        G = weights.sum(axis=1, dtype=np.float64)
-        empty = empty_clusters(G, self.space.dtype)
-        self._next = weights / np.where(empty, 1, G)[:, None].astype(weights.dtype)
+        if self.space.present is None:
+            G = weights.sum(axis=1, dtype=np.float64)
+            empty = empty_clusters(G, self.space.dtype)
+            self._next = weights / np.where(empty, 1, G)[:, None].astype(weights.dtype)
+        else:
+            G = weights.astype(np.float64) @ self.space.present.T  # (k, L)
+            empty = empty_clusters(G, self.space.dtype)
+            stays = without_weight(G, self.space.dtype).T[:, :, None]
+            means = self.space.of_views(weights) / np.where(stays, 1, G.T[:, :, None])
+            self._next = np.where(stays, self.W, means).astype(weights.dtype)
         self._G, self._repairs = G, self._relocate(empty) if empty.any() else 0
         return self._next
 
     def move(self, Y: Array) -> StageEnd | None:
         """Move to the proposed W, whose products are Y, and update the kernel weights; returns the
         end of the stage, None if it is not over."""
-        stage, k = self._stage, len(self.W)
+        stage, k = self._stage, self.k
         squares = squared_norms(self._next, Y)
         shift = self._shift(squares)
         penalty = self._penalty()
@@ -159,7 +197,7 @@ class KernelRun:
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
         _, soft, hard = self._weigh(s)
-        return power_objective(soft, hard, len(self.W), s) + self._penalty()
+        return power_objective(soft, hard, self.k, s) + self._penalty()
 
     def costs(self, s: float) -> tuple[float, float]:
         """sum p M' and the sum of the squared distances to the nearest centroids."""
@@ -172,7 +210,8 @@ class KernelRun:
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""
         dtype = self.space.dtype
-        gram = np.einsum("l,lij->ij", self.alpha, self.Y @ self.W.T, dtype=np.float64)
+        mixed = self.Y @ np.swapaxes(self.W, -1, -2)
+        gram = np.einsum("l,lij->ij", self.alpha, mixed, dtype=np.float64)
         squares = gram.diagonal()
         relative, absolute = coincidence(self.space.variance, dtype)
         rounding = 64 * float(np.finfo(dtype).eps * squares.max())
@@ -189,14 +228,22 @@ class KernelRun:
     def _shift(self, squares: Array) -> float:
         if np.array_equal(self._next, self.W):
             return 0.0
-        k, variance = len(self.W), self.space.variance
-        mixed = np.einsum("kn,lkn->l", self._next, self.Y, dtype=np.float64)
+        k, variance = self.k, self.space.variance
+        each = "kn,lkn->l" if self._next.ndim == 2 else "lkn,lkn->l"
+        mixed = np.einsum(each, self._next, self.Y, dtype=np.float64)
         moved = self.alpha @ (squares.sum(axis=1) + self.squares.sum(axis=1) - 2 * mixed) / k
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
     def _combined(self) -> tuple[Array, Array, Array]:
-        """Products, and squared norms of rows and of centroids, summed with the kernel weights."""
+        """Products, and squared norms of rows and of centroids, summed with the kernel weights. Where
+        rows lack views the norms of centroids depend on the row, and are a part of the products."""
         dtype = self.space.dtype
+        if self.space.present is not None:
+            own = self.alpha[:, None] * self.space.present
+            halves = self.Y.astype(np.float64) - self.squares[:, :, None] / 2
+            diagonal = (own * self.space.products.diagonals).sum(axis=0)
+            Y = np.einsum("ln,lkn->kn", own, halves)
+            return Y.astype(dtype), diagonal.astype(dtype), np.zeros(self.k, dtype=dtype)
         if len(self.alpha) == 1:
             Y = np.ascontiguousarray(self.Y[0])
         else:
@@ -219,16 +266,37 @@ class KernelRun:
         """New kernel weights from the costs at the new centroids, if the weights are learned."""
         if not self.space.objective.learns_weights:
             return
-        rows = np.einsum("k,kn->n", self._G, self.W)
-        costs = self.space.products.diagonals @ rows - self.squares @ self._G
-        constant = power_constant(len(self.W), s)
+        each = "k,kn->n" if self.space.present is None else "kl,lkn->ln"
+        costs = self._costs(np.einsum(each, self._G, self.W), self._G, self.squares)
+        constant = power_constant(self.k, s)
         self.alpha = self.space.objective.reweigh(costs, constant, self.space.total_weight)
+
+    def _costs(self, weight: Array, G: Array, squares: Array) -> Array:
+        """The costs (L,) of the kernels for rows of this weight in clusters of weights G, whose means
+        have these squared norms."""
+        diagonals = self.space.products.diagonals
+        if self.space.present is None:
+            return np.asarray(diagonals @ weight - squares @ G)
+        return np.asarray((diagonals * weight).sum(axis=1) - np.einsum("lk,kl->l", squares, G))
+
+    def inertia(self, labels: Array) -> float:
+        """sum p ||phi - mean of its cluster||^2 for these labels."""
+        space = self.space
+        W = cluster_means(labels, self.k, space.weight, space.present)
+        p = np.ones(self.n_rows) if space.weight is None else space.weight
+        weights = p[None] if space.present is None else p * space.present
+        G = np.stack([np.bincount(labels, each, minlength=self.k) for each in weights], axis=1)
+        squares = squared_norms(W, space.products.multiply(W))
+        whole = space.present is None
+        costs = self._costs(p if whole else weights, G[:, 0] if whole else G, squares)
+        return float(max(self.alpha @ costs, 0.0))
 
     def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         directions, dtype = self.space.directions, self.space.dtype
-        mix = self.space.random.standard_normal((len(self.W), len(directions)))
-        mix = mix * size / math.sqrt(len(directions))
+        n_directions = directions.shape[-2]
+        mix = self.space.random.standard_normal((self.k, n_directions))
+        mix = mix * size / math.sqrt(n_directions)
         self.W = (self.W + mix @ directions).astype(dtype)
         self.set_products((self.Y + mix @ self.space.direction_products).astype(dtype))
 
@@ -240,12 +308,29 @@ class KernelRun:
         count, variance = int(empty.sum()), self.space.variance
         chosen = costliest(row_costs(nearest, self.space.weight, variance, Y.dtype), count)
         places = np.flatnonzero(empty)
-        self._next[places] = self.W[places]
-        self._next[places[: len(chosen)]] = 0
-        self._next[places[: len(chosen)], chosen] = 1
+        self._next[..., places, :] = self.W[..., places, :]
+        self._next[..., places[: len(chosen)], :] = 0
+        self._next[..., places[: len(chosen)], chosen] = 1
+        if self.space.present is not None:
+            near = np.flatnonzero(kept)[(squares[kept, None] - 2 * Y[kept])[:, chosen].argmin(axis=0)]
+            for place, row, j in zip(places, chosen, near):
+                lacks = self.space.present[:, row] == 0
+                self._next[lacks, place] = self.W[lacks, j]
         return len(chosen)
 
 
 def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
     """Squared norms of the centroids, (L, k)."""
-    return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
+    return np.einsum("kn,lkn->lk" if W.ndim == 2 else "lkn,lkn->lk", W, Y, dtype=np.float64)
+
+
+def cluster_means(
+    labels: Array, k: int, weight: Array | None, present: Array | None = None
+) -> Array:
+    """The means of the clusters as weights of the rows, (k, n), where rows lack views (L, k, n);
+    zero if a cluster is empty."""
+    members = (np.arange(k)[:, None] == labels) * (1.0 if weight is None else weight)
+    if present is not None:
+        members = members * present[:, None, :]
+    G = members.sum(axis=-1, keepdims=True)
+    return np.asarray(members / np.where(G > 0, G, 1))

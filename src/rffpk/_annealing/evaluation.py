@@ -34,6 +34,9 @@ def finish(
     end.converged = converged and (schedule.ends_hard or end.converged)
 
 
+Publish = Callable[[Rows, Array, Array], None]
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """The end of a run, evaluated at the centroids in the dtype of X, as they are published."""
@@ -46,11 +49,11 @@ class Evaluation:
 
 
 def evaluate(
-    rows: Rows, theta: Array, s: float, publish: Callable[[Array, Array], None] | None
+    rows: Rows, theta: Array, s: float, publish: Publish | None
 ) -> Evaluation:
     """The sums of all rows at the end, at the exponent `s` and in the hard limit, in one reading;
-    `publish` is given the labels and the squared distances to the nearest centroids, block by
-    block."""
+    `publish` is given the rows, their labels and the squared distances to the nearest centroids,
+    block by block."""
     centers = (theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
     soft, hard = rows.fold(partial(_evaluated, theta, s, publish), _both)
@@ -64,15 +67,14 @@ _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
 def _evaluated(
-    theta: Array, s: float, publish: Callable[[Array, Array], None] | None, block: Rows,
-    before: _Pair | None,
-) -> _Pair:  # fmt: skip
+    theta: Array, s: float, publish: Publish | None, block: Rows, before: _Pair | None
+) -> _Pair:
     soft, hard = before or (None, None)
     soft, _ = pass_of_block(block, theta, s, before=soft)
     plain, wanted = replace(block, eta=None), ("labels", "nearest") if publish else ()
     hard, outputs = pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
     if publish is not None:
-        publish(outputs["labels"], outputs["nearest"])
+        publish(plain, outputs["labels"], outputs["nearest"])
     return soft, hard
 
 

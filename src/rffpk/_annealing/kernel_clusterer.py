@@ -17,16 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing import critical
-from rffpk._annealing.dual import KernelRun, KernelSpace, squared_norms
+from rffpk._annealing.dual import KernelRun, KernelSpace
 from rffpk._annealing.ends import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._annealing.history import History
-from rffpk._annealing.kernel_components import (
-    cluster_means,
-    kernel_components,
-    search_components,
-)
+from rffpk._annealing.kernel_components import kernel_components, search_components
 from rffpk._annealing.kernel_products import Products
-from rffpk._annealing.kernel_seeding import given_weights, initial_weights
+from rffpk._annealing.kernel_seeding import given_weights, initial_weights, weights_of_views
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, check_exponent, is_automatic
 from rffpk._annealing.schedule import Result, Start
@@ -36,8 +32,9 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
+from rffpk._data.presence import coverage_of, has_view, present_bits
 from rffpk._data.progress import Progress, observed, reporting
-from rffpk._data.rules import hard_weights, power_weights
+from rffpk._data.rules import hard_weights, positive, power_weights
 from rffpk._data.store import check_cache, check_fits
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto, is_option
@@ -64,6 +61,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     random_state: Any
     n_jobs: int | None
     verbose: int
+    allow_missing_views: bool = False  # a parameter of classes of several kernels
+    # in fit: (L, n), 1 where a row has a view, and the shares of such rows; None: all have all
+    _present: Array | None
+    _coverage: Array | None
     _several = False  # whether `fit` accepts several views
     _soft = True  # whether starts have soft steps, before which centroids may be moved at random
 
@@ -142,22 +143,34 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             counted = n if weight is None else int(np.count_nonzero(weight))
             k = validation.check_n_clusters(self.n_clusters, n, counted)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
+            self._present, self._coverage = self._missing(xs, weight, k)
             products = self._products(xs, weight, random)
             run, end, plan = self._search(products, k, weight, given, History([], progress), random)
             self._publish(xs, run, end)
             self._warn(xs, run, end, plan)
             for centered in self._kernels:
                 centered.kernel.drop_matrix()
+            del self._present, self._coverage
         return self
+
+    def _missing(
+        self, xs: list[Array], weight: Array | None, k: int
+    ) -> tuple[Array | None, Array | None]:
+        """Which views rows have, (L, n), and the share of the rows that has each; None twice where
+        all rows have all."""
+        coverage = coverage_of(xs, weight, k) if self.allow_missing_views else None
+        if coverage is None:
+            return None, None
+        if is_option(self.init, "spectral"):
+            raise ValueError("init == 'spectral' needs all views of all rows.")
+        return np.stack([has_view(x) for x in xs]).astype(np.float64), coverage
 
     def _products(self, xs: list[Array], weight: Array | None, random: Any) -> Products:
         xs, specs = matched(xs, self._kernel_parameter(), not self._n_views)
         n_threads = _config.n_threads(self.n_jobs)
         kernels = [
-            FittedKernel(
-                x, spec, weight=weight, random=random, n_threads=n_threads, differences=True
-            )
-            for x, spec in zip(xs, specs)
+            FittedKernel(x, spec, weight=p, random=random, n_threads=n_threads, differences=True)
+            for (x, p), spec in zip((_filled(x, weight) for x in xs), specs)
         ]
         needed = Products.stored_bytes(kernels)
         self.cache_ = check_fits(needed, "the kernel matrices", self.cache, self.memory_limit)
@@ -192,6 +205,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         def seed(space: KernelSpace) -> Array:
             return initial_weights(space, k, self.init) if given is None else given
 
+        present = self._present
+        if given is not None and present is not None:
+            given = weights_of_views(given, present)
+
         history.unit = unit
         objective = self._make_objective()
         single = self._soft and len(products.kernels) == 1 and products.definite
@@ -205,7 +222,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             self.history_ = history.records
             return run, end, plan
         n_directions = 2 * k if self._soft else 0
-        space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
+        space = KernelSpace(
+            products, weight, objective, seed, history, random, n_directions, present
+        )
         exponent = space.critical_exponent() if self._soft else 0.0
         plan = Plan(self._starts(exponent), critical=exponent)
         run, end, _ = search(space, plan.starts)
@@ -224,11 +243,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """Set the fitted attributes."""
         unit = run.space.history.unit
         self.dual_coef_, self._alpha, self._squares = run.W, run.alpha, run.squares
+        if run.space.present is not None:
+            self._alpha = run.alpha / run.alpha.sum()
         self.labels_ = self._labels(xs)
         self.objective_ = unit * run.cost(end.s)
-        self.inertia_ = unit * _inertia(run, self.labels_)
+        self.inertia_ = unit * run.inertia(self.labels_)
         self.s_, self.n_iter_ = end.s, run.passes
-        self._n_features_out = len(run.W)
+        self._n_features_out = run.k
         self.__dict__.pop("memberships_", None)  # of an earlier fit
         if self.store_memberships:
             given = any(centered.kernel.precomputed for centered in self._kernels)
@@ -245,7 +266,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 ConvergenceWarning,
             )
         distinct, s = run.count_distinct(run.hard_cost()), -math.inf if plan.ends_hard else end.s
-        ending = Ending(len(run.W), distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
+        ending = Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
         if run.space.products.definite:  # else that warning has named the cause
             warn_of_ending(ending, [few_rows("X", xs, run.space.weight)])
 
@@ -268,6 +289,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def _distances(self, xs: list[Array], whole: bool) -> Array:
         """Squared distances (n, k); `whole`: with k(x, x), which does not change their order."""
+        if self.dual_coef_.ndim == 3 or (self._n_views and present_bits(xs) is not None):
+            return self._distances_of_views(xs, whole)
         coef, squares = self.dual_coef_.T.astype(np.float64), self._alpha @ self._squares
 
         def distances(parts: list[Array]) -> Array:
@@ -279,6 +302,26 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 if whole and diagonal is not None:
                     total += alpha * diagonal[:, None]
             return total
+
+        return by_blocks(distances, xs, self._kernels[0].n, _config.n_threads(self.n_jobs))
+
+    def _distances_of_views(self, xs: list[Array], whole: bool) -> Array:
+        """The same of rows, fitted or new ones, that lack views: over those that a row has."""
+        coefs = np.broadcast_to(self.dual_coef_, (len(xs), *self.dual_coef_.shape[-2:]))
+
+        def distances(parts: list[Array]) -> Array:
+            total, weights = np.zeros((len(parts[0]), coefs.shape[1])), np.zeros(len(parts[0]))
+            each = zip(positive(self._alpha), self._kernels, coefs, self._squares, parts)
+            for alpha, centered, coef, squares, x in each:
+                there = has_view(x)
+                filled = np.where(there[:, None], x, centered.kernel.x[0])
+                block, diagonal = centered.cross(filled)
+                gaps = squares - 2 * (block @ coef.T.astype(np.float64))
+                if whole and diagonal is not None:
+                    gaps += diagonal[:, None]
+                total += np.where(there[:, None], alpha * gaps, 0)
+                weights += alpha * there
+            return total / weights[:, None]
 
         return by_blocks(distances, xs, self._kernels[0].n, _config.n_threads(self.n_jobs))
 
@@ -411,12 +454,11 @@ def _memberships(squares: Array, s: float, dtype: Any) -> Array:
     return shares[2].astype(dtype, copy=False)
 
 
-def _inertia(run: KernelRun, labels: Array) -> float:
-    """sum p ||phi - mean of its cluster||^2 for these labels."""
-    space, k = run.space, len(run.W)
-    p = np.ones(run.n_rows) if space.weight is None else space.weight
-    W = cluster_means(labels, k, space.weight)
-    G = np.bincount(labels, p, minlength=k)
-    squares = squared_norms(W, space.products.multiply(W))
-    costs = space.products.diagonals @ p - squares @ G
-    return float(max(run.alpha @ costs, 0.0))
+def _filled(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
+    """A view and the weights of its rows: those that lack it count nothing, and are one of the
+    others."""
+    there = has_view(x)
+    if there.all():
+        return x, weight
+    filled = np.where(there[:, None], x, x[there.argmax()])
+    return filled, there * (1.0 if weight is None else weight)

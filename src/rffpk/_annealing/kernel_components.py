@@ -9,7 +9,7 @@ import numpy as np
 
 from rffpk._annealing import swaps
 from rffpk._annealing.compression import components_for_clusters, total_squares
-from rffpk._annealing.dual import KernelRun, KernelSpace
+from rffpk._annealing.dual import KernelRun, KernelSpace, cluster_means
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan
@@ -113,10 +113,3 @@ def _nearest_row(rows: Rows, center: Array) -> int:
     if rows.weight is not None:
         gaps[rows.weight == 0] = np.inf
     return int(gaps.argmin())
-
-
-def cluster_means(labels: Array, k: int, weight: Array | None) -> Array:
-    """The means of the clusters as weights of the rows, (k, n); zero if a cluster is empty."""
-    members = (np.arange(k)[:, None] == labels) * (1.0 if weight is None else weight)
-    G = members.sum(axis=1)
-    return np.asarray(members / np.where(G > 0, G, 1)[:, None])

@@ -95,19 +95,21 @@ class Products:
         return self.kernels[number].block(rows, columns).astype(self.dtype, copy=False)
 
     def multiply(self, W: Array) -> Array:
-        """W K_l of all kernels, (L, m, n), for W (m, n)."""
+        """W K_l of all kernels, (L, m, n), for W (m, n), or W_l K_l for one W of each kernel."""
         W = np.ascontiguousarray(W, dtype=self.dtype)
-        out = np.empty((len(self.kernels), *W.shape), dtype=self.dtype)
+        Ws = np.broadcast_to(W, (len(self.kernels), *W.shape[-2:]))
+        out = np.empty(Ws.shape, dtype=self.dtype)
         if self.stored is not None:
-            for matrix, product in zip(self.stored, out):
-                _config.backend().skinny_product(W, matrix, product, self.n_threads)
+            for each, matrix, product in zip(Ws, self.stored, out):
+                _config.backend().skinny_product(each, matrix, product, self.n_threads)
             return out
 
         def fill(row_tiles: list[tuple[slice, slice]]) -> None:
             rows = row_tiles[0][0]
             for number, product in enumerate(out):
                 parts = (
-                    W[:, columns] @ self._block(number, rows, columns).T for _, columns in row_tiles
+                    Ws[number][:, columns] @ self._block(number, rows, columns).T
+                    for _, columns in row_tiles
                 )
                 product[:, rows] = sum(parts)
 

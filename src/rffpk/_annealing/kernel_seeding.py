@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
 from rffpk import _config
-from rffpk._annealing.dual import KernelSpace
+from rffpk._annealing.dual import KernelSpace, squared_norms
 from rffpk._annealing.seeding import k_means_plus_plus
 from rffpk._data import validation
 from rffpk._data.arrays import Array
@@ -24,6 +24,8 @@ def initial_weights(space: KernelSpace, k: int, init: str) -> Array:
     """Initial centroids of a start, (k, n)."""
     if is_option(init, "spectral"):
         return _spectral(space, k)
+    if space.present is not None:
+        return _completed(space, _seeds(space, k, init))
     W = np.zeros((k, space.products.n))
     W[np.arange(k), _seeds(space, k, init)] = 1
     return W
@@ -51,6 +53,15 @@ def given_weights(init: Any, k: int, n: int) -> Array:
     return W / W.sum(axis=1, keepdims=True)
 
 
+def weights_of_views(W: Array, present: Array) -> Array:
+    """Centroids (L, k, n) from weights (k, n) of rows that lack views; the mean of all rows in a
+    view that those of a centroid lack."""
+    Ws = W * present[:, None, :]
+    totals = Ws.sum(axis=2, keepdims=True)
+    Ws = np.where(totals == 0, present[:, None, :], Ws)
+    return np.asarray(Ws / Ws.sum(axis=2, keepdims=True))
+
+
 def _seeds(space: KernelSpace, k: int, init: str) -> NDArray[np.intp]:
     """k rows, drawn at random or by k-means++ in the space of the mean kernel."""
     products, n, random = space.products, space.products.n, space.random
@@ -60,10 +71,39 @@ def _seeds(space: KernelSpace, k: int, init: str) -> NDArray[np.intp]:
     diagonal = products.diagonals.mean(axis=0)
 
     def distances(index: Array) -> Array:
+        if space.present is not None:
+            return _distances(space, _completed(space, index))
         y = products.rows(index).mean(axis=0, dtype=np.float64)
         return np.maximum(diagonal + diagonal[index, None] - 2 * y, 0)
 
     return k_means_plus_plus(distances, weight, k, space.random)
+
+
+def _completed(space: KernelSpace, index: Array) -> Array:
+    """Seeds (L, m, n) at rows that lack views: in such a view at the row nearest to it, in the views
+    that both have, of those that have the view."""
+    products, present = space.products, space.present
+    assert present is not None
+    W = np.zeros((len(present), len(index), products.n))
+    for number, (row, lines) in enumerate(zip(index, products.rows(index).swapaxes(0, 1))):
+        has = space.alpha * present[:, row]
+        gaps = products.diagonals + products.diagonals[:, [row]] - 2 * lines
+        shared = has @ present
+        apart = np.divide(has @ (gaps * present), shared, out=np.full(len(shared), np.inf),
+                          where=shared > 0)  # fmt: skip
+        for view, there in enumerate(present):
+            nearest = row if there[row] else int(np.where(there > 0, apart, np.inf).argmin())
+            W[view, number, nearest if there[nearest] else int(there.argmax())] = 1
+    return W
+
+
+def _distances(space: KernelSpace, W: Array) -> Array:
+    """Squared distances (m, n) of the rows from centroids W (L, m, n), over the views that the rows
+    have."""
+    assert space.present is not None
+    Y = space.products.multiply(W).astype(np.float64)
+    gaps = space.products.diagonals[:, None] + squared_norms(W, Y)[:, :, None] - 2 * Y
+    return np.maximum(np.einsum("ln,lmn->mn", space.alpha[:, None] * space.present, gaps), 0)
 
 
 def _spectral(space: KernelSpace, k: int) -> Array:

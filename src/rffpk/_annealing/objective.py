@@ -19,6 +19,7 @@ class PowerMean:
 
     learns_weights = False  # whether the view weights are learned
     eta: Array | None = None  # reference distances of the typicality
+    coverage: Array | None = None  # the shares of the rows that have the views; None: all have all
 
     def begin(self, rows: Rows) -> Rows:
         """The rows with the constants of the objective, for the beginning of annealing."""
@@ -34,11 +35,11 @@ class PowerMean:
         The cost of view l is sum_ij p_i w_ij d'_ij,l; `costs` holds it with v in place of w, and
         w = `constant` v.
         """
-        return view_weights(costs, constant, self.entropy(total_weight))
+        return view_weights(costs, constant, self.entropy(total_weight), self.coverage)
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
         """The term of the objective that is added to sum_i p_i M_s."""
-        return view_penalty(alpha, self.entropy(total_weight))
+        return view_penalty(alpha, self.entropy(total_weight), self.coverage)
 
     def restore(self, rows: Rows, alpha: Array) -> Rows:
         """New rows with the learned view weights and the constants of the objective."""
@@ -51,12 +52,14 @@ class WeightedViews(PowerMean):
 
     d'_ij = u^m d_ij + (1 - u)^m sum_l alpha_l eta_l with the best typicality u where reference
     distances eta are given, else d_ij: eq. (20) of IP-RFF-MKPKM plus the constant lambda log L,
-    so that it is >= 0 and tolerances are relative to it. Without eta it is that of MKPK.
+    so that it is >= 0 and tolerances are relative to it. Without eta it is that of MKPK. Where rows
+    lack views, see docs/math.md, section 19.
     """
 
     weight_entropy: float  # lambda over sum_i p_i
     eta: Array | None = None  # (L,)
     m: float = 0.0  # fuzzifier of the typicality
+    coverage: Array | None = None  # (L,)
 
     learns_weights = True
 

@@ -35,6 +35,10 @@ def reference_distances(
     one view of columns."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
+    if eta == "within" and rows.present is not None:
+        raise ValueError(
+            "eta='within' needs all views of all rows: take 'median' or 'mean', or a number."
+        )
     if eta == "within":
         distances = _distances_within(rows.counted(), k, model)
     else:
@@ -55,10 +59,11 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
     some = _some(rows, _MEDIAN_ROWS)
     medians = []
     for view in range(len(rows.xs)):
-        features = some.view(view).features().astype(np.float64)
-        features -= _median(features, some.weight)
+        those = some.view(view)
+        features = those.features().astype(np.float64)
+        features -= _median(features, those.weight)
         distances = np.einsum("if,if->i", features, features)
-        medians.append(_median(distances[:, None], some.weight)[0])
+        medians.append(_median(distances[:, None], those.weight)[0])
     return np.array(medians)
 
 

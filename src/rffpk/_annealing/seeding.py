@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass
+from rffpk._data.presence import present_views
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most 20 000 rows
 # and 16 MB in float64, but at least twenty rows for each centroid. With twenty rows a cluster, a
@@ -36,22 +38,79 @@ def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
     return rows.take(index)
 
 
+class Parts:
+    """The features of rows that lack views, 0 there, as seeds: in a view that a row lacks, a seed
+    has the features of the row nearest to it, in the views that both have, of those that have the
+    view; 0, the mean, if there is none."""
+
+    def __init__(self, rows: Rows, features: Array) -> None:
+        assert rows.present is not None
+        self.rows, self.x = rows, features
+        self.has = present_views(rows.present, len(rows.xs))
+        self.there = rows.present_features()
+        self.views = np.split(np.arange(features.shape[1]), np.cumsum(rows.widths)[:-1])
+
+    def __getitem__(self, index: Array) -> Array:
+        """The seeds at these rows."""
+        seeds = self.x[index]
+        for seed, i in zip(seeds, index):
+            if not self.has[i].all():
+                self._complete(seed, i)
+        return seeds
+
+    def _complete(self, seed: Array, i: int) -> None:
+        gaps = self._distances(seed[None], self.has[i])[0]
+        shared = self.has @ (self.has[i] * self.rows.alpha)
+        gaps = np.divide(gaps, shared, out=np.full(len(gaps), math.inf), where=shared > 0)
+        for view in np.flatnonzero(~self.has[i]):
+            apart = np.where(self.has[:, view], gaps, math.inf)
+            nearest = int(apart.argmin())
+            if apart[nearest] < math.inf:
+                seed[self.views[view]] = self.x[nearest, self.views[view]]
+
+    def distances(self, index: Array) -> Array:
+        """Squared distances (m, n) of the rows from the seeds at m of them, over the views that the
+        rows have."""
+        return self._distances(self[index], np.ones(self.has.shape[1]))
+
+    def _distances(self, seeds: Array, views: Array) -> Array:
+        """Squared distances (m, n) of the rows from seeds over these views."""
+        scale = np.repeat(views * self.rows.alpha, self.rows.widths)
+        seeds = seeds.astype(np.float64)
+        own = (self.x.astype(np.float64) ** 2) @ scale
+        return np.maximum(own + seeds**2 * scale @ self.there.T - 2 * seeds * scale @ self.x.T, 0)
+
+    def columns(self) -> Rows:
+        """The rows with the features as columns."""
+        xs = [np.ascontiguousarray(self.x[:, view]) for view in self.views]
+        shifts = [np.zeros_like(shift) for shift in self.rows.shifts]
+        return replace(self.rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
+
+
 def seed_centroids(
-    features: Array, weight: Array | None, k: int, init: str, n_threads: int, random: Any
-) -> Array:
-    """k of the rows of `features`, at random or by k-means++, from MANY on in batches."""
+    features: Array, weight: Array | None, k: int, init: str, n_threads: int, random: Any,
+    parts: Parts | None = None,
+) -> Array:  # fmt: skip
+    """k of the rows of `features`, at random or by k-means++, from MANY on in batches; completed
+    where they lack views, of which `parts` are the others."""
+    seeds = features if parts is None else parts
     if init == "random":
         p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
-        return features[random.choice(len(features), k, replace=False, p=p)]
+        return seeds[random.choice(len(features), k, replace=False, p=p)]
     if k >= MANY:
-        return features[_batches(features, weight, k, n_threads, random)]
+        zero = np.zeros_like(features[0])
+        plain = None if parts else make_rows([features], [None], None, n_threads, [zero])
+        rows = plain or parts.columns()
+        return seeds[_batches(rows, seeds, weight, k, random)]
+    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+    if parts is not None:
+        return parts[k_means_plus_plus(parts.distances, p, k, random)]
     x = features.astype(np.float64)
     squares = np.einsum("if,if->i", x, x)
 
     def distances(index: Array) -> Array:
         return np.maximum(-2 * (x[index] @ x.T) + squares[index, None] + squares, 0)
 
-    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
     return features[k_means_plus_plus(distances, p, k, random)]
 
 
@@ -78,7 +137,7 @@ def k_means_plus_plus(
 
 
 def _batches(
-    features: Array, weight: Array | None, k: int, n_threads: int, random: Any
+    rows: Rows, seeds: Array | Parts, weight: Array | None, k: int, random: Any
 ) -> NDArray[np.intp]:
     """Indices of k rows, drawn as k-means++ without local trials draws them.
 
@@ -86,13 +145,12 @@ def _batches(
     accepted with the probability of its cost after those before it over that before the batch, so
     that each has the distribution of a draw after those. O(n k F), in some tens of passes.
     """
-    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
-    rows = make_rows([features], [None], None, n_threads, [np.zeros_like(features[0])])
+    p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
     chosen = random.choice(len(p), 1, p=p / p.sum())
     least = np.full(len(p), np.inf)
     added = chosen
     while len(chosen) < k:
-        _, outputs = one_pass(rows, features[added], -math.inf, want=("nearest",))
+        _, outputs = one_pass(rows, seeds[added], -math.inf, want=("nearest",))
         least = np.minimum(least, outputs["nearest"])
         least[added] = 0
         cost = p * least
@@ -101,7 +159,7 @@ def _batches(
             return np.r_[chosen, random.choice(others, k - len(chosen), replace=False)]
         count = min(max(1, len(chosen) // 2), k - len(chosen))
         drawn = random.choice(len(p), count, p=cost / cost.sum())
-        added = drawn[_accepted(features[drawn], least[drawn], random.uniform(size=count))]
+        added = drawn[_accepted(seeds[drawn], least[drawn], random.uniform(size=count))]
         chosen = np.r_[chosen, added]
     return np.asarray(chosen)
 

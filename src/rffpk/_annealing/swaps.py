@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from rffpk._annealing.centroids import features_at
 from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Stage
 from rffpk._annealing.seeding import MANY
@@ -141,7 +142,7 @@ def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
     share = share if rows.weight is None else share * rows.weight
     count = min(count, int(np.count_nonzero(share)))
     places = run.random.choice(rows.n, count, replace=False, p=share / share.sum())
-    run.theta = np.vstack([run.theta, rows.take(places).features()])
+    run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
     run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_ADDED))
     run.theta = _without_cheapest(run, count)
     run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_REMOVED))
@@ -211,7 +212,7 @@ def _swap(run: FeatureRun, nearest: _Nearest) -> bool:
     if not share.any():
         return False
     places = run.random.choice(rows.n, _CANDIDATES, p=share / share.sum())
-    candidates = rows.take(places).features()
+    candidates = features_at(rows, places, run.theta)
     chosen, new = _best_candidate(rows, candidates, least, weight)
     raised = weight * (np.minimum(nearest.second, new) - np.minimum(least, new))
     costs = np.bincount(nearest.labels, raised, minlength=len(run.theta))

@@ -11,6 +11,7 @@ ctypedef struct Pass:
     size_t n
     size_t width  # numbers in the sums of a slot: moments, excess, totals of `rffpk_sums`
     size_t moments
+    size_t excess
     size_t space
     char *workspace
     double *slots

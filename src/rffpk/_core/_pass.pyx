@@ -7,7 +7,7 @@ rows. The number of buffers for sums that wait for their turn grows with the num
 so does memory; the bits of a result do not depend on it.
 """
 from libc.math cimport log2
-from libc.stdint cimport int8_t, int32_t
+from libc.stdint cimport int8_t, int32_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -46,7 +46,7 @@ cdef class Passes:
         free(self.views)
 
     def __init__(self, xs, omegas, shifts, theta, alpha, weight, rule, double s, structures,
-                 landmarks, eta, double m, unsigned stages=RFFPK_ALL_STAGES):
+                 landmarks, eta, double m, unsigned stages=RFFPK_ALL_STAGES, present=None):
         cdef size_t n = xs[0].shape[0], n_views = len(xs), i
         cdef size_t k = theta.shape[0], F = theta.shape[1]
         dtype = theta.dtype
@@ -68,18 +68,24 @@ cdef class Passes:
         self.problem.theta = data(theta, "theta", dtype, (k, F))
         self.problem.alpha = <const double *>data(alpha, "alpha", np.float64, (n_views,))
         self.problem.stages = stages
+        self.problem.present = NULL
+        if present is not None:
+            self.problem.present = <const uint8_t *>data(
+                present, "present", np.uint8, (n, (n_views + 7) // 8))
         fill_rule(&self.problem, rule, s, eta, m, k)
         self.problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
         self.given.n = n
         self.dtype = dtype
         # which the pointers refer to
-        self.arrays = [xs, omegas, shifts, theta, alpha, weight, structures, landmarks, eta]
+        self.arrays = [
+            xs, omegas, shifts, theta, alpha, weight, structures, landmarks, eta, present]
 
     cdef int allocate(self, int n_threads) except -1:
         """The buffers."""
         cdef const rffpk_problem *problem = &self.problem
-        cdef size_t n = self.given.n, moments = problem.k * (problem.F + problem.n_views + 1)
-        cdef size_t width = moments + problem.k + 2
+        cdef size_t n = self.given.n, excess = problem.k if problem.present == NULL else problem.n_views
+        cdef size_t moments = problem.k * (problem.F + problem.n_views + rffpk_counts(problem))
+        cdef size_t width = moments + excess + 2
         cdef rffpk_loop *loop = &self.loop
         loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
         loop.n_threads = min(threads_for(n_threads, loop.n_items, n * row_work(problem)),
@@ -97,7 +103,7 @@ cdef class Passes:
         self.total = np.empty(width)
         self.prepared = aligned(prepared)
         self.given = Pass(
-            problem, self.kernels, &self.out, self.prepared, n, width, moments, space,
+            problem, self.kernels, &self.out, self.prepared, n, width, moments, excess, space,
             <char *>aligned(workspace),
             <double *>filled(slots, "slots", np.float64, (loop.n_buffers, width)),
             <double *>filled(self.total, "total", np.float64, (width,)))
@@ -123,11 +129,12 @@ cdef class Passes:
 
     cdef tuple sums(self):
         """The sums of the last pass, as `fused_pass` returns them."""
-        cdef size_t k = self.problem.k, F = self.problem.F, moments = self.given.moments
-        table = self.total[:moments].reshape(k, F + self.problem.n_views + 1)
-        soft, hard = self.given.total[moments + k], self.given.total[moments + k + 1]
-        excess = self.total[moments : moments + k]
-        return table[:, :F], table[:, -1], table[:, F:-1], excess, soft, hard
+        cdef size_t k = self.problem.k, F = self.problem.F, end = F + self.problem.n_views
+        cdef size_t moments = self.given.moments, totals = moments + self.given.excess
+        table = self.total[:moments].reshape(k, end + rffpk_counts(&self.problem))
+        counts = table[:, end] if self.problem.present == NULL else table[:, end:]
+        soft, hard = self.given.total[totals], self.given.total[totals + 1]
+        return table[:, :F], counts, table[:, F:end], self.total[moments:totals], soft, hard
 
     cdef int begin_from(self, carry) except -1:
         """Set the sums to those of another pass."""
@@ -140,7 +147,7 @@ cdef class Passes:
 def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, labels=None,
                memberships=None, distances=None, nearest=None, second=None, features=None,
-               neighbours=None, neighbour_weights=None, carry=None,
+               neighbours=None, neighbour_weights=None, carry=None, present=None,
                unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows. Parameters and results are those of the NumPy twin,
     `rffpk._reference.fused_pass`, and one more parameter. With `carry` the sums have the bits of
@@ -153,12 +160,13 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
 
     Returns
     -------
-    N, G, Q, E : float64 arrays (k, F), (k,), (k, L), (k,)
+    N, G, Q, E : float64 arrays (k, F), (k,), (k, L), (k,); with `present` G and E are (k, L), (L,)
     soft, hard : float
         The sums over the rows of the power means and of the least distances.
     """
     cdef Passes passes = Passes(
-        xs, omegas, shifts, theta, alpha, weight, rule, s, structures, landmarks, eta, m, stages)
+        xs, omegas, shifts, theta, alpha, weight, rule, s, structures, landmarks, eta, m, stages,
+        present)
     cdef rffpk_rows *out = &passes.out
     dtype, n, k, F = theta.dtype, len(xs[0]), len(theta), theta.shape[1]
     wanted = (labels, memberships, distances, nearest, second, features, neighbours,
@@ -244,7 +252,8 @@ cdef int fill_rule(rffpk_problem *problem, rule, double s, eta, double m, size_t
     if rule == RFFPK_TYPICALITY:
         if eta is None:
             raise ValueError("eta must be an array where rule is TYPICALITY")
-        problem.eta = <const double *>data(eta, "eta", np.float64, (k,))
+        n_eta = k if problem.present == NULL else problem.n_views
+        problem.eta = <const double *>data(eta, "eta", np.float64, (n_eta,))
         if not m > 1:
             raise ValueError(f"m == {m}, must be > 1")
     return 0
@@ -274,7 +283,7 @@ cdef int run_slot(void *context, size_t slot, size_t thread, size_t buffer) noex
     cdef size_t begin = slot * RFFPK_SLOT_ROWS
     sums.moments = given.slots + buffer * given.width
     sums.excess = sums.moments + given.moments
-    sums.totals = sums.excess + given.problem.k
+    sums.totals = sums.excess + given.excess
     return given.kernels.run(
         given.problem, given.prepared, begin, min(begin + RFFPK_SLOT_ROWS, given.n), &sums,
         given.out, given.workspace + thread * given.space)

@@ -48,6 +48,7 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     gram.weights = filled(weights, "weights", dtype, (k, n))
     gram.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
     problem.views = NULL
+    problem.present = NULL
     problem.n_views = problem.F = 0
     problem.k = k
     problem.rule = <rffpk_rule><int>rule

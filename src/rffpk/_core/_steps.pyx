@@ -7,10 +7,15 @@ from libc.string cimport memcpy
 
 from rffpk._core._pass cimport Passes
 from rffpk._core._runtime cimport data, filled
+from rffpk._core.headers cimport rffpk_counts
 
 from time import perf_counter
 
 import numpy as np
+
+
+# Of a view that some rows lack: that of `rffpk._data.rules`.
+cdef double LEAST_WEIGHT = 1e-9
 
 
 cdef class Views:
@@ -24,12 +29,13 @@ cdef class Views:
     cdef double *scales  # (F,): the weight of the view of each feature
     cdef double *eta  # (k,): the mean of the reference distances, or NULL
     cdef const double *view_eta  # (L,)
+    cdef const double *coverage  # (L,): the share of the rows that have a view; NULL: all have all
     cdef size_t *widths
     cdef readonly object weights
     cdef object arrays
 
     def __init__(self, shifts, alpha, size_t k, double s, double unit, double entropy, eta,
-                 view_eta):
+                 view_eta, coverage):
         cdef size_t L = len(shifts)
         widths = np.array([len(shift) for shift in shifts], dtype=np.uintp)
         self.L, self.F, self.k, self.unit = L, widths.sum(), k, unit
@@ -40,11 +46,14 @@ cdef class Views:
         self.costs = <double *>filled(costs, "costs", np.float64, (L,))
         self.scales = <double *>filled(scales, "scales", np.float64, (self.F,))
         self.widths = <size_t *>filled(widths, "widths", np.uintp, (L,))
-        self.eta = NULL
+        self.eta, self.view_eta, self.coverage = NULL, NULL, NULL
+        if coverage is not None:
+            self.coverage = <const double *>data(coverage, "coverage", np.float64, (L,))
         if eta is not None:
-            self.eta = <double *>filled(eta, "eta", np.float64, (k,))
             self.view_eta = <const double *>data(view_eta, "view_eta", np.float64, (L,))
-        self.arrays = widths, costs, scales, eta, view_eta
+        if eta is not None and coverage is None:
+            self.eta = <double *>filled(eta, "eta", np.float64, (k,))
+        self.arrays = widths, costs, scales, eta, view_eta, coverage
         self.spread()
 
     cdef void spread(self) noexcept nogil:
@@ -62,46 +71,80 @@ cdef class Views:
                 self.eta[i] = eta
 
     cdef double penalty(self) noexcept nogil:
-        """lambda sum_l alpha_l log(L alpha_l)."""
+        """lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t), with the coverage pi, 1 of each view
+        if all rows have all."""
         cdef size_t i
-        cdef double total = 0
+        cdef double total = 0, mass = 0
+        for i in range(self.L):
+            mass += self.share(i)
         for i in range(self.L):
             if self.alpha[i] > 0:
-                total += self.alpha[i] * log(self.L * self.alpha[i])
+                total += self.share(i) * self.alpha[i] * log(mass * self.alpha[i])
         return self.entropy * max(total, 0)
 
+    cdef double share(self, size_t i) noexcept nogil:
+        return 1 if self.coverage == NULL else self.coverage[i]
+
     cdef void learn(self, const double *moments, const double *excess) noexcept nogil:
-        """alpha_l ~ exp(-cost_l / lambda), from the sums of a pass."""
-        cdef size_t i, j, f, width = self.F + self.L + 1
+        """alpha_l ~ exp(-cost_l / (pi_l lambda)), from the sums of a pass."""
+        cdef size_t i, j, f, counts = 1 if self.coverage == NULL else self.L
+        cdef size_t width = self.F + self.L + counts
         cdef const double *N
-        cdef double G, squares, least = INFINITY, total = 0
+        cdef const double *G
+        cdef double squares, least = INFINITY, total = 0
         for i in range(self.L):
             self.costs[i] = 0
         for j in range(self.k):
-            N, G = moments + j * width, moments[j * width + width - 1]
-            for i in range(self.L if G > 0 else 0):
+            N = moments + j * width
+            G = N + width - counts
+            for i in range(self.L):
                 squares = 0
                 for f in range(self.widths[i]):
                     squares += N[f] * N[f]
                 N += self.widths[i]
-                self.costs[i] += moments[j * width + self.F + i] - squares / G
+                if G[i % counts] > 0:
+                    self.costs[i] += moments[j * width + self.F + i] - squares / G[i % counts]
             if self.eta != NULL:
                 for i in range(self.L):
                     self.costs[i] += excess[j] * self.view_eta[i]
         for i in range(self.L):
+            if self.coverage != NULL and self.view_eta != NULL:
+                self.costs[i] += excess[i] * self.view_eta[i]
+            self.costs[i] /= self.share(i)
             least = min(least, self.costs[i])
         for i in range(self.L):
             self.alpha[i] = exp(self.factor * (least - self.costs[i]) / self.entropy)
             total += self.alpha[i]
-        for i in range(self.L):
+        if self.coverage != NULL:
+            self.scale_with_least()
+        for i in range(self.L if self.coverage == NULL else 0):
             self.alpha[i] /= total
         self.spread()
+
+    cdef void scale_with_least(self) noexcept nogil:
+        """Scale alpha so that sum_l pi_l alpha_l = 1, with no alpha_l below LEAST_WEIGHT."""
+        cdef bint found = True
+        cdef size_t i
+        cdef double left = 1, total, scale = 1
+        while found:
+            left, total, found = 1, 0, False
+            for i in range(self.L):
+                if self.alpha[i] > 0:
+                    total += self.share(i) * self.alpha[i]
+                else:
+                    left -= self.share(i) * LEAST_WEIGHT
+            scale = left / total
+            for i in range(self.L):
+                if self.alpha[i] > 0 and scale * self.alpha[i] < LEAST_WEIGHT:
+                    self.alpha[i], found = 0, True
+        for i in range(self.L):
+            self.alpha[i] = scale * self.alpha[i] if self.alpha[i] > 0 else LEAST_WEIGHT
 
 
 def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, view_eta=None, double unit,
                double variance, double entropy, double tol, int most, double goal, double hope,
-               double least_share, close, carry=None):
+               double least_share, close, carry=None, present=None, coverage=None):
     """Steps at one exponent. Parameters and results are those of the NumPy twin,
     `rffpk._reference.take_steps`."""
     cdef size_t k = theta.shape[0], F = theta.shape[1], size = k * F
@@ -117,15 +160,16 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     marked = np.empty(k, dtype=np.uint8)
     cdef unsigned char *marks = <unsigned char *>filled(marked, "marks", np.uint8, (k,))
     cdef float *single = NULL
-    cdef Views views = Views(shifts, alpha, k, s, unit, entropy, eta, view_eta)
+    cdef Views views = Views(shifts, alpha, k, s, unit, entropy, eta, view_eta, coverage)
     cdef Passes passes = Passes(
-        xs, omegas, shifts, cast, views.weights, weight, rule, s, structures, landmarks, eta, m)
+        xs, omegas, shifts, cast, views.weights, weight, rule, s, structures, landmarks, eta, m,
+        present=present)
     passes.allocate(n_threads)
     if dtype == np.float32:
         single = <float *>filled(cast, "theta", np.float32, (k, F))
     cdef const double *moments = passes.given.total
     cdef const double *excess = moments + passes.given.moments
-    cdef const double *totals = excess + k
+    cdef const double *totals = excess + passes.given.excess
     records, alphas = [], [alpha]
     while len(records) < most and not empty:
         started = perf_counter()
@@ -137,7 +181,8 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
             passes.begin_from(carry)
         passes.run()
         memcpy(before, after, size * sizeof(double))
-        empty = divide(moments, after, k, F, passes.problem.n_views, least_share)
+        empty = divide(moments, after, k, views.widths, passes.problem.n_views,
+                       rffpk_counts(&passes.problem), least_share)
         soft, hard, penalty = unit * totals[0], unit * totals[1], views.penalty()
         near = max(relative * hard, absolute)
         distinct = n_distinct(after, views.scales, k, F, near, marks)
@@ -162,20 +207,33 @@ cdef void narrow(const double *wide, float *out, size_t n) noexcept nogil:
         out[i] = <float>wide[i]
 
 
-cdef size_t divide(const double *moments, double *theta, size_t k, size_t F, size_t n_views,
-                   double least_share) noexcept nogil:
-    """theta = N / G; the centroids of empty clusters stay. Returns how many are empty."""
-    cdef size_t width = F + n_views + 1, empty = 0, j, f
-    cdef double total = 0, G
+cdef size_t divide(const double *moments, double *theta, size_t k, const size_t *widths,
+                   size_t n_views, size_t n_counts, double least_share) noexcept nogil:
+    """theta = N / G; the centroids of empty clusters stay, in a view that its rows lack. Returns
+    how many clusters are empty."""
+    cdef size_t F = 0, empty = 0, width, j, i, f
+    cdef double total = 0
+    cdef bint left
+    cdef const double *N
+    cdef const double *G
+    for i in range(n_views):
+        F += widths[i]
+    width = F + n_views + n_counts
     for j in range(k):
-        total += moments[j * width + width - 1]
+        for i in range(n_counts):
+            total += moments[j * width + F + n_views + i]
     for j in range(k):
-        G = moments[j * width + width - 1]
-        if not G > least_share * total:
-            empty += 1
-            continue
-        for f in range(F):
-            theta[j * F + f] = moments[j * width + f] / G
+        N = moments + j * width
+        G = N + F + n_views
+        left = False
+        for i in range(n_views):
+            if G[i % n_counts] > least_share * total:
+                left = True
+                for f in range(widths[i]):
+                    theta[f] = N[f] / G[i % n_counts]
+            theta += widths[i]
+            N += widths[i]
+        empty += not left
     return empty
 
 

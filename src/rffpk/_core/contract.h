@@ -79,13 +79,23 @@ typedef struct {
     const double *eta; /* (k,) reference distances > 0 and ... */
     double m;          /* ... fuzzifier > 1, both used by RFFPK_TYPICALITY only */
     unsigned stages;   /* a set of rffpk_stage */
+    /* (n, ceil(L / 8)): bit l % 8 of byte l / 8 of a row is 1 where it has view l; NULL: all rows
+     * have all views. A view that a row lacks adds nothing to its distances and sums, whatever x
+     * has there. Reference distances are then (L,), those of the views and of all centroids: a row
+     * has the sum of alpha_l eta_l over its views. */
+    const uint8_t *present;
 } rffpk_problem;
+
+/* Lines of a tile, and sums of each cluster, that count rows: one, or one of each view. */
+static inline size_t rffpk_counts(const rffpk_problem *pr) { return pr->present ? pr->n_views : 1; }
 
 /* Sums over the rows, with g = p v u^m; u = 1 except for RFFPK_TYPICALITY. */
 typedef struct {
     double *moments; /* (k, F + L + 1): N_j = sum g_j phi | Q_j1 .. Q_jL, Q_jl = sum g_j ||phi_l||^2
-                      * | G_j = sum g_j */
-    double *excess;  /* (k,): E_j = sum p v_j (1 - u_j)^m, 0 without typicality */
+                      * | G_j = sum g_j. If views are missing (k, F + 2 L), with G_j1 .. G_jL, the
+                      * sums over the rows that have the view */
+    double *excess;  /* (k,): E_j = sum p v_j (1 - u_j)^m, 0 without typicality. If views are
+                      * missing (L,): the sums over all j and the rows that have the view */
     double *totals;  /* (2,): the soft objective sum p M', the hard objective sum p min_j d_j */
 } rffpk_sums;
 

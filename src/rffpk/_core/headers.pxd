@@ -1,6 +1,6 @@
 # cython: language_level=3
 """What the modules of the core use of the headers in C, which describe it."""
-from libc.stdint cimport int8_t, int32_t
+from libc.stdint cimport int8_t, int32_t, uint8_t
 
 
 cdef extern from "tuning.h" nogil:
@@ -64,6 +64,8 @@ cdef extern from "contract.h" nogil:
         const double *eta
         double m
         unsigned stages
+        const uint8_t *present
+    size_t rffpk_counts(const rffpk_problem *)
     ctypedef struct rffpk_sums:
         double *moments
         double *excess

@@ -9,12 +9,13 @@
  * each feature, so that a vector holds the same feature of neighbouring rows and every step runs
  * along lines.
  *
- * The last L + 1 lines of phi let one product, g phi', give N, Q and G. */
+ * The last lines of phi let one product, g phi', give N, Q and G. */
 typedef struct {
     size_t rows, stride, lines;
     size_t d, p_most; /* largest d of the projected views, largest p of the structured ones */
     real *x;          /* (d, rows): the rows of one view, transposed */
-    real *phi;   /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones | padding */
+    real *phi;   /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones, or of each view
+                  * 1 where a row has it, else 0 | padding */
     real *dist;  /* (k, rows): squared distances */
     real *g;     /* (k, rows): p v u^m, the weights of the sums; (1, rows) if `one_hot` */
     real *um;    /* (k, rows): u^m and ... */
@@ -22,6 +23,7 @@ typedef struct {
     real *q;     /* (rows,): sum_l alpha_l ||phi_l||^2, then the least distance */
     real *p;     /* (rows,): row weights, 0 beyond the last row */
     real *label; /* (rows,): number of the nearest centroid */
+    real *eta;   /* (rows,), if views are missing: reference distances */
     size_t block_lines, r_most; /* of views with landmarks: lines of `block`, largest r */
     real *near;  /* (r, rows): squared distances to the nearest landmarks, then their weights */
     real *at;    /* (r, rows): the numbers of these landmarks */
@@ -30,6 +32,12 @@ typedef struct {
 } tile;
 
 _Static_assert(MOST_CENTROIDS <= (whole)1 << (MANTISSA_BITS + 1), "`real` holds every label");
+
+static void fill(real *line, real value, size_t cols)
+{
+    for (size_t col = 0; col < cols; col += W)
+        store(line + col, splat(value));
+}
 
 /* `memberships`, (k, rows) or NULL, may be t->dist. */
 typedef void weigh_rule(const rffpk_problem *, tile *t, size_t cols, real *memberships,
@@ -151,13 +159,15 @@ static void weigh_harmonic(const rffpk_problem *pr, tile *t, size_t cols, real *
 /* Fills um and wm with u^m and (1-u)^m and replaces d by d' = u^m d + (1-u)^m eta. With
  * r = min(d/eta, eta/d), e = r^(1/(m-1)) and h = (1 + e)^(1-m): d' = h min(d, eta); the larger of
  * u^m and (1-u)^m is h/(1 + e), and the smaller is r e times that. For m = 2 (`squares`) no power
- * has to be computed. */
-INLINE void apply_typicality(const rffpk_problem *pr, const int squares, tile *t, size_t cols)
+ * has to be computed. `missing`: the reference distances are those of t->eta. */
+INLINE void apply_typicality(const rffpk_problem *pr, const int squares, const int missing, tile *t,
+                             size_t cols)
 {
     const vec p = splat((real)(1 / (pr->m - 1))), minus = splat((real)(1 - pr->m));
     for (size_t j = 0; j < pr->k; j++) {
-        const vec eta = splat((real)pr->eta[j]);
+        const vec same = splat((real)(missing ? 0 : pr->eta[j]));
         for (size_t at = j * t->stride; at < j * t->stride + cols; at += W) {
+            const vec eta = missing ? load(t->eta + (at - j * t->stride)) : same;
             const vec d = load(t->dist + at);
             const ivec inside = d < eta;
             const vec least = SELECT(inside, d, eta);
@@ -184,6 +194,26 @@ static void weigh_typicality(const rffpk_problem *pr, tile *t, size_t cols, doub
             store(t->g + at, g * load(t->um + at));
         }
         excess[j] += sum_lanes(sum);
+    }
+}
+
+/* The same if views are missing: `present` has a line for each view, and so has E. */
+static void weigh_typicality_of_views(const rffpk_problem *pr, const real *present, tile *t,
+                                      size_t cols, double *excess)
+{
+    fill(t->eta, 0, cols); /* which is not needed any more */
+    for (size_t j = 0; j < pr->k; j++)
+        for (size_t col = 0; col < cols; col += W) {
+            const size_t at = j * t->stride + col;
+            const vec g = load(t->g + at);
+            store(t->eta + col, load(t->eta + col) + g * load(t->wm + at));
+            store(t->g + at, g * load(t->um + at));
+        }
+    for (size_t l = 0; l < pr->n_views; l++) {
+        vec sum = splat(0);
+        for (size_t col = 0; col < cols; col += W)
+            sum += load(t->eta + col) * load(present + l * t->stride + col);
+        excess[l] += sum_lanes(sum);
     }
 }
 

@@ -22,7 +22,14 @@ static size_t columns_of(const rffpk_view *v)
     return v->landmarks.points ? v->landmarks.d : v->d;
 }
 
-static size_t moments_of(const rffpk_problem *pr) { return pr->F + pr->n_views + 1; }
+static size_t moments_of(const rffpk_problem *pr) { return pr->F + pr->n_views + rffpk_counts(pr); }
+
+/* The lines of a tile that distances are computed from: features, and all others where the squared
+ * norms of a row and of the centroids depend on which views it has. */
+static size_t depth_of(const rffpk_problem *pr) { return pr->present ? moments_of(pr) : pr->F; }
+
+/* E_j of the clusters, or E_l of the views. */
+static size_t excess_of(const rffpk_problem *pr) { return pr->present ? pr->n_views : pr->k; }
 
 /* Fills in the shape of the tiles; returns the number of lines, of `stride` numbers, of a tile. */
 static size_t shape(const rffpk_problem *pr, tile *t)
@@ -41,7 +48,8 @@ static size_t shape(const rffpk_problem *pr, tile *t)
     t->lines = round_up(moments_of(pr), one_hot(pr) && W > FEATURES_AT_ONCE ? W : FEATURES_AT_ONCE);
     const size_t lines_per_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
     const size_t of_centroids = one_hot(pr) ? pr->k + 1 : lines_per_centroid * pr->k;
-    const size_t total = t->d + t->lines + of_centroids + 3 + 2 * t->r_most + t->block_lines;
+    const size_t of_rows = pr->present ? 4 : 3;
+    const size_t total = t->d + t->lines + of_centroids + of_rows + 2 * t->r_most + t->block_lines;
     t->rows = RFFPK_MAX_TILE_ROWS;
     while (t->rows > MIN_TILE_ROWS && total * t->rows * sizeof(real) > RFFPK_TILE_BYTES)
         t->rows /= 2;
@@ -69,7 +77,8 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
     t.q = t.wm + (pr->rule == RFFPK_TYPICALITY ? pr->k * t.stride : 0);
     t.p = t.q + t.stride;
     t.label = t.p + t.stride;
-    t.near = t.label + t.stride;
+    t.eta = t.label + t.stride;
+    t.near = pr->present ? t.eta + t.stride : t.eta;
     t.at = t.near + t.r_most * t.stride;
     t.block = t.at + t.r_most * t.stride;
     t.strip = t.block + t.block_lines * t.stride;
@@ -89,7 +98,7 @@ static size_t packed_view(const rffpk_view *v)
 
 static size_t prepared_bytes(const rffpk_problem *pr)
 {
-    size_t total = round_up(pr->k * pr->F, PAD) + round_up(pr->k, PAD);
+    size_t total = round_up(pr->k * depth_of(pr), PAD) + round_up(pr->k, PAD);
     for (size_t l = 0; l < pr->n_views; l++)
         total += packed_view(&pr->views[l]);
     return total * sizeof(real);
@@ -107,6 +116,15 @@ static void pack(const real *a, size_t line_step, size_t depth_step, size_t line
     }
 }
 
+/* alpha_l ||theta_jl||^2 of the view l whose features begin at f, added to `norm` */
+static double weighted_norm(const rffpk_problem *pr, size_t j, size_t l, size_t f, double norm)
+{
+    const real *theta = (const real *)pr->theta + j * pr->F + f;
+    for (size_t i = 0; i < features_of(&pr->views[l]); i++)
+        norm += pr->alpha[l] * theta[i] * theta[i];
+    return norm;
+}
+
 static void pack_theta(const rffpk_problem *pr, real *packed, real *norms)
 {
     const real *theta = pr->theta;
@@ -116,12 +134,21 @@ static void pack_theta(const rffpk_problem *pr, real *packed, real *norms)
             for (size_t i = 0; i < features_of(&pr->views[l]); i++, f++)
                 for (size_t r = 0; r < h; r++)
                     *packed++ = (real)(-2 * pr->alpha[l] * theta[(from + r) * pr->F + f]);
+        for (size_t l = 0; l < pr->n_views && pr->present; l++)
+            for (size_t r = 0; r < h; r++)
+                *packed++ = (real)pr->alpha[l];
+        for (size_t l = 0, f = 0; l < pr->n_views && pr->present; l++) {
+            for (size_t r = 0; r < h; r++)
+                *packed++ = (real)weighted_norm(pr, from + r, l, f, 0);
+            f += features_of(&pr->views[l]);
+        }
     }
     for (size_t j = 0; j < pr->k; j++) {
         double norm = 0;
-        for (size_t l = 0, f = 0; l < pr->n_views; l++)
-            for (size_t i = 0; i < features_of(&pr->views[l]); i++, f++)
-                norm += pr->alpha[l] * theta[j * pr->F + f] * theta[j * pr->F + f];
+        for (size_t l = 0, f = 0; l < pr->n_views && !pr->present; l++) {
+            norm = weighted_norm(pr, j, l, f, norm);
+            f += features_of(&pr->views[l]);
+        }
         norms[j] = (real)norm;
     }
 }
@@ -147,7 +174,7 @@ static void prepare(const rffpk_problem *pr, void *prepared)
             pack(v->omega, 1, v->D, v->D, v->d, quarters, out);
         out += packed_view(v);
     }
-    pack_theta(pr, out, out + round_up(pr->k * pr->F, PAD));
+    pack_theta(pr, out, out + round_up(pr->k * depth_of(pr), PAD));
 }
 
 /* ---- features ------------------------------------------------------------------------------ */
@@ -183,13 +210,31 @@ static void shift_features(const rffpk_view *v, real *phi, real *norm, size_t co
         }
 }
 
-static void fill(real *line, real value, size_t cols)
+/* 1 where a row has view l, else 0; 1 beyond the last row */
+static void load_present(const rffpk_problem *pr, size_t l, size_t begin, size_t rows, size_t cols,
+                         real *present)
 {
-    for (size_t col = 0; col < cols; col += W)
-        store(line + col, splat(value));
+    const size_t bytes = (pr->n_views + 7) / 8;
+    const uint8_t *at = pr->present + begin * bytes + l / 8;
+    for (size_t r = 0; r < rows; r++)
+        present[r] = at[r * bytes] >> l % 8 & 1;
+    for (size_t r = rows; r < cols; r++)
+        present[r] = 1;
 }
 
-/* Features of all views, their squared norms, and q = sum_l alpha_l ||phi_l||^2. */
+/* lines <- 0 in the rows that lack a view, whatever they hold there */
+static void clear_missing(const real *present, real *lines, size_t n_lines, size_t cols,
+                          size_t stride)
+{
+    for (size_t i = 0; i < n_lines; i++)
+        for (size_t col = 0; col < cols; col += W) {
+            real *line = lines + i * stride + col;
+            store(line, SELECT(load(present + col) > 0, load(line), splat(0)));
+        }
+}
+
+/* Features of all views, their squared norms, and q = sum_l alpha_l ||phi_l||^2; q is 0 if views are
+ * missing, as the product with the centroids has it then. */
 static void make_features(const rffpk_problem *pr, const real *prepared, size_t begin, size_t end,
                           size_t rows, size_t cols, tile *t, const rffpk_rows *out)
 {
@@ -219,7 +264,12 @@ static void make_features(const rffpk_problem *pr, const real *prepared, size_t 
         }
         if (pr->stages & RFFPK_SINCOS)
             (v->D ? fourier : shift_features)(v, phi, norm, cols, t->stride);
-        for (size_t col = 0; col < cols; col += W)
+        if (pr->present) {
+            const real *present = t->phi + (pr->F + pr->n_views + l) * t->stride;
+            clear_missing(present, phi, features_of(v), cols, t->stride);
+            clear_missing(present, norm, 1, cols, t->stride);
+        }
+        for (size_t col = 0; col < cols && !pr->present; col += W)
             store(t->q + col, load(t->q + col) + load(norm + col) * (real)pr->alpha[l]);
         prepared += packed_view(v);
         phi += features_of(v) * t->stride;
@@ -232,7 +282,7 @@ static void make_features(const rffpk_problem *pr, const real *prepared, size_t 
 static void make_distances(const rffpk_problem *pr, const real *theta, const real *norms,
                            size_t cols, tile *t)
 {
-    product(theta, pr->k, pr->F, t->phi, t->dist, cols, t->stride);
+    product(theta, pr->k, depth_of(pr), t->phi, t->dist, cols, t->stride);
     for (size_t col = 0; col < cols; col += W) {
         const vec q = load(t->q + col);
         for (size_t j = 0; j < pr->k; j++) {
@@ -243,21 +293,47 @@ static void make_distances(const rffpk_problem *pr, const real *theta, const rea
     }
 }
 
+/* t->eta <- sum of alpha_l eta_l over the views of each row; `present` has a line for each view. */
+static void combine_eta(const rffpk_problem *pr, const real *present, tile *t, size_t cols)
+{
+    fill(t->eta, 0, cols);
+    for (size_t l = 0; l < pr->n_views; l++)
+        for (size_t col = 0; col < cols; col += W)
+            store(t->eta + col, load(t->eta + col) + load(present + l * t->stride + col) *
+                                                         (real)(pr->alpha[l] * pr->eta[l]));
+}
+
+/* d and d' of a tile with typicality */
+static void make_typical(const rffpk_problem *pr, const real *present, tile *t, size_t cols)
+{
+    if (pr->present)
+        combine_eta(pr, present, t, cols);
+    if (pr->present && pr->m == 2)
+        apply_typicality(pr, 1, 1, t, cols);
+    else if (pr->present)
+        apply_typicality(pr, 0, 1, t, cols);
+    else if (pr->m == 2)
+        apply_typicality(pr, 1, 0, t, cols);
+    else
+        apply_typicality(pr, 0, 0, t, cols);
+}
+
 /* `second` receives the second least distances of `rows` rows, if it is not NULL. */
 static void make_weights(const rffpk_problem *pr, weigh_rule *weigh, size_t rows, size_t cols,
                          real *memberships, real *second, tile *t, const rffpk_sums *sums)
 {
     const int typicality = pr->rule == RFFPK_TYPICALITY;
-    if (typicality && pr->m == 2)
-        apply_typicality(pr, 1, t, cols);
-    else if (typicality)
-        apply_typicality(pr, 0, t, cols);
+    const real *present = t->phi + (pr->F + pr->n_views) * t->stride;
+    if (typicality)
+        make_typical(pr, present, t, cols);
     if (second) {
         second_nearest(pr, t, cols, t->g); /* whose lines are filled later */
         memcpy(second, t->g, rows * sizeof(real));
     }
     weigh(pr, t, cols, memberships, sums->totals);
-    if (typicality)
+    if (typicality && pr->present)
+        weigh_typicality_of_views(pr, present, t, cols, sums->excess);
+    else if (typicality)
         weigh_typicality(pr, t, cols, sums->excess);
 }
 
@@ -290,20 +366,23 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
 
     tile t = lay_out(pr, workspace);
     memset(sums->moments, 0, pr->k * moments_of(pr) * sizeof(double));
-    memset(sums->excess, 0, pr->k * sizeof(double));
+    memset(sums->excess, 0, excess_of(pr) * sizeof(double));
     memset(sums->totals, 0, 2 * sizeof(double));
     memset(t.phi, 0, t.lines * t.stride * sizeof(real)); /* for the padding lines */
-    fill(t.phi + (pr->F + pr->n_views) * t.stride, 1, t.rows);
+    real *counts = t.phi + (pr->F + pr->n_views) * t.stride;
+    fill(counts, 1, t.rows);
 
     const real *theta = prepared;
     for (size_t l = 0; l < pr->n_views; l++)
         theta += packed_view(&pr->views[l]);
-    const real *norms = theta + round_up(pr->k * pr->F, PAD);
+    const real *norms = theta + round_up(pr->k * depth_of(pr), PAD);
 
     for (; begin < end; begin += t.rows) {
         const size_t rows = end - begin < t.rows ? end - begin : t.rows;
         const size_t cols = round_up(rows, STEP);
         load_row_weights(pr, begin, rows, cols, &t);
+        for (size_t l = 0; l < pr->n_views && pr->present; l++)
+            load_present(pr, l, begin, rows, cols, counts + l * t.stride);
         make_features(pr, prepared, begin, end, rows, cols, &t, out);
         if (out->features)
             write_rows(t.phi, pr->F, rows, t.stride, (real *)out->features + begin * pr->F);

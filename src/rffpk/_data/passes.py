@@ -17,7 +17,8 @@ from rffpk import _config, _core
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.partitions import Part, Partitions
-from rffpk._data.rules import typicality, view_costs
+from rffpk._data.presence import all_present, present_bits, present_views
+from rffpk._data.rules import divided, positive, typicality, view_costs
 from rffpk._data.streams import Stream, each
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -49,7 +50,12 @@ def power_objective(soft: float, hard: float, k: int, s: float) -> float:
 
 
 def empty_clusters(G: Array, dtype: Any) -> Array:
-    """A mask (k,) of the clusters without weight."""
+    """A mask (k,) of the clusters without weight, in any view."""
+    return np.asarray(without_weight(G, dtype).reshape(len(G), -1).all(axis=1))
+
+
+def without_weight(G: Array, dtype: Any) -> Array:
+    """A mask of the weights that are nothing beside their sum."""
     return ~(G > _EMPTY[np.dtype(dtype)] * G.sum())
 
 
@@ -74,6 +80,9 @@ class Rows:
     m: float = 0.0  # fuzzifier of the typicality
     stream: Stream | None = None
     begin: int = 0  # the number of the first row in the stream that these rows are a block of
+    present: Array | None = None  # (n, ceil(L / 8)): which views rows have, as bits; None: all
+    # (L,), the shares of the rows that have the views, in a fit to rows of which some lack some
+    coverage: NDArray[np.float64] | None = None
 
     @property
     def n(self) -> int:
@@ -117,7 +126,7 @@ class Rows:
         begin = 0
         for xs, weight in self.stream.blocks():
             weight = None if weight is None else self._in_units(weight)
-            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin)
+            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin)._marked()
             begin += len(xs[0])
 
     def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
@@ -157,16 +166,52 @@ class Rows:
         """The squared distances of the objective: u^m d + (1-u)^m eta with typicality, else d."""
         if self.eta is None:
             return distances
-        eta = np.asarray(self.eta @ self.alpha, dtype=distances.dtype)
+        eta = self.combined(self.eta).astype(distances.dtype)
         u = typicality(distances, eta, self.m)
         return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
+
+    def _marked(self) -> Rows:
+        """The rows, with the views that they have if some rows of the fit lack some."""
+        if self.coverage is None:
+            return self
+        present = present_bits(self.xs)
+        present = all_present(len(self.xs[0]), len(self.xs)) if present is None else present
+        return replace(self, present=present)
+
+    def combined(self, numbers: Array) -> Array:
+        """sum_l alpha_l of the numbers (L,) of the views; if views are missing (n, 1), over those
+        that a row has."""
+        if self.present is None:
+            return np.asarray(numbers @ self.alpha)
+        return (present_views(self.present, len(self.xs)) @ (numbers * self.alpha))[:, None]
+
+    def renormalised(self) -> Rows:
+        """The rows, of which some lack views, with weights such that their costs are distances
+        with view weights whose sum over the views of a row is one."""
+        rows = replace(self, alpha=positive(self.alpha))
+        total = rows.combined(np.ones(len(self.xs)))[:, 0]
+        weight = (1 if self.weight is None else self.weight) / total
+        return replace(rows, weight=np.ascontiguousarray(weight, dtype=self.dtype))
+
+    def present_features(self) -> Array:
+        """A mask (n, F) of the features that rows have, of rows of which some lack views."""
+        assert self.present is not None
+        return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
+
+    def covered(self, coverage: NDArray[np.float64] | None) -> Rows:
+        """The rows with a share of rows for each view, and equal view weights."""
+        if coverage is None:
+            return self
+        alpha = np.full(len(self.xs), 1 / coverage.sum())
+        return replace(self, coverage=coverage, alpha=alpha)._marked()
 
     def take(self, index: Array | slice) -> Rows:
         """The rows at `index`, in their order; those of a stream are read."""
         if self.stream is not None:
             return self._taken(np.asarray(index))
         weight = None if self.weight is None else self.weight[index]
-        return replace(self, xs=[x[index] for x in self.xs], weight=weight)
+        present = None if self.present is None else self.present[index]
+        return replace(self, xs=[x[index] for x in self.xs], weight=weight, present=present)
 
     def _taken(self, index: Array) -> Rows:
         order = np.argsort(index, kind="stable")
@@ -175,20 +220,25 @@ class Rows:
         weights = [weight for _, weight in parts if weight is not None]
         found = replace(
             self, xs=xs, weight=np.concatenate(weights) if weights else None, stream=None
-        )
+        )._marked()
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return found.take(back)
 
     def view(self, i: int) -> Rows:
-        """The rows of one view alone, without typicality."""
+        """The rows that have a view, with this view alone, without typicality."""
+        rows = self
+        if self.present is not None:
+            rows = self.take(np.flatnonzero(present_views(self.present, len(self.xs))[:, i]))
         return replace(
-            self,
-            xs=[self.xs[i]],
+            rows,
+            xs=[rows.xs[i]],
             maps=[self.maps[i]],
             shifts=[self.shifts[i]],
             alpha=np.ones(1),
             eta=None,
+            present=None,
+            coverage=None,
         )
 
     def counted(self) -> Rows:
@@ -201,7 +251,7 @@ class Rows:
         return np.arange(self.n) if weight is None else np.flatnonzero(weight)
 
     def features(self) -> Array:
-        """Shifted features of all rows, (n, F); O(n F) memory."""
+        """Shifted features of all rows, (n, F), 0 in views that they lack; O(n F) memory."""
         origin = np.zeros((1, len(self.shift)), dtype=self.dtype)
         return one_pass(self, origin, -math.inf, want=("features",))[1]["features"]
 
@@ -212,7 +262,7 @@ def _visit_part(rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, ma
     block = replace(
         rows, xs=part.xs, maps=maps, weight=weight, n_threads=part.n_threads, begin=part.begin
     )
-    return visit(block, None)
+    return visit(block._marked(), None)
 
 
 _Picked = list[tuple[list[Array], Array | None]]
@@ -252,6 +302,7 @@ def make_rows(
     weight: Array | None,
     n_threads: int,
     shifts: list[Array] | None = None,
+    present: Array | None = None,
 ) -> Rows:
     """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
     given."""
@@ -263,7 +314,8 @@ def make_rows(
     widths = [width(x, each) for x, each in zip(xs, maps)]
     zeros = [np.zeros(F, dtype=dtype) for F in widths]
     alpha = np.full(len(xs), 1.0 / len(xs))
-    rows = Rows(xs, maps, zeros if shifts is None else shifts, alpha, weight, unit, n_threads)
+    shifts_or_zeros = zeros if shifts is None else shifts
+    rows = Rows(xs, maps, shifts_or_zeros, alpha, weight, unit, n_threads, present=present)
     if shifts is not None:
         return rows
     return replace(rows, shifts=mean_features(rows))
@@ -307,9 +359,8 @@ def total_variance(rows: Rows) -> float:
         resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2
         plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
         validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
-    columns = [
-        x for x, each in zip(rows.counted().xs, rows.maps) if not isinstance(each, Landmarks)
-    ]
+    counted_views = [rows.counted().view(i) for i in range(len(rows.xs))] if cost <= 0 else []
+    columns = [one.xs[0] for one in counted_views if not isinstance(one.maps[0], Landmarks)]
     validation.check_underflow(cost, columns)
     return max(cost, 0.0)
 
@@ -343,7 +394,10 @@ def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None)
     for begin in range(0, block.n, SLOT_ROWS):
         part = block.take(slice(begin, begin + SLOT_ROWS))
         outputs = one_pass(part, nearest, -math.inf, want=("labels", "features"))[1]
-        squared = (outputs["features"] - theta[outputs["labels"]]) ** 2 @ scale
+        apart = outputs["features"] - theta[outputs["labels"]]
+        if part.present is not None:
+            apart = np.where(part.present_features(), apart, 0)
+        squared = apart**2 @ scale
         cost += float(squared.sum() if part.weight is None else part.weight @ squared)
     return cost
 
@@ -353,9 +407,9 @@ class Sums:
     """What one pass returns, in float64; see `_reference.fused_pass` for the symbols."""
 
     N: Array  # (k, F)
-    G: Array  # (k,)
+    G: Array  # (k,), or (k, L) if views are missing
     Q: Array  # (k, L)
-    E: Array  # (k,)
+    E: Array  # (k,), or (L,) if views are missing
     soft: float  # sum_i p_i M'_i
     hard: float  # sum_i p_i min_j d_ij: the hard objective
     widths: tuple[int, ...]  # F_l
@@ -375,12 +429,12 @@ class Sums:
 
     def mean(self) -> Array:
         """The mean of all rows, (F,); for a pass with one centroid."""
-        return self.N[0] / self.G[0]
+        G = self.G[0] if self.G.ndim == 1 else np.repeat(self.G[0], self.widths)
+        return np.asarray(self.N[0] / G)
 
     def centroids(self, previous: Array, dtype: Any) -> Array:
         """theta = N / G; the centroid of an empty cluster stays where it was."""
-        empty = empty_clusters(self.G, dtype)
-        return np.where(empty[:, None], previous, self.N / np.where(empty, 1, self.G)[:, None])
+        return divided(self.N, self.G, previous, self.widths, _EMPTY[np.dtype(dtype)])[0]
 
     def view_costs(self) -> Array:
         """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L)."""
@@ -483,10 +537,13 @@ def _arguments(
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.POWER
     omegas, options = rows.maps_by_kind
+    if rows.present is not None:
+        options = {**options, "present": rows.present}
     if rows.eta is not None:
         # added one after the other, as steps that learn the weights do
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
         eta = np.array(np.broadcast_to(combined, len(theta)))
+        eta = eta if rows.present is None else aligned(rows.eta)
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
     if before is not None:
         options = {**options, "carry": _scaled(1 / rows.weight_unit, *before.parts())}
@@ -559,7 +616,7 @@ def take_steps(
     records, alphas, new, old, n_empty, hopeless, sums = _config.backend(backend).take_steps(
         *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
         entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE, least_share=_EMPTY[rows.dtype],
-        close=close,
+        close=close, coverage=rows.coverage,
     )  # fmt: skip
     if is_read:  # the last block is not all
         records = [(*records[0][:-1], time.perf_counter() - started)]

@@ -18,6 +18,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.partitions import Part, Partitions
 from rffpk._data.passes import Sums, make_rows, pass_of_block, weight_unit
+from rffpk._data.presence import coverage, coverage_of, rows_with, there_of
 from rffpk._data.sampling import Reservoir, Sample, inverse_probability, row_keys
 from rffpk._data.streams import Stream, each
 
@@ -61,7 +62,9 @@ def column_moments(
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
 def _first_mean(x: Array) -> Array:
-    return x[: _core.SLOT_ROWS].mean(axis=0, dtype=np.float64).astype(x.dtype)
+    some = rows_with(x, None)[0][: _core.SLOT_ROWS]
+    some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
+    return some.mean(axis=0, dtype=np.float64).astype(x.dtype)
 
 
 def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
@@ -86,13 +89,27 @@ class Survey:
     n_threads: int
     stream: Stream | None = None
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the id of a view
+    _there: list[Array] = field(default_factory=list)  # of a stream, of each view: `there_of`
 
     def moments(self, view: int) -> Moments:
         """The moments of the columns of a view."""
         x = self.xs[view]
         if id(x) not in self._moments:
-            self._moments[id(x)] = column_moments(x, self.weight, self.n_threads)
+            self._moments[id(x)] = column_moments(*rows_with(x, self.weight), self.n_threads)
         return self._moments[id(x)]
+
+    def coverage(self, least: int) -> NDArray[np.float64] | None:
+        """The share of the weight of the rows that have each view, (L,), None where all have all.
+        Raises a ValueError if fewer than `least` rows have a view."""
+        if self.stream is None:
+            return coverage_of(self.xs, self.weight, least)
+        weight = self.stream.weight
+        return coverage(self._there, float(self.n if weight is None else weight.sum()), least)
+
+    def some_with(self, view: int) -> tuple[Array, Array | None]:
+        """The rows of the sample that have a view, and their weights."""
+        xs, weight = self.some()
+        return rows_with(xs[view], weight)
 
     def some(self, size: int | None = None) -> tuple[list[Array], Array | None]:
         """The views and weights of the sample, or of the first `size` rows in it, in the order of
@@ -182,20 +199,22 @@ class _Found(NamedTuple):
     """Sums of the views, and the sampled rows."""
 
     sums: dict[int, Sums]
+    there: dict[int, Array]
     reservoir: Reservoir
 
     def followed_by(self, other: _Found) -> _Found:
         sums = {i: part + other.sums[i] for i, part in self.sums.items()}
-        return _Found(sums, self.reservoir.joined(other.reservoir))
+        there = {i: part + other.there[i] for i, part in self.there.items()}
+        return _Found(sums, there, self.reservoir.joined(other.reservoir))
 
 
 def _read_part(reading: _Reading, part: Part, shared: None) -> _Found:
     """What is found in a partition; `reading` has begun, without its rows."""
     one = copy(reading)
-    one.n, one.n_threads, one.sums = part.begin, part.n_threads, {}
+    one.n, one.n_threads, one.sums, one.there = part.begin, part.n_threads, {}, {}
     one.reservoir = Reservoir(reading.reservoir.size)
     one.add(part.xs, part.weight)
-    return _Found(one.sums, one.reservoir)
+    return _Found(one.sums, one.there, one.reservoir)
 
 
 def _rows_of_part(part: Part, shared: None) -> list[list[Array]]:
@@ -220,6 +239,7 @@ class _Reading:
         self.n = 0
         self.kept: list[tuple[list[Array], Array | None]] = []  # all rows, while they are few
         self.sums: dict[int, Sums] = {}
+        self.there: dict[int, Array] = {}
         self.shifts: dict[int, Array] = {}
 
     def add(self, xs: list[Array], weight: Array | None) -> None:
@@ -232,6 +252,7 @@ class _Reading:
         self.reservoir.add(self.n, keys, [*distinct.values()])
         for i, x in distinct.items():
             self.sums[i] = self.sums_about(i, self.shifts[i], x, weight, self.sums.get(i))
+            self.there[i] = self.there.get(i, 0) + there_of(x, weight)
         self.n += m
         self.kept = [*self.kept, (xs, weight)] if self.n <= self.size else []
 
@@ -239,6 +260,7 @@ class _Reading:
         self, view: int, shift: Array, x: Array, weight: Array | None, before: Sums | None
     ) -> Sums:
         """The sums of a view about a shift, with those of the rows before."""
+        x, weight = rows_with(x, weight)
         rows = make_rows([x], [None], None, self.n_threads, [shift])
         rows = replace(rows, weight=self._in_units(weight, x.dtype), weight_unit=self.unit)
         return pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf, before=before)[0]
@@ -250,7 +272,7 @@ class _Reading:
         del alone.stream
         found = stream.fold(partial(_read_part, alone), _Found.followed_by)
         self.n, self.stream = stream.n or 0, replace(stream, checked=True)
-        self.sums, self.reservoir = found
+        self.sums, self.there, self.reservoir = found
         if self.n <= self.size:
             self.kept = [(xs, None) for xs in self.stream.fold(_rows_of_part, operator.add)]
 
@@ -285,7 +307,7 @@ class _Reading:
             found[id(self.empty[i])] = moments if exact else self._again(stream, i, moments)
         return Survey(
             self.empty, None, self.n, counted, self.size, self.reservoir.sample(),
-            self.n_threads, stream, found,
+            self.n_threads, stream, found, [self.there[i] for i in self.same],
         )  # fmt: skip
 
     def _again(self, stream: Stream, view: int, moments: Moments) -> Moments:

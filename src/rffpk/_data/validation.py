@@ -214,8 +214,12 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         )
     check_plain(X, "X")
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
-            X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C")
+        may_lack = getattr(estimator, "allow_missing_views", None)
+        with np.errstate(over="ignore", invalid="ignore"), hint_of_missing_views(may_lack):
+            X = validate_data(  # what is not finite is refused by name
+                estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
+                ensure_all_finite=finite(may_lack),
+            )  # fmt: skip
         if reset:
             estimator._in_float64 = beyond_float32(X)
             warn_if_kernel(estimator, X, "X")
@@ -226,6 +230,26 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
             raise
         raise type(error)(f"X is not acceptable: {words_of(X) or error}") from error
+
+
+def finite(may_lack: bool | None) -> bool | Literal["allow-nan"]:
+    """scikit-learn's `ensure_all_finite` for rows that may lack views."""
+    return "allow-nan" if may_lack else True
+
+
+@contextlib.contextmanager
+def hint_of_missing_views(may_lack: bool | None) -> Iterator[None]:
+    """Add to the refusal of NaN how rows without some views are passed, where that is possible:
+    `may_lack` is False."""
+    try:
+        yield
+    except ValueError as error:
+        if may_lack is not False or "contains NaN" not in str(error):
+            raise
+        raise ValueError(
+            f"{error}\nRows that are NaN in all columns of a view are taken as rows without it if "
+            "allow_missing_views is True."
+        ) from error
 
 
 def words_of(X: Any) -> str:
@@ -293,6 +317,9 @@ def beyond_float32(X: Array) -> bool:
     flat = X.reshape(-1)
     with np.errstate(over="ignore"):
         mean = float(flat @ flat) / flat.size
+    if math.isnan(mean):
+        flat = flat[~np.isnan(flat)]
+        return bool(flat.size) and beyond_float32(flat)
     return not _SQUARES[0] <= mean <= _SQUARES[1] and (mean > 0 or bool(flat.any()))
 
 

@@ -15,7 +15,9 @@ from rffpk._data.validation import (
     beyond_float32,
     check_plain,
     check_rows,
+    finite,
     finite_array,
+    hint_of_missing_views,
     is_option,
     named,
     warn_if_kernel,
@@ -34,8 +36,21 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
     those of the parameter `views`.
 
     Sets `_view_columns`, `_n_views` (0: one array) and `_widths` in fit, and compares new rows with
-    them.
+    them. With the parameter `allow_missing_views` rows may lack views, where they are NaN then.
     """
+    if not getattr(estimator, "allow_missing_views", False):
+        return _check_views(estimator, X, reset)
+    if isinstance(X, (list, tuple)):
+        X = [_with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
+    xs = _check_views(estimator, X, reset)
+    named_views = is_list_of_views(X) or estimator._view_columns is None
+    name = "X" if not is_list_of_views(X) else "X[{}]"
+    name = name if named_views else "views[{}]"
+    check_missing(xs, [name.format(i) for i in range(len(xs))])
+    return xs
+
+
+def _check_views(estimator: Any, X: Any, reset: bool) -> list[Array]:
     _check_container(X)
     if reset:
         estimator._view_columns = getattr(estimator, "views", None)
@@ -122,7 +137,8 @@ def _refuse_split_views() -> None:
 def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
     _refuse_split_views()
     names = [_column_names(x) for x in X]
-    xs = [_checked_view(x, f"X[{i}]") for i, x in enumerate(X)]
+    may_lack = getattr(estimator, "allow_missing_views", None)
+    xs = [_checked_view(x, f"X[{i}]", may_lack) for i, x in enumerate(X)]
     for number, x in enumerate(xs):
         if len(x) != len(xs[0]):
             same = len({each.shape[1] for each in xs}) == 1
@@ -174,10 +190,46 @@ def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -
     raise ValueError(f"{view} must have the columns that it had in fit, in their order: {how}.")
 
 
-def _checked_view(x: Any, name: str) -> Array:
+def _with_nan_rows(x: Any, name: str) -> Any:
+    """A view, with rows of NaN in place of the entries None of a list of rows."""
+    if not isinstance(x, (list, tuple)) and getattr(x, "ndim", 2) != 1:
+        return x
+    rows = list(x)
+    given = [row for row in rows if row is not None]
+    if len(given) == len(rows) or any(np.ndim(row) != 1 for row in given):
+        return x
+    if not given:
+        raise ValueError(f"{name} is None in all rows: give it the shape (n_samples, n_columns).")
+    none = np.full(len(given[0]), np.nan, dtype=np.asarray(given[0]).dtype.type(0).dtype)
+    return np.array([none if row is None else row for row in rows])
+
+
+def check_missing(xs: list[Array], names: list[str]) -> None:
+    """Raise a ValueError if a row has NaN in some columns of a view, or no view at all."""
+    lacks = np.empty((len(xs[0]), len(xs)), dtype=bool)
+    for view, (x, name) in enumerate(zip(xs, names)):
+        found = np.isnan(x).sum(axis=1)
+        lacks[:, view] = found == x.shape[1]
+        parts = np.flatnonzero((found > 0) & ~lacks[:, view])
+        if len(parts):
+            raise ValueError(
+                f"{name} has NaN in {found[parts[0]]} of the {x.shape[1]} columns of row "
+                f"{parts[0]}: a row without this view has NaN in all of them; fill single numbers, "
+                "such as by sklearn.impute.SimpleImputer, or set all columns of the row to NaN."
+            )
+    without = np.flatnonzero(lacks.all(axis=1))
+    if len(without):
+        raise ValueError(f"X has no view of row {without[0]}, must have one at least: drop it.")
+
+
+def _checked_view(x: Any, name: str, may_lack: bool | None) -> Array:
+    """The view in an array; `may_lack`: whether rows may lack it, None if none ever may."""
     check_plain(x, name)
     try:
-        return finite_array(x, name, [np.float64, np.float32], order="C")
+        with hint_of_missing_views(may_lack):
+            return finite_array(
+                x, name, [np.float64, np.float32], order="C", ensure_all_finite=finite(may_lack)
+            )
     except OverflowError as error:
         raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
