@@ -18,6 +18,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.partitions import Part, Partitions
 from rffpk._data.rules import typicality, view_costs
+from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.streams import Stream, each
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -225,10 +226,10 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
     return [*(before or []), (part.xs, part.weight)]
 
 
-def aligned(array: Array) -> Array:
+def aligned(array: Any) -> Any:
     """The array, copied if its address is no multiple of what its numbers need, as where it is part
-    of a message."""
-    return array if array.flags.aligned else array.copy()
+    of a message; sparse rows are aligned."""
+    return array if isinstance(array, SparseRows) or array.flags.aligned else array.copy()
 
 
 def aligned_map(each: Fourier | Landmarks) -> Fourier | Landmarks:
