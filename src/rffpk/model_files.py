@@ -13,6 +13,7 @@ from rffpk._annealing.objective import PowerMean, WeightedViews
 from rffpk._data.arrays import Fourier, Structure
 from rffpk._data.estimator import VersionError, read_model
 from rffpk._data.model_state import ESTIMATORS, RECORDS, Record
+from rffpk._data.sparse_rows import SparseRows
 from rffpk._data.tensor_files import ModelFileError
 from rffpk._diffusion.neighbourhoods import Neighbourhoods
 from rffpk._diffusion.spectrum import Spectrum
@@ -61,6 +62,9 @@ RECORDS |= {
             "landmarks": _ARRAY, "r": _INT, "bandwidth": _FLOAT, "n_threads": _INT,
             "radii": _MAYBE_ARRAY,
         },
+    ),
+    "SparseRows": Record(
+        SparseRows, {"data": _ARRAY, "indices": _ARRAY, "indptr": _ARRAY, "shape": (tuple,)}
     ),
     "FittedKernel": Record(
         FittedKernel,

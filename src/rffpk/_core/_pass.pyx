@@ -101,7 +101,7 @@ cdef class Passes:
         slots = np.empty(8 * loop.n_buffers * step + RFFPK_ALIGN, dtype=np.uint8)
         self.n_moments = problem.k * (problem.F + problem.n_views + 1)
         self.total = np.empty(self.n_moments + problem.k + 2)
-        gathered = self.total if moments == self.n_moments else np.empty(width)
+        gathered = np.empty(width) if sparse_columns(problem) else self.total
         self.result = <double *>filled(self.total, "total", np.float64, self.total.shape)
         self.prepared = aligned(prepared)
         self.given = Pass(

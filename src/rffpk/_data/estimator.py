@@ -61,6 +61,13 @@ class Estimator(Observed, BaseEstimator):
     def _doc_link_template(self) -> str:
         return f"{site()}/generated/rffpk.{{estimator_name}}.html" if site() else ""
 
+    _takes_sparse = False  # whether X may be sparse
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), _KEY: __version__}
 

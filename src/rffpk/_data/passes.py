@@ -63,7 +63,7 @@ class Rows:
     block by block, and the arrays of `xs` have none.
     """
 
-    xs: list[Array]  # L arrays (n, d_l)
+    xs: list[Columns]  # L arrays (n, d_l), or sparse rows
     maps: list[Map]  # L
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
@@ -93,6 +93,11 @@ class Rows:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.xs[0].dtype
+
+    @property
+    def sparse_columns(self) -> bool:
+        """Whether the features are the columns of sparse rows."""
+        return isinstance(self.xs[0], SparseRows) and self.maps[0] is None
 
     @property
     def shift(self) -> Array:
@@ -201,6 +206,10 @@ class Rows:
         weight = self.weight if self.stream is None else self.stream.weight
         return np.arange(self.n) if weight is None else np.flatnonzero(weight)
 
+    def some_features(self) -> Columns:
+        """The features of all rows, shifted; of sparse columns these, not shifted."""
+        return self.xs[0] if self.sparse_columns else self.features()
+
     def features(self) -> Array:
         """Shifted features of all rows, (n, F); O(n F) memory."""
         origin = np.zeros((1, len(self.shift)), dtype=self.dtype)
@@ -242,13 +251,13 @@ def aligned_map(each: Fourier | Landmarks) -> Fourier | Landmarks:
     return Fourier(aligned(each.frequencies))
 
 
-def width(x: Array, each: Map) -> int:
+def width(x: Columns, each: Map) -> int:
     """The number of features of a view."""
     return x.shape[1] if each is None else each.width
 
 
 def make_rows(
-    xs: list[Array],
+    xs: list[Columns],
     maps: list[Map],
     weight: Array | None,
     n_threads: int,
@@ -282,7 +291,7 @@ def weight_unit(weight: Array) -> float:
     return 2.0 ** math.frexp(float(weight.max()))[1]
 
 
-def unshifted(x: Array, each: Map, n_threads: int) -> Array:
+def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     """Features (n, F) of the rows of a view, without a shift."""
     zero = np.zeros(width(x, each), dtype=x.dtype)
     return make_rows([x], [each], None, n_threads, [zero]).features()
@@ -328,6 +337,8 @@ SLOT_ROWS = _core.SLOT_ROWS
 # a cost, the cost is summed again from differences.
 _IMPRECISE = 1e-5
 
+_EXACT_NUMBERS = 1 << 20  # of the differences from sparse rows that are held at a time
+
 
 def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest: Array) -> float:
     """sum_i p_i ||phi_i - theta_j||^2 with j the nearest to phi_i of the centroids `nearest`:
@@ -340,9 +351,11 @@ def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest
 
 def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None) -> float:
     """The cost of a block, by differences."""
-    cost, scale = before or 0.0, np.repeat(block.alpha, block.widths)
-    for begin in range(0, block.n, SLOT_ROWS):
-        part = block.take(slice(begin, begin + SLOT_ROWS))
+    cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
+    if block.sparse_columns:  # which may be many
+        step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
+    for begin in range(0, block.n, step):
+        part = block.take(slice(begin, begin + step))
         outputs = one_pass(part, nearest, -math.inf, want=("labels", "features"))[1]
         squared = (outputs["features"] - theta[outputs["labels"]]) ** 2 @ scale
         cost += float(squared.sum() if part.weight is None else part.weight @ squared)

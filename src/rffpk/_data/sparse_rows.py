@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import pdist
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-_MOST_COLUMNS = np.iinfo(np.int32).max
+_INT32 = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +24,12 @@ class SparseRows:
     indptr: NDArray[np.int64]  # (n + 1,)
     shape: tuple[int, int]
 
-    @cached_property
+    @property
     def matrix(self) -> sparse.csr_array:
         """The rows as a matrix of scipy, which shares the entries."""
-        return sparse.csr_array((self.data, self.indices, self.indptr), shape=self.shape)
+        small = len(self.data) <= _INT32  # else scipy takes both as 64-bit integers
+        indptr = self.indptr.astype(np.int32) if small else self.indptr
+        return sparse.csr_array((self.data, self.indices, indptr), shape=self.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -40,6 +43,9 @@ class SparseRows:
     @property
     def nbytes(self) -> int:
         return self.data.nbytes + self.indices.nbytes + self.indptr.nbytes
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise TypeError("sparse rows are no array; `toarray` writes them out.")
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -70,6 +76,71 @@ def dense(x: Columns) -> NDArray[Any]:
     return x.toarray() if isinstance(x, SparseRows) else x
 
 
+def concatenated(blocks: list[Columns]) -> Any:
+    """The rows of all blocks: an array, or a sparse matrix if a block is sparse."""
+    if not any(isinstance(block, SparseRows) for block in blocks):
+        return np.concatenate(blocks)
+    given = [x.matrix if isinstance(x, SparseRows) else sparse.csr_array(x) for x in blocks]
+    return sparse.vstack(given, format="csr")
+
+
+def arrays_of(x: Any) -> list[Any]:
+    """The arrays that rows consist of."""
+    return [x.data, x.indices, x.indptr] if isinstance(x, SparseRows) else [x]
+
+
+def column_means(x: Columns) -> NDArray[np.float64]:
+    """The means of the columns, (d,)."""
+    x = x.matrix if isinstance(x, SparseRows) else x
+    return np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
+    """The distances "sqeuclidean" or "cityblock" of all pairs of rows, in the order of `pdist`."""
+    if not isinstance(x, SparseRows):
+        return pdist(x.astype(np.float64), metric)
+    matrix = x.astype(np.float64).matrix
+    if metric == "cityblock":
+        found = manhattan_distances(matrix)
+    else:
+        found = euclidean_distances(matrix, squared=True)
+    return np.asarray(found[np.triu_indices(len(x), 1)])
+
+
+def squared_distances(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64]:
+    """||x_i - c||^2, (n,), in float64."""
+    c, data = center.astype(np.float64), x.data.astype(np.float64)
+    terms = x.astype(np.float64, copy=False).matrix.copy()
+    terms.data = data * (data - 2 * c[x.indices])
+    return np.asarray(terms.sum(axis=1)).ravel() + c @ c
+
+
+def centered_products(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64]:
+    """<x_i - c, x_j - c> of all pairs of rows, (n, n), in float64."""
+    wide, c = x.astype(np.float64, copy=False).matrix, center.astype(np.float64)
+    along = wide @ c
+    return np.asarray((wide @ wide.T).toarray() - along - along[:, None] + c @ c)
+
+
+def row_bytes(xs: list[Columns]) -> int:
+    """The mean number of bytes of a row of all views."""
+    return sum(
+        -(-x.nbytes // max(len(x), 1)) if isinstance(x, SparseRows)
+        else x.shape[1] * x.dtype.itemsize for x in xs
+    )  # fmt: skip
+
+
+def distinct_rows(x: Columns) -> NDArray[Any]:
+    """Numbers of rows, rising: each row that differs from all before it."""
+    if not isinstance(x, SparseRows):
+        return np.sort(np.unique(x, axis=0, return_index=True)[1])
+    numbers: dict[tuple[bytes, bytes], int] = {}
+    for i in range(len(x)):
+        row = slice(x.indptr[i], x.indptr[i + 1])
+        numbers.setdefault((x.indices[row].tobytes(), x.data[row].tobytes()), i)
+    return np.fromiter(numbers.values(), dtype=np.intp, count=len(numbers))
+
+
 def from_canonical(matrix: Any) -> SparseRows:
     """The rows of a CSR matrix of scipy whose indices rise, without explicit zeros."""
     indices = matrix.indices.astype(np.int32, copy=False)
@@ -85,8 +156,8 @@ def sparse_rows(given: Any) -> SparseRows:
     ValueError
         If the arrays of the matrix do not fit together, or columns are too many.
     """
-    if given.shape[1] > _MOST_COLUMNS:
-        raise ValueError(f"X has {given.shape[1]} columns, must have at most {_MOST_COLUMNS}.")
+    if given.shape[1] > _INT32:
+        raise ValueError(f"X has {given.shape[1]} columns, must have at most {_INT32}.")
     matrix = sparse.csr_array((given.data, given.indices, given.indptr), shape=given.shape)
     matrix.check_format(full_check=True)
     if not matrix.has_canonical_format or np.count_nonzero(matrix.data) < matrix.nnz:

@@ -18,6 +18,7 @@ from rffpk._data.validation import (
     finite_array,
     is_option,
     named,
+    refuse_sparse,
     warn_if_kernel,
     widened,
     words_of,
@@ -175,6 +176,7 @@ def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -
 
 
 def _checked_view(x: Any, name: str) -> Array:
+    refuse_sparse(x, name, "a list of views")
     check_plain(x, name)
     try:
         return finite_array(x, name, [np.float64, np.float32], order="C")
