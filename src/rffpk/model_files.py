@@ -69,7 +69,7 @@ RECORDS |= {
     "FittedKernel": Record(
         FittedKernel,
         {
-            "x": _ARRAY, "metric": (str,), "n": _INT, "dtype": _DTYPE, "n_threads": _INT,
+            "x": (np.ndarray, SparseRows), "metric": (str,), "n": _INT, "dtype": _DTYPE, "n_threads": _INT,
             "definite": _BOOL, "precomputed": _BOOL, "diagonal": _ARRAY, "params": _TABLE,
             "_center": _BOOL, "_normalize": _BOOL, "_origin": _MAYBE_ARRAY,
             "_scale": (tuple, _NONE), "_columns": _MAYBE_ARRAY, "_mean": _FLOAT,

@@ -107,7 +107,7 @@ def low_rank(embedding: Array, xs: list[Array]) -> Cause:
 
 def _n_distinct(xs: list[Columns]) -> int:
     if isinstance(xs[0], SparseRows):
-        return len(distinct_rows(xs[0]))
+        return len(distinct_rows(xs[0])[0])
     return len(np.unique(np.hstack(xs), axis=0))
 
 

@@ -12,7 +12,7 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass
-from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_distances
+from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_norms
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most 20 000 rows
 # and 16 MB in float64, but at least twenty rows for each centroid. With twenty rows a cluster, a
@@ -47,19 +47,13 @@ def seed_centroids(
     if k >= MANY:
         return dense(features[_batches(features, weight, k, n_threads, random)])
     x = features.astype(np.float64)
-    squares = _squares(x)
+    squares = squared_norms(x)
 
     def distances(index: Array) -> Array:
         return np.maximum(-2 * _products(x, index) + squares[index, None] + squares, 0)
 
     p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
     return dense(features[k_means_plus_plus(distances, p, k, random)])
-
-
-def _squares(x: Columns) -> Array:
-    if isinstance(x, SparseRows):
-        return squared_distances(x, np.zeros(x.shape[1]))
-    return np.einsum("if,if->i", x, x)
 
 
 def _products(x: Columns, index: Array) -> Array:

@@ -31,6 +31,16 @@ class SparseRows:
         indptr = self.indptr.astype(np.int32) if small else self.indptr
         return sparse.csr_array((self.data, self.indices, indptr), shape=self.shape)
 
+    def is_valid(self) -> bool:
+        """Whether the arrays fit together."""
+        types = self.data.dtype.kind, self.indices.dtype, self.indptr.dtype
+        try:
+            self.matrix.check_format(full_check=True)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return False
+        whole = len(self.indices) == len(self.data) == self.indptr[-1]
+        return bool(whole and types == ("f", np.int32, np.int64))
+
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.data.dtype
@@ -130,15 +140,48 @@ def row_bytes(xs: list[Columns]) -> int:
     )  # fmt: skip
 
 
-def distinct_rows(x: Columns) -> NDArray[Any]:
-    """Numbers of rows, rising: each row that differs from all before it."""
+def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
+    """The distinct rows in lexicographic order, and the number of the one that each row equals."""
     if not isinstance(x, SparseRows):
-        return np.sort(np.unique(x, axis=0, return_index=True)[1])
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    for i in range(len(x)):
-        row = slice(x.indptr[i], x.indptr[i + 1])
-        numbers.setdefault((x.indices[row].tobytes(), x.data[row].tobytes()), i)
-    return np.fromiter(numbers.values(), dtype=np.intp, count=len(numbers))
+        found, inverse = np.unique(x, axis=0, return_inverse=True)
+        return found, inverse.ravel()
+    words, places = _ordered_words(x), _WORD.itemsize * x.indptr
+    keys = [words[a:b] + b"\1" for a, b in zip(places, places[1:])]
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    order = sorted(first)
+    ranks = {key: rank for rank, key in enumerate(order)}
+    inverse = np.fromiter((ranks[key] for key in keys), dtype=np.intp, count=len(keys))
+    return x[np.array([first[key] for key in order], dtype=np.intp)], inverse
+
+
+# An entry as bytes whose order is that of rows with and without it: a negative one is below the end
+# of a row, which is 1, and the lower the earlier it comes; a positive one above, and the higher.
+_WORD = np.dtype([("sign", np.uint8), ("column", ">u4"), ("value", ">u8")])
+
+
+def _ordered_words(x: SparseRows) -> bytes:
+    words, positive = np.empty(len(x.data), dtype=_WORD), x.data > 0
+    words["sign"] = 2 * positive
+    words["column"] = np.where(positive, _INT32 - x.indices, x.indices)
+    bits = np.asarray(x.data, dtype=np.float64).view(np.uint64)
+    words["value"] = np.where(positive, bits, ~bits)
+    return words.tobytes()
+
+
+def scaled_rows(x: SparseRows, scale: NDArray[Any]) -> SparseRows:
+    """The rows, divided by numbers (n,) > 0."""
+    data = (x.data / np.repeat(scale, np.diff(x.indptr))).astype(x.dtype, copy=False)
+    return SparseRows(data, x.indices, x.indptr, x.shape)
+
+
+def squared_norms(x: Columns) -> NDArray[np.float64]:
+    """||x_i||^2, (n,), in float64."""
+    if isinstance(x, SparseRows):
+        return squared_distances(x, np.zeros(x.shape[1]))
+    wide = x.astype(np.float64, copy=False)
+    return np.asarray(np.einsum("if,if->i", wide, wide))
 
 
 def from_canonical(matrix: Any) -> SparseRows:

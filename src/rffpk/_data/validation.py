@@ -186,6 +186,12 @@ def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> 
         return check_array(x, dtype=dtype, input_name=name, **options)
 
 
+def takes_sparse(estimator: Any) -> bool:
+    """Whether X may be sparse: the class takes it, and X is no kernel matrix."""
+    given = is_option(getattr(estimator, "kernel", None), "precomputed")
+    return getattr(estimator, "_takes_sparse", False) and not given
+
+
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
     """Raise a TypeError for sparse rows; `taker` does not take them."""
     if sparse.issparse(X):
@@ -204,8 +210,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
     `_in_float64` in fit.
     """
-    takes_sparse = getattr(estimator, "_takes_sparse", False)
-    if not takes_sparse:
+    if not (sparse_too := takes_sparse(estimator)):
         refuse_sparse(X, "X", type(estimator).__name__)
     if not sparse.issparse(X):
         check_plain(X, "X")
@@ -213,7 +218,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
             X = validate_data(
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-                accept_sparse="csr" if takes_sparse else False,
+                accept_sparse="csr" if sparse_too else False,
             )  # fmt: skip
         if sparse.issparse(X):
             X = sparse_rows(X)
