@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import (
@@ -38,8 +39,19 @@ WEIGHT_CHECKS = {
 }
 
 
+# These checks take an estimator with predict_proba for a classifier, and ask for its tags;
+# tests/test_sparse.py has the formats that they try.
+SPARSE_CHECKS = {
+    f"check_estimator_sparse_{kind}": "memberships are not those of a classifier"
+    for kind in ("array", "matrix")
+}
+
+
 def expected_failures(estimator):
-    return {} if isinstance(estimator, RandomFourierFeatures) else WEIGHT_CHECKS
+    if isinstance(estimator, RandomFourierFeatures):
+        return {}
+    taken = SPARSE_CHECKS if get_tags(estimator).input_tags.sparse else {}
+    return WEIGHT_CHECKS | taken
 
 
 @parametrize_with_checks(

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -29,7 +28,6 @@ BAD_ROWS = {
     "three dimensions": (GOOD[:, :, None], ValueError, "X .*dim 3"),
     "strings": (np.array([["a", "b"]] * 20), ValueError, "X .*could not convert|X .*string"),
     "complex": (GOOD + 1j, ValueError, "X .*[Cc]omplex"),
-    "sparse": (sparse.csr_array(GOOD), TypeError, "X is sparse.*not supported yet"),
 }
 
 

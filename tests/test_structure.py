@@ -14,7 +14,7 @@ PACKAGE = Path(rffpk.__file__).parent
 
 # A module imports only modules of the lines above its own.
 LAYERS = [
-    {"_data.arrays", "_data.interrupts", "_data.messages", "_core", "_docs"},
+    {"_data.arrays", "_data.interrupts", "_data.messages", "_data.sparse_rows", "_core", "_docs"},
     {"_data.sampling", "_data.collections", "_data.presence"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
@@ -23,7 +23,8 @@ LAYERS = [
     {"_data.passes", "_data.model_state"},
     {"_data.estimator"},
     {"_data.pairs", "_data.survey", "metrics", "sources"},
-    {"_data.store", "_annealing.schedule", "_annealing.seeding", "feature_maps"},
+    {"_data.store", "_annealing.schedule", "_annealing.seeding"},
+    {"feature_maps"},
     {
         *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
         *("_annealing.agreement", "_annealing.compression", "_annealing.ends"),

@@ -27,6 +27,7 @@ from rffpk._data.rules import (
     view_penalty,
     view_weights,
 )
+from rffpk._data.sparse_rows import Columns, dense
 
 POWER, HARD, TYPICALITY = 0, 1, 2
 
@@ -37,10 +38,10 @@ TOLERANCE = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 2e-13}
 _BLOCK_ROWS = 4096
 
 
-def features(x: Array, omega: Array | None, landmarks: Landmarks | None = None) -> Array:
+def features(x: Columns, omega: Array | None, landmarks: Landmarks | None = None) -> Array:
     """Feature vectors: x itself, or D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2), or the
     weighted mean of the coordinates of the nearest landmarks."""
-    x = np.asarray(x, dtype=np.float64)
+    x = np.asarray(dense(x), dtype=np.float64)
     if landmarks is not None:
         at, z = nearest_landmarks(x, landmarks)
         return np.einsum("nr,nrq->nq", z, landmarks.coordinates.astype(np.float64)[at])
@@ -50,10 +51,10 @@ def features(x: Array, omega: Array | None, landmarks: Landmarks | None = None) 
     return np.hstack([np.sin(phase), np.cos(phase)]) / np.sqrt(omega.shape[1])
 
 
-def nearest_landmarks(x: Array, landmarks: Landmarks) -> tuple[Array, Array]:
+def nearest_landmarks(x: Columns, landmarks: Landmarks) -> tuple[Array, Array]:
     """The nearest landmarks of each row, nearest first, and their weights: two arrays (n, r)."""
     points = landmarks.points.astype(np.float64)
-    d = squared_distances(np.asarray(x, dtype=np.float64), points)
+    d = squared_distances(np.asarray(dense(x), dtype=np.float64), points)
     at = np.argsort(d, axis=1, kind="stable")[:, : landmarks.n_neighbours]
     d = np.take_along_axis(d, at, axis=1)
     width = 2 * d.mean(axis=1, keepdims=True) if landmarks.scale == 0 else 1 / landmarks.scale
@@ -68,7 +69,7 @@ def squared_distances(phi: Array, theta: Array) -> Array:
 
 
 def fused_pass(
-    xs: list[Array],
+    xs: list[Columns],
     omegas: list[Array | None],
     shifts: list[Array],
     theta: Array,
@@ -97,8 +98,8 @@ def fused_pass(
 
     Parameters
     ----------
-    xs : list of L arrays (n, d_l)
-        The views.
+    xs : list of L arrays (n, d_l), or SparseRows
+        The views. Sparse rows have no landmarks; those without frequencies are the only view.
     omegas : list of L arrays (d_l, D_l), or None
         Frequencies; None stands for identity features, the columns themselves, or for landmark
         features.
@@ -223,7 +224,7 @@ _reference_features = features  # the argument of the same name hides it inside 
 
 
 def take_steps(
-    xs: list[Array],
+    xs: list[Columns],
     omegas: list[Array | None],
     shifts: list[Array],
     theta: Array,

@@ -16,6 +16,7 @@ from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.presence import has_view
 from rffpk._data.progress import observed, reporting
+from rffpk._data.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._data.validation import Auto, is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
 from rffpk._diffusion.neighbourhoods import N_LANDMARKS, SUMMED_ROWS, unit_rows
@@ -128,6 +129,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    _takes_sparse = True
+
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.
@@ -161,7 +164,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def _draw(
         self,
-        X: Array,
+        X: Columns,
         weight: Array | None,
         n_clusters: int | None = None,
         unit_variance: bool = False,
@@ -189,12 +192,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             found = over_landmarks(rows, weight, m, *limits, self._spherical, random, n_threads)
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
-        self.landmarks_ = found.neighbourhoods.landmarks
+        landmarks = found.neighbourhoods.landmarks
+        self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
         self.n_neighbors_ = found.neighbourhoods.r
         self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
-        variance = float(((self.landmarks_ - self.landmarks_.mean(axis=0)) ** 2).sum())
-        validation.check_underflow(variance, [self.landmarks_])
+        validation.check_underflow(_variance(landmarks), [landmarks])
         index, scale = self._chosen(n_clusters, unit_variance)
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
@@ -217,7 +220,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             if max(1, len(index)) < self.n_components:
                 raise ValueError(
                     f"n_components == {self.n_components}, but the walk has {len(index)} slow "
-                    f"functions on its {len(self.landmarks_)} nodes."
+                    f"functions on its {len(self._neighbourhoods.landmarks)} nodes."
                 )
         if unit_variance:
             return index, spectrum.unit_decay(index, self.time_)
@@ -232,7 +235,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def _keep_rows(
         self,
-        rows: Array,
+        rows: Columns,
         weight: Array | None,
         found: Diffusion,
         features: Array,
@@ -248,6 +251,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         total = len(rows) if weight is None else weight.sum()
         self.degrees_ = degrees * (total / degrees.sum())
 
+<<<<<<< HEAD
     def _view(self, X: Array) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
         for rows that lack the view."""
@@ -257,14 +261,18 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             spread = np.full((len(X), found.shape[1]), np.nan, dtype=X.dtype)
             spread[there] = found[: int(there.sum())]
             return spread, mapped
+=======
+    def _view(self, X: Columns) -> tuple[Array, Map]:
+        """The columns and the map with which passes over the rows of X compute their features."""
+>>>>>>> sparse
         rows = self._prepared(X)
-        mapped = self._neighbourhoods.mapped(self.landmark_features_, X.dtype)
+        mapped = self._neighbourhoods.mapped(self.landmark_features_, rows)
         return (rows, mapped) if mapped is not None else (self._features(rows), None)
 
-    def _prepared(self, X: Array) -> Array:
+    def _prepared(self, X: Columns) -> Columns:
         return unit_rows(X) if self._spherical else X
 
-    def _features(self, rows: Array) -> Array:
+    def _features(self, rows: Columns) -> Array:
         return self._neighbourhoods.combinations(rows, self.landmark_features_)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -333,6 +341,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return tags
 
 
+def _variance(landmarks: Columns) -> float:
+    """The sum of the squared distances of the landmarks from their mean."""
+    if isinstance(landmarks, SparseRows):
+        return float(squared_distances(landmarks, column_means(landmarks)).sum())
+    return float(((landmarks - landmarks.mean(axis=0)) ** 2).sum())
+
+
 def _scaled(functions: Array, index: Array, scale: Array) -> Array:
     """Some functions, times a scale each; a column of zeros if there are none."""
     return functions[:, index] * scale if len(index) else np.zeros((len(functions), 1))
@@ -354,7 +369,7 @@ def check_diffusion(estimator: Any) -> None:
 def fit_diffusion_map(
     estimator: Any,
     parameters: Any,
-    X: Array,
+    X: Columns,
     weight: Array | None,
     random: Any,
     unit_variance: bool = False,

@@ -85,7 +85,7 @@ class KernelKMeans(KernelClusterer):
     (2, 200)
     """
 
-    _soft = False
+    _soft, _takes_sparse = False, True
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from scipy.spatial.distance import pdist
+from scipy.sparse.linalg import norm as sparse_norm
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +20,8 @@ from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
 from rffpk._data.passes import unshifted
 from rffpk._data.progress import observed, reporting
+from rffpk._data.sparse_rows import Columns, SparseRows, pair_distances
+from rffpk._data.store import written_out
 from rffpk._data.survey import Moments, Survey, column_moments
 from rffpk._data.validation import Auto
 from rffpk._docs import FEATURES, documented
@@ -174,6 +176,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    _takes_sparse = True
+
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose gamma and draw the frequencies.
@@ -207,7 +211,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             return self._draw(X, weight)
 
     def _draw(
-        self, X: Array, weight: Array | None, moments: Callable[[], Moments] | None = None
+        self, X: Columns, weight: Array | None, moments: Callable[[], Moments] | None = None
     ) -> RandomFourierFeatures:
         """`fit` for rows and parameters that have been checked; the `moments` are those of more
         rows than are given."""
@@ -233,7 +237,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             given = given.matrix(self.n_features_in_)
         return np.ascontiguousarray(given, dtype=self._dtype)
 
-    def _draw_frequencies(self, D: int, X: Array, weight: Array | None, random: Any) -> None:
+    def _draw_frequencies(self, D: int, X: Columns, weight: Array | None, random: Any) -> None:
         d, dtype = X.shape[1], X.dtype
         automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
         self._dtype, self.structure_ = dtype, None
@@ -249,7 +253,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         origin = " (from distances weighted by sample_weight)" if weighted else ""
         _check_phases(X, self._fourier.frequencies, f"gamma == {self.gamma_:.3g}{origin}")
 
-    def _draw_enough(self, X: Array, weight: Array | None, random: Any) -> None:
+    def _draw_enough(self, X: Columns, weight: Array | None, random: Any) -> None:
         """Frequencies whose kernel error is small, or as many as there may be."""
         rows = sampled_rows(X, weight, random)
         exact = kernel_of_pairs(self.kernel, self.gamma_, rows)
@@ -291,9 +295,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         validation.check_overflow(float(features.sum()), X.dtype)
         return features
 
-    def _view(self, X: Array) -> tuple[Array, Fourier]:
+    def _view(self, X: Columns) -> tuple[Columns, Fourier]:
         """The columns and the map with which passes over the rows of X compute their features."""
-        return X, self._fourier.astype(X.dtype)
+        fourier = self._fourier.astype(X.dtype)
+        return X, written_out(X, fourier, _config.n_threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -310,15 +315,18 @@ def check_memory(needed: int, n_frequencies: int) -> None:
         )
 
 
-def _check_phases(X: Array, frequencies: Array | Structure, cause: str) -> None:
+def _check_phases(X: Columns, frequencies: Array | Structure, cause: str) -> None:
     """Raise a ValueError if most sines and cosines of some rows would be rounding errors."""
     some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
+    matrix, norm = some, np.linalg.norm
+    if isinstance(some, SparseRows):
+        matrix, norm = some.matrix, sparse_norm
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(frequencies, Structure):  # whose phases are nearly normal
             deviation = frequencies.scale * frequencies.signs.shape[-1]
-            phases = 0.67 * deviation * np.linalg.norm(some, axis=1)
+            phases = 0.67 * deviation * norm(matrix, axis=1)
         else:
-            phases = np.abs(some @ frequencies[:, :_PHASE_ROWS].astype(np.float64))
+            phases = np.abs(matrix @ frequencies[:, :_PHASE_ROWS].astype(np.float64))
         phase = float(np.median(phases))
     if not phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR:
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
@@ -354,7 +362,7 @@ def fit_map(
 
 
 def resolve_gamma(
-    X: Array,
+    X: Columns,
     kernel: str,
     gamma: str | float,
     weight: Array | None,
@@ -379,7 +387,7 @@ def resolve_gamma(
     return 1 / (2 * distance) if distance > 0 else 1.0
 
 
-def _check_variance(variance: float, X: Array, weight: Array | None, n_threads: int) -> None:
+def _check_variance(variance: float, X: Columns, weight: Array | None, n_threads: int) -> None:
     """Raise a ValueError if rows differ but their variance is zero, with the cause."""
     if variance > 0:
         return
@@ -391,13 +399,13 @@ def _check_variance(variance: float, X: Array, weight: Array | None, n_threads: 
 
 
 def _sampled_distance(
-    X: Array, kernel: str, gamma: str, weight: Array | None, random: Any
+    X: Columns, kernel: str, gamma: str, weight: Array | None, random: Any
 ) -> float:
     """Mean or median distance between two rows of a sample drawn with the row weights."""
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     index = random.permutation(counted)[:_PAIR_ROWS]
     metric = "cityblock" if kernel == "laplacian" else "sqeuclidean"
-    distances = pdist(X[np.sort(index)].astype(np.float64), metric)
+    distances = pair_distances(X[np.sort(index)], metric)
     if not distances.size:
         return 0.0
     return float(np.mean(distances) if gamma == "mean" else np.median(distances))

@@ -16,6 +16,7 @@ from rffpk._annealing.schedule import Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass, power_constant, total_variance
+from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.validation import Auto
 from rffpk._docs import FUZZY, documented
 from rffpk.metrics import checked_memberships, partition_coefficient
@@ -115,6 +116,8 @@ class FuzzyCMeans(IncrementalClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    _takes_sparse = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -263,8 +266,9 @@ def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeans
     )  # fmt: skip
 
 
-def _centroids(x: Array, weights: Array) -> Array:
+def _centroids(x: Columns, weights: Array) -> Array:
     """Weighted means of the rows, (k, d); of all rows where all weights (n, k) are zero."""
     totals = weights.sum(axis=0)
     weights = np.where(totals > 0, weights, 1.0)
-    return np.asarray(weights.T @ x / weights.sum(axis=0)[:, None])
+    sums = (x.matrix.T @ weights).T if isinstance(x, SparseRows) else weights.T @ x
+    return np.asarray(sums / weights.sum(axis=0)[:, None])

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils import gen_batches
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_norms
 from rffpk._data.tiles import row_tiles, run_all, tiles
 from rffpk.feature_maps import GAMMAS, resolve_gamma
 
@@ -292,6 +294,16 @@ def du2015(x: Array) -> list[Specification]:
     return [Specification(*pair, True, True) for pair in [*pairs, ("cosine", {})]]
 
 
+# Kernels whose products with sparse rows visit the entries alone.
+_OF_SPARSE = ("rbf", "linear", "polynomial", "poly", "cosine", "sigmoid", "laplacian")
+
+
+def _check_sparse(x: Columns, metric: Any) -> None:
+    if isinstance(x, SparseRows) and metric not in _OF_SPARSE:
+        named = "callable kernels take" if callable(metric) else f"kernel == {metric!r} takes"
+        raise TypeError(f"X is sparse, and {named} dense rows; {', '.join(_OF_SPARSE)} take it.")
+
+
 # ---- evaluation ---------------------------------------------------------------------------------
 
 
@@ -317,7 +329,7 @@ class FittedKernel:
 
     def __init__(
         self,
-        x: Array,
+        x: Columns,
         spec: Specification,
         *,
         weight: Array | None = None,
@@ -335,8 +347,10 @@ class FittedKernel:
         self._center = center and not self.precomputed
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         by_differences = spec.metric == "linear" and (center or differences)
+        _check_sparse(x, spec.metric)
+        dense_rows = not (self.precomputed or isinstance(x, SparseRows))
         self._origin: Array | None = None
-        if not self.precomputed and (spec.metric == "rbf" or by_differences):
+        if dense_rows and (spec.metric == "rbf" or by_differences):
             with np.errstate(over="ignore"):  # kernels that are not finite are refused
                 self._origin = x.mean(axis=0, dtype=np.float64)
         self._scale: tuple[float, float] | None = None
@@ -431,23 +445,23 @@ class FittedKernel:
             # copies that fill a block cost no calls
             found = np.pad(found, ((0, len(x) - len(head)), (0, 0)), mode="edge")
         else:
-            wide = [self._moved(x), self._moved(y)]
+            wide = [self._moved(each) for each in (x, y)]
+            wide = [each.matrix if isinstance(each, SparseRows) else each for each in wide]
             with np.errstate(over="ignore", invalid="ignore"):  # callers check for these
                 found = pairwise_kernels(
                     *wide, metric=self.metric, filter_params=True, **self.params
                 )
         return np.asarray(found, dtype=np.float64)
 
-    def _moved(self, x: Array) -> Array:
-        return x.astype(np.float64, copy=False) if self._origin is None else x - self._origin
+    def _moved(self, x: Columns) -> Columns:
+        return x.astype(np.float64, copy=False) if self._origin is None else dense(x) - self._origin
 
     def _diagonal_of(self, x: Array) -> Array:
         if self.metric in ("rbf", "laplacian", "chi2"):
             return np.ones(len(x))
         if self.metric == "linear":
-            rows = self._moved(x)
-            return np.einsum("id,id->i", rows, rows)
-        parts = np.split(x, range(_DIAGONAL_ROWS, len(x), _DIAGONAL_ROWS))
+            return squared_norms(self._moved(x))
+        parts = (x[rows] for rows in gen_batches(len(x), _DIAGONAL_ROWS))
         return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
 
     def _finished(

@@ -13,6 +13,7 @@ from rffpk._annealing.objective import PowerMean, WeightedViews
 from rffpk._data.arrays import Fourier, Structure
 from rffpk._data.estimator import VersionError, read_model
 from rffpk._data.model_state import ESTIMATORS, RECORDS, Record
+from rffpk._data.sparse_rows import SparseRows
 from rffpk._data.tensor_files import ModelFileError
 from rffpk._diffusion.neighbourhoods import Neighbourhoods
 from rffpk._diffusion.spectrum import Spectrum
@@ -62,10 +63,13 @@ RECORDS |= {
             "radii": _MAYBE_ARRAY,
         },
     ),
+    "SparseRows": Record(
+        SparseRows, {"data": _ARRAY, "indices": _ARRAY, "indptr": _ARRAY, "shape": (tuple,)}
+    ),
     "FittedKernel": Record(
         FittedKernel,
         {
-            "x": _ARRAY, "metric": (str,), "n": _INT, "dtype": _DTYPE, "n_threads": _INT,
+            "x": (np.ndarray, SparseRows), "metric": (str,), "n": _INT, "dtype": _DTYPE, "n_threads": _INT,
             "definite": _BOOL, "precomputed": _BOOL, "diagonal": _ARRAY, "params": _TABLE,
             "_center": _BOOL, "_normalize": _BOOL, "_origin": _MAYBE_ARRAY,
             "_scale": (tuple, _NONE), "_columns": _MAYBE_ARRAY, "_mean": _FLOAT,

@@ -224,6 +224,8 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     _widths: list[int]
     _objective: WeightedViews
 
+    _takes_sparse = False
+
     # ---- parameters and views ---------------------------------------------------------------
 
     def _check_parameters(self) -> None:

@@ -111,7 +111,7 @@ class PowerKMeans(IncrementalClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    _automatic_starts = True
+    _automatic_starts, _takes_sparse = True, True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

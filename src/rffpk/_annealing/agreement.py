@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass
+from rffpk._data.sparse_rows import Columns, SparseRows
 
 # From so many rows the index below is known to some thousandths, in a few milliseconds.
 _ROWS, _PASSES = 2000, 30
@@ -28,16 +30,21 @@ def k_means_agreement(rows: Rows, theta: Array) -> float:
 
 @np.errstate(over="ignore", invalid="ignore")  # columns whose squares overflow do not agree
 def agreement_of_labels(
-    x: Array, labels: Array, n_threads: int, weight: Array | None = None
+    x: Columns, labels: Array, n_threads: int, weight: Array | None = None
 ) -> float:
     """Adjusted Rand index of the labels of all rows with those of plain k-means that starts at
     their clusters."""
     p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
     rows = make_rows([x], [None], None if weight is None else p, n_threads)
     found, index = np.unique(labels, return_inverse=True)
-    theta = np.zeros((len(found), x.shape[1]))
-    np.add.at(theta, index, p[:, None] * (x - rows.shift))
-    theta /= np.bincount(index, p)[:, None]
+    masses = np.bincount(index, p)[:, None]
+    if isinstance(x, SparseRows):
+        members = csr_array((p, (index, np.arange(len(x)))), shape=(len(found), len(x)))
+        theta = (members @ x.matrix).toarray() / masses - rows.shift
+    else:
+        theta = np.zeros((len(found), x.shape[1]))
+        np.add.at(theta, index, p[:, None] * (x - rows.shift))
+        theta /= masses
     before = index
     for _ in range(_PASSES):
         sums, outputs = one_pass(rows, theta, -math.inf, want=("labels",))

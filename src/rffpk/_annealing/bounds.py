@@ -16,6 +16,7 @@ import numpy as np
 
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, Sums, one_pass
+from rffpk._data.sparse_rows import row_bytes
 from rffpk._data.store import pass_costs
 
 # Bounds pay from so many rows, and from a modelled cost of a row in a pass that is some times that
@@ -101,7 +102,11 @@ class HardPasses:
         """Bounds of the rounding errors of computed squared distances, for rows at most so far from
         one of the centroids: those of a sum of F products and two squared norms."""
         longest = math.sqrt((self.rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
-        unit = (theta.shape[1] + 8) / 2 * float(np.finfo(self.rows.dtype).eps)
+        terms, x = theta.shape[1], self.rows.xs[0]
+        if self.rows.sparse_columns:  # whose products are those of the rows as they are
+            terms = int(np.diff(x.indptr).max())
+            longest += float(np.linalg.norm(self.rows.shift.astype(np.float64)))
+        unit = (terms + 8) / 2 * float(np.finfo(self.rows.dtype).eps)
         return np.asarray((distances + 2 * longest) ** 2 * unit)
 
     def _bounds(self, outputs: dict[str, Array], theta: Array) -> tuple[Array, Array]:
@@ -118,8 +123,7 @@ class HardPasses:
     def _visit(self, active: Array, theta: Array) -> None:
         """Visit the active rows; the sums change by the rows whose labels do."""
         assert self._theta is not None
-        row_bytes = self.rows.dtype.itemsize * sum(x.shape[1] for x in self.rows.xs)
-        size = max(1024, _BLOCK_BYTES // max(1, row_bytes))
+        size = max(1024, _BLOCK_BYTES // max(1, row_bytes(self.rows.xs)))
         for begin in range(0, len(active), size):
             index = active[begin : begin + size]
             rows = self.rows.take(index)

@@ -41,6 +41,7 @@ from rffpk._data.passes import (
     width,
 )
 from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.sinks import LabelSink, check_labels_to, label_sink
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.streams import is_source, make_stream
@@ -308,7 +309,7 @@ class CentroidClusterer(CentroidModel):
 
         pool = searched if samples or small is not None else some
         seeding = seeding_rows(pool, self._k, random)
-        features = seeding.features()
+        features = seeding.some_features()
         critical_exponent = critical.of_rows(seeding, features)
         if self._journal.keeps:
             self._journal.begin(words_of_rows(survey, features, critical_exponent, variance))
@@ -368,7 +369,7 @@ class CentroidClusterer(CentroidModel):
         return min(n, max(int(self.sample), self._k))
 
     def _initial_centroids(
-        self, init: Any, seeding: Rows, features: Array, history: History, random: Any
+        self, init: Any, seeding: Rows, features: Columns, history: History, random: Any
     ) -> Array:
         """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
         k, width = self._k, features.shape[1]
@@ -376,10 +377,12 @@ class CentroidClusterer(CentroidModel):
             history.add_seeding(seeding.n)
             parts = None if seeding.present is None else Parts(seeding, features)
             weight, n_threads = seeding.weight, seeding.n_threads
-            return seed_centroids(features, weight, k, init, n_threads, random, parts)
+            drawn = seed_centroids(features, weight, k, init, n_threads, random, parts)
+            return drawn - seeding.shift if isinstance(features, SparseRows) else drawn
         if callable(init):
             history.add_seeding(seeding.n)
-            drawn = init(features + seeding.shift, k, random_state=random)
+            given = features.matrix if isinstance(features, SparseRows) else features + seeding.shift
+            drawn = init(given, k, random_state=random)
             init = self._checked_centroids(drawn, width)
         return np.asarray(init - seeding.shift)
 

@@ -25,6 +25,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.files import check_output
 from rffpk._data.messages import warn
+from rffpk._data.sparse_rows import arrays_of
 from rffpk._data.store import automatic_limit
 from rffpk._data.survey import Survey
 from rffpk._data.tensor_files import ModelFileError, read_tensors, write_tensors
@@ -282,8 +283,8 @@ def _word(value: Any) -> str:
 def _digest(*values: Any) -> str:
     """A checksum of numbers and arrays."""
     digest = hashlib.blake2b(digest_size=8)
-    for value in values:
-        array = np.ascontiguousarray(value)
+    for part in (part for value in values for part in arrays_of(value)):
+        array = np.ascontiguousarray(part)
         digest.update(f"{array.dtype} {array.shape}".encode())
         digest.update(array.data)
     return digest.hexdigest()

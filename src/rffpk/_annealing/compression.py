@@ -10,6 +10,7 @@ import numpy as np
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import basis_of, eigh
 from rffpk._data.passes import Rows
+from rffpk._data.sparse_rows import dense
 from rffpk._data.store import Storage, has_maps
 
 # Components are left out that have this part of the variance together: less than the error of the
@@ -90,7 +91,7 @@ def total_squares(rows: Rows) -> float:
     """sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
     total = 0.0
     for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
-        squares = ((x - shift.astype(np.float64)) ** 2).sum(axis=1)
+        squares = ((dense(x) - shift.astype(np.float64)) ** 2).sum(axis=1)
         total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
     return rows.weight_unit * total
 
@@ -105,7 +106,7 @@ def _decomposition_cost(m: int, k: int | None) -> float:
 def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
     """The principal components of a view, (n, r), and their basis (F, r): those that the variance
     needs, or, for a number of clusters, those that their hard objective needs."""
-    x = rows.xs[view].astype(np.float64) - rows.shifts[view]
+    x = dense(rows.xs[view]).astype(np.float64) - rows.shifts[view]
     weighted = x if rows.weight is None else x * np.sqrt(rows.weight, dtype=np.float64)[:, None]
     wide = x.shape[1] > len(x)
     gram = weighted @ weighted.T if wide else weighted.T @ weighted

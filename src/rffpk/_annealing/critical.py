@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import eigsh, svds
 
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import eigh
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
+from rffpk._data.sparse_rows import Columns, SparseRows, centered_products
 
 # Numbers of rows that it is computed from. With an exact kernel, vectors for m rows cost O(m^3), so
 # that fewer rows are taken.
@@ -114,14 +115,15 @@ def _largest_squared_singular_value(z: Array) -> float:
     if min(z.shape) > _DENSE:
         start = np.random.default_rng(0).standard_normal(min(z.shape))  # the same in every run
         return float(svds(z, k=1, return_singular_vectors=False, v0=start)[0]) ** 2
-    gram = z @ z.T if len(z) < z.shape[1] else z.T @ z
-    top = len(gram) - 1
-    return float(eigvalsh(gram, subset_by_index=[top, top])[0])
+    return _largest_eigenvalue(z @ z.T if len(z) < z.shape[1] else z.T @ z)
 
 
-def of_rows(rows: Rows, features: Array) -> float:
-    """The critical exponent of some rows, from their shifted features; 0 if they are equal."""
+def of_rows(rows: Rows, features: Columns) -> float:
+    """The critical exponent of some rows, from what `some_features` returns; 0 if they are equal."""
     some = slice(None, None, max(1, len(features) // _FEATURE_ROWS))
+    if isinstance(features, SparseRows):
+        exponent = _of_sparse_rows(features[some], None if rows.weight is None else rows.weight[some])
+        return exponent if math.isfinite(exponent) else 0.0
     z = rows.scaled(features[some].astype(np.float64))
     rows = rows.take(some)
     present = None if rows.present is None else rows.present_features()
@@ -132,6 +134,27 @@ def of_rows(rows: Rows, features: Array) -> float:
         eta = eta if present is None else eta[:, 0]
         exponent = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
     return exponent if math.isfinite(exponent) else 0.0
+
+
+def _of_sparse_rows(x: SparseRows, weight: Array | None) -> float:
+    """`critical_exponent` by the inner products of the directions, whose Gram matrix has the same
+    eigenvalues."""
+    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
+    gram = centered_products(x, (x.matrix.T @ p) / p.sum())
+    norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
+    apart = norms > 1e-6 * max(norms.max(), np.finfo(float).tiny)
+    if not apart.any():
+        return -math.inf
+    scale = np.where(apart, np.sqrt(p / p[apart].sum()), 0) / np.where(apart, norms, 1)
+    return 1 - 1 / (2 * _largest_eigenvalue(gram * scale * scale[:, None]))
+
+
+def _largest_eigenvalue(gram: Array) -> float:
+    if len(gram) > _DENSE:
+        start = np.random.default_rng(0).standard_normal(len(gram))  # the same in every run
+        return float(eigsh(gram, k=1, return_eigenvectors=False, v0=start)[0])
+    top = len(gram) - 1
+    return float(eigvalsh(gram, subset_by_index=[top, top])[0])
 
 
 def of_gram(gram: Array, weight: Array | None) -> float:

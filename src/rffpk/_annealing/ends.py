@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
+from rffpk._data.sparse_rows import Columns, SparseRows, distinct_rows
 
 # Why k clusters may be impossible: a sentence, or "" if they are not for this reason.
 Cause = Callable[[int], str]
@@ -76,7 +77,7 @@ def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
     warn(f"{distinct} of n_clusters={ending.k} centroids are distinct: {text}", ConvergenceWarning)
 
 
-def few_rows(name: str, xs: list[Array], weight: Array | None = None) -> Cause:
+def few_rows(name: str, xs: list[Columns], weight: Array | None = None) -> Cause:
     """Fewer distinct rows than clusters, in the views `xs` that a message calls `name`; rows of
     weight zero do not count."""
 
@@ -104,7 +105,9 @@ def low_rank(embedding: Array, xs: list[Array]) -> Cause:
     return cause
 
 
-def _n_distinct(xs: list[Array]) -> int:
+def _n_distinct(xs: list[Columns]) -> int:
+    if isinstance(xs[0], SparseRows):
+        return len(distinct_rows(xs[0])[0])
     return len(np.unique(np.hstack(xs), axis=0))
 
 

@@ -19,6 +19,7 @@ from rffpk._annealing.schedule import Result
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, Sums
+from rffpk._data.sparse_rows import concatenated
 from rffpk._data.streams import is_source
 from rffpk._data.validation import is_option
 
@@ -160,7 +161,7 @@ class IncrementalClusterer(CentroidClusterer):
         weighted = any(w is not None for _, w in parts)
         names = vars(self).get("feature_names_in_")
         self.fit(
-            np.concatenate([x for x, _ in parts]),
+            concatenated([x for x, _ in parts]),
             sample_weight=np.concatenate(weights) if weighted else None,
         )
         if names is not None:

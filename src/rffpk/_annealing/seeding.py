@@ -14,6 +14,7 @@ from sklearn.metrics import euclidean_distances
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.presence import present_views
+from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_distances
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most 20 000 rows
 # and 16 MB in float64, but at least twenty rows for each centroid. With twenty rows a cluster, a
@@ -88,7 +89,7 @@ class Parts:
 
 
 def seed_centroids(
-    features: Array, weight: Array | None, k: int, init: str, n_threads: int, random: Any,
+    features: Columns, weight: Array | None, k: int, init: str, n_threads: int, random: Any,
     parts: Parts | None = None,
 ) -> Array:  # fmt: skip
     """k of the rows of `features`, at random or by k-means++, from MANY on in batches; completed
@@ -96,22 +97,39 @@ def seed_centroids(
     seeds = features if parts is None else parts
     if init == "random":
         p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
-        return seeds[random.choice(len(features), k, replace=False, p=p)]
+        return dense(seeds[random.choice(len(features), k, replace=False, p=p)])
     if k >= MANY:
-        zero = np.zeros_like(features[0])
-        plain = None if parts else make_rows([features], [None], None, n_threads, [zero])
-        rows = plain or parts.columns()
-        return seeds[_batches(rows, seeds, weight, k, random)]
+        rows = _columns(features, n_threads) if parts is None else parts.columns()
+        return dense(seeds[_batches(rows, seeds, weight, k, random)])
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
     if parts is not None:
         return parts[k_means_plus_plus(parts.distances, p, k, random)]
     x = features.astype(np.float64)
-    squares = np.einsum("if,if->i", x, x)
+    squares = squared_norms(x)
 
     def distances(index: Array) -> Array:
-        return np.maximum(-2 * (x[index] @ x.T) + squares[index, None] + squares, 0)
+        return np.maximum(-2 * _products(x, index) + squares[index, None] + squares, 0)
 
-    return features[k_means_plus_plus(distances, p, k, random)]
+    return dense(features[k_means_plus_plus(distances, p, k, random)])
+
+
+def _columns(features: Columns, n_threads: int) -> Rows:
+    """The rows with the features as columns."""
+    zeros = np.zeros(features.shape[1], dtype=features.dtype)
+    return make_rows([features], [None], None, n_threads, [zeros])
+
+
+def _squares(x: Columns) -> Array:
+    if isinstance(x, SparseRows):
+        return squared_distances(x, np.zeros(x.shape[1]))
+    return np.einsum("if,if->i", x, x)
+
+
+def _products(x: Columns, index: Array) -> Array:
+    """The inner products of some rows with all, (m, n)."""
+    if isinstance(x, SparseRows):
+        return np.asarray((x.matrix @ x[index].toarray().T).T)
+    return np.asarray(x[index] @ x.T)
 
 
 def k_means_plus_plus(
@@ -137,7 +155,7 @@ def k_means_plus_plus(
 
 
 def _batches(
-    rows: Rows, seeds: Array | Parts, weight: Array | None, k: int, random: Any
+    rows: Rows, seeds: Columns | Parts, weight: Array | None, k: int, random: Any
 ) -> NDArray[np.intp]:
     """Indices of k rows, drawn as k-means++ without local trials draws them.
 
@@ -150,7 +168,7 @@ def _batches(
     least = np.full(len(p), np.inf)
     added = chosen
     while len(chosen) < k:
-        _, outputs = one_pass(rows, seeds[added], -math.inf, want=("nearest",))
+        _, outputs = one_pass(rows, dense(seeds[added]), -math.inf, want=("nearest",))
         least = np.minimum(least, outputs["nearest"])
         least[added] = 0
         cost = p * least
@@ -164,9 +182,10 @@ def _batches(
     return np.asarray(chosen)
 
 
-def _accepted(candidates: Array, least: Array, uniform: Array) -> Array:
+def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
     """A mask of the candidates, in their order, that are accepted."""
-    gaps = euclidean_distances(candidates, squared=True)
+    given = candidates.matrix if isinstance(candidates, SparseRows) else candidates
+    gaps = euclidean_distances(given, squared=True)
     remaining, mask = least.copy(), np.zeros(len(candidates), dtype=bool)
     for i in range(len(candidates)):
         if uniform[i] * least[i] < remaining[i]:

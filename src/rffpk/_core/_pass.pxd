@@ -9,7 +9,9 @@ ctypedef struct Pass:
     const rffpk_rows *out
     const void *prepared
     size_t n
+    size_t slot_rows
     size_t width  # numbers in the sums of a slot: moments, excess, totals of `rffpk_sums`
+    size_t step  # from those of a slot to those of the next, at least `width`
     size_t moments
     size_t excess
     size_t space
@@ -28,6 +30,8 @@ cdef class Passes:
     cdef readonly object dtype
     cdef object arrays
     cdef object total
+    cdef double *result  # what `total` holds: moments (k, F + L + 1), excess, totals
+    cdef size_t n_moments
     cdef void *prepared
 
     cdef int allocate(self, int n_threads) except -1

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._data.arrays import Landmarks
+from rffpk._data.sparse_rows import Columns
 
 Array = NDArray[Any]
 
@@ -15,7 +16,7 @@ SLOT_ROWS: int
 STAGES: dict[str, int]
 
 def fused_pass(
-    xs: list[Array],
+    xs: list[Columns],
     omegas: list[Array | None],
     shifts: list[Array],
     theta: Array,

@@ -6,8 +6,8 @@ Slots, blocks of a fixed number of rows, are computed in any order and merged in
 rows. The number of buffers for sums that wait for their turn grows with the number of threads, and
 so does memory; the bits of a result do not depend on it.
 """
-from libc.math cimport log2
-from libc.stdint cimport int8_t, int32_t, uint8_t
+from libc.math cimport ceil, log2
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -47,7 +47,7 @@ cdef class Passes:
 
     def __init__(self, xs, omegas, shifts, theta, alpha, weight, rule, double s, structures,
                  landmarks, eta, double m, unsigned stages=RFFPK_ALL_STAGES, present=None):
-        cdef size_t n = xs[0].shape[0], n_views = len(xs), i
+        cdef size_t n = xs[0].shape[0], n_views = len(xs), i, n_columns = 0
         cdef size_t k = theta.shape[0], F = theta.shape[1]
         dtype = theta.dtype
         self.kernels = kernels_for(dtype)
@@ -60,6 +60,9 @@ cdef class Passes:
         for i in range(n_views):
             fill_view(&self.views[i], i, xs[i], omegas[i], shifts[i], structures[i], landmarks[i],
                       n, dtype)
+            n_columns += self.views[i].indptr != NULL and self.views[i].D == 0
+        if n_columns and n_views > 1:
+            raise ValueError("xs has sparse rows without frequencies, which must be the only view")
         if sum([len(shift) for shift in shifts]) != F:
             raise ValueError(f"theta has {F} columns, the views have other features")
         self.problem.views = self.views
@@ -83,12 +86,14 @@ cdef class Passes:
     cdef int allocate(self, int n_threads) except -1:
         """The buffers."""
         cdef const rffpk_problem *problem = &self.problem
-        cdef size_t n = self.given.n, excess = problem.k if problem.present == NULL else problem.n_views
-        cdef size_t moments = problem.k * (problem.F + problem.n_views + rffpk_counts(problem))
+        cdef size_t n = self.given.n, moments = self.kernels.sums_numbers(problem)
+        cdef size_t excess = problem.k if problem.present == NULL else problem.n_views
         cdef size_t width = moments + excess + 2
+        cdef size_t step = padded(8 * width) // 8
+        cdef size_t slot_rows = rows_of_slot(problem, n)
         cdef rffpk_loop *loop = &self.loop
-        loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
-        loop.n_threads = min(threads_for(n_threads, loop.n_items, n * row_work(problem)),
+        loop.n_items = (n + slot_rows - 1) // slot_rows
+        loop.n_threads = min(threads_for(n_threads, loop.n_items, n * row_work(problem, n)),
                              max(1, RFFPK_BUFFER_BYTES // (8 * width)))
         loop.n_buffers = max(
             1, min(RFFPK_BUFFERS_PER_THREAD, RFFPK_BUFFER_BYTES_PER_THREAD // (8 * width)))
@@ -99,41 +104,51 @@ cdef class Passes:
         # zeros where stages are omitted, so that the others do not compute with NaN
         allocate = np.empty if problem.stages == RFFPK_ALL_STAGES else np.zeros
         workspace = allocate(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
-        slots = np.empty((loop.n_buffers, width))
-        self.total = np.empty(width)
+        slots = np.empty(8 * loop.n_buffers * step + RFFPK_ALIGN, dtype=np.uint8)
+        self.n_moments = problem.k * (problem.F + problem.n_views + rffpk_counts(problem))
+        self.total = np.empty(self.n_moments + excess + 2)
+        gathered = np.empty(width) if sparse_columns(problem) else self.total
+        self.result = <double *>filled(self.total, "total", np.float64, self.total.shape)
         self.prepared = aligned(prepared)
         self.given = Pass(
-            problem, self.kernels, &self.out, self.prepared, n, width, moments, excess, space,
-            <char *>aligned(workspace),
-            <double *>filled(slots, "slots", np.float64, (loop.n_buffers, width)),
-            <double *>filled(self.total, "total", np.float64, (width,)))
+            problem, self.kernels, &self.out, self.prepared, n, slot_rows, width, step, moments,
+            excess, space, <char *>aligned(workspace), <double *>aligned(slots),
+            <double *>filled(gathered, "gathered", np.float64, (width,)))
         loop.run = run_slot
         loop.merge = merge_slot
         loop.context = &self.given
-        self.arrays += [prepared, workspace, slots]
+        self.arrays += [prepared, workspace, slots, gathered]
         return 0
 
     cdef int clear(self) except -1:
         """Set the sums to zero."""
-        memset(self.given.total, 0, self.given.width * sizeof(double))
+        memset(self.result, 0, (self.n_moments + self.given.excess + 2) * sizeof(double))
         return 0
 
     cdef int run(self) except -1:
         """One pass, which adds to the sums."""
+        cdef bint apart = self.given.total != self.result  # in the order of `finish`
+        cdef size_t i
         with nogil:
+            if apart:
+                memset(self.given.total, 0, self.given.width * sizeof(double))
             self.kernels.prepare(&self.problem, self.prepared)
         if run_loop(&self.loop) != RFFPK_OK:
             raise NotImplementedError(
                 f"the compiled pass does not implement rule {self.problem.rule}")
+        if apart:
+            self.kernels.finish(&self.problem, self.given.total, self.result)
+            for i in range(self.problem.k + 2):
+                self.result[self.n_moments + i] += self.given.total[self.given.moments + i]
         return 0
 
     cdef tuple sums(self):
         """The sums of the last pass, as `fused_pass` returns them."""
         cdef size_t k = self.problem.k, F = self.problem.F, end = F + self.problem.n_views
-        cdef size_t moments = self.given.moments, totals = moments + self.given.excess
+        cdef size_t moments = self.n_moments, totals = moments + self.given.excess
         table = self.total[:moments].reshape(k, end + rffpk_counts(&self.problem))
         counts = table[:, end] if self.problem.present == NULL else table[:, end:]
-        soft, hard = self.given.total[totals], self.given.total[totals + 1]
+        soft, hard = self.result[totals], self.result[totals + 1]
         return table[:, :F], counts, table[:, F:end], self.total[moments:totals], soft, hard
 
     cdef int begin_from(self, carry) except -1:
@@ -213,7 +228,7 @@ cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, landm
             raise ValueError(f"omegas[{i}] must be None where landmarks[{i}] is not")
         fill_landmarks(&view.landmarks, i, landmarks, d, dtype)
         view.d = width = landmarks.coordinates.shape[1]
-    view.x = data(x, f"xs[{i}]", dtype, (n, d))
+    fill_rows(view, i, x, n, dtype)
     view.shift = data(shift, f"shifts[{i}]", dtype, (width,))
     view.signs = NULL
     if structure is not None:
@@ -223,6 +238,23 @@ cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, landm
         view.p = p
         view.signs = <const int8_t *>data(
             signs, f"structures[{i}]", np.int8, ((D + p - 1) // p, 3, p))
+    return 0
+
+
+cdef int fill_rows(rffpk_view *view, size_t i, x, size_t n, dtype) except -1:
+    view.indptr = NULL
+    view.indices = NULL
+    if not hasattr(x, "indptr"):
+        view.x = data(x, f"xs[{i}]", dtype, (n, x.shape[1]))
+        return 0
+    if view.landmarks.points != NULL:
+        raise ValueError(f"xs[{i}] must not be sparse where landmarks[{i}] is not None")
+    if len(x) != n:
+        raise ValueError(f"xs[{i}] has {len(x)} rows, must have {n}")
+    entries = (len(x.data),)
+    view.x = data(x.data, f"xs[{i}].data", dtype, entries)
+    view.indices = <const int32_t *>data(x.indices, f"xs[{i}].indices", np.int32, entries)
+    view.indptr = <const int64_t *>data(x.indptr, f"xs[{i}].indptr", np.int64, (n + 1,))
     return 0
 
 
@@ -259,14 +291,40 @@ cdef int fill_rule(rffpk_problem *problem, rule, double s, eta, double m, size_t
     return 0
 
 
-cdef double row_work(const rffpk_problem *problem) noexcept:
+cdef double mean_entries(const rffpk_view *view, size_t n) noexcept:
+    """The mean number of entries of a sparse row."""
+    return view.indptr[n] / <double>max(n, 1)
+
+
+cdef bint sparse_columns(const rffpk_problem *problem) noexcept:
+    """Whether the features are the columns of sparse rows."""
+    return problem.views.indptr != NULL and problem.views.D == 0
+
+
+cdef size_t rows_of_slot(const rffpk_problem *problem, size_t n) noexcept:
+    """The sums of a slot are set to zero and merged: that is little beside the work where the rows
+    of a slot have some times as many entries as there are columns."""
+    if not sparse_columns(problem):
+        return RFFPK_SLOT_ROWS
+    cdef double entries = RFFPK_SLOT_ROWS * max(mean_entries(problem.views, n), 1e-3)
+    return RFFPK_SLOT_ROWS * <size_t>max(1, min(
+        ceil(RFFPK_SLOT_ENTRIES * <double>problem.F / entries), n // RFFPK_SLOT_ROWS + 1))
+
+
+cdef double row_work(const rffpk_problem *problem, size_t n) noexcept:
     """About the time of a row, in those of multiply-adds: a sine with its cosine takes the time of
     ten, and a power of a distance that of twenty."""
-    cdef double work = 2 * problem.k * <double>problem.F + 20 * problem.k
+    cdef double features = problem.F
+    if sparse_columns(problem):
+        features = 2 * mean_entries(problem.views, n)
+    cdef double work = 2 * problem.k * features + 20 * problem.k
     cdef const rffpk_view *view
     cdef size_t i
     for i in range(problem.n_views):
         view = &problem.views[i]
+        if view.indptr != NULL and view.signs == NULL:
+            work += view.D * (10. + 2 * mean_entries(view, n))
+            continue
         if view.landmarks.points != NULL:
             work += <double>view.landmarks.n_landmarks * view.landmarks.d
         elif view.signs != NULL:
@@ -280,19 +338,19 @@ cdef double row_work(const rffpk_problem *problem) noexcept:
 cdef int run_slot(void *context, size_t slot, size_t thread, size_t buffer) noexcept nogil:
     cdef const Pass *given = <Pass *>context
     cdef rffpk_sums sums
-    cdef size_t begin = slot * RFFPK_SLOT_ROWS
-    sums.moments = given.slots + buffer * given.width
+    cdef size_t begin = slot * given.slot_rows
+    sums.moments = given.slots + buffer * given.step
     sums.excess = sums.moments + given.moments
     sums.totals = sums.excess + given.excess
     return given.kernels.run(
-        given.problem, given.prepared, begin, min(begin + RFFPK_SLOT_ROWS, given.n), &sums,
+        given.problem, given.prepared, begin, min(begin + given.slot_rows, given.n), &sums,
         given.out, given.workspace + thread * given.space)
 
 
 cdef void merge_slot(void *context, size_t buffer) noexcept nogil:
     cdef const Pass *given = <Pass *>context
     cdef size_t i, width = given.width
-    cdef const double *sums = given.slots + buffer * width
+    cdef const double *sums = given.slots + buffer * given.step
     cdef double *total = given.total
     for i in range(width):
         total[i] += sums[i]

@@ -4,11 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._data.arrays import Landmarks
+from rffpk._data.sparse_rows import Columns
 
 Array = NDArray[Any]
 
 def take_steps(
-    xs: list[Array],
+    xs: list[Columns],
     omegas: list[Array | None],
     shifts: list[Array],
     theta: Array,

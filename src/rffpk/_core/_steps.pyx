@@ -167,8 +167,8 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     passes.allocate(n_threads)
     if dtype == np.float32:
         single = <float *>filled(cast, "theta", np.float32, (k, F))
-    cdef const double *moments = passes.given.total
-    cdef const double *excess = moments + passes.given.moments
+    cdef const double *moments = passes.result
+    cdef const double *excess = moments + passes.n_moments
     cdef const double *totals = excess + passes.given.excess
     records, alphas = [], [alpha]
     while len(records) < most and not empty:

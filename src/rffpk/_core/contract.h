@@ -51,7 +51,7 @@ typedef struct {
 } rffpk_landmarks;
 
 typedef struct {
-    const void *x;     /* (n, d) rows, C order */
+    const void *x;     /* (n, d) rows, C order; of sparse rows the values (indptr[n],) of entries */
     const void *omega; /* (d, D) frequencies, C order; NULL: identity or structured features */
     const void *shift; /* (F_l,) subtracted from every feature vector */
     size_t d, D;       /* of landmark features, d is q */
@@ -61,6 +61,11 @@ typedef struct {
     double scale;
     size_t p;                  /* a power of two, at least d and 2 */
     rffpk_landmarks landmarks; /* without points: none; with them omega is NULL */
+    /* Compressed sparse rows, each of whose columns occurs once: row i has the entries indptr[i] to
+     * indptr[i + 1] - 1. They have no landmarks, and identity features where they are the only
+     * view. */
+    const int64_t *indptr;  /* (n + 1,); NULL: the rows are dense */
+    const int32_t *indices; /* (indptr[n],) columns of the entries */
 } rffpk_view;
 
 /* Most centroids k, and most landmarks of a view. A tile keeps their indices in numbers of type
@@ -93,7 +98,8 @@ static inline size_t rffpk_counts(const rffpk_problem *pr) { return pr->present 
 typedef struct {
     double *moments; /* (k, F + L + 1): N_j = sum g_j phi | Q_j1 .. Q_jL, Q_jl = sum g_j ||phi_l||^2
                       * | G_j = sum g_j. If views are missing (k, F + 2 L), with G_j1 .. G_jL, the
-                      * sums over the rows that have the view */
+                      * sums over the rows that have the view. Where the features are the columns of
+                      * sparse rows the moments are in another order, which `finish` knows */
     double *excess;  /* (k,): E_j = sum p v_j (1 - u_j)^m, 0 without typicality. If views are
                       * missing (L,): the sums over all j and the rows that have the view */
     double *totals;  /* (2,): the soft objective sum p M', the hard objective sum p min_j d_j */
@@ -125,9 +131,12 @@ typedef struct {
 typedef struct {
     size_t (*prepared_bytes)(const rffpk_problem *);
     size_t (*workspace_bytes)(const rffpk_problem *); /* of one thread */
+    size_t (*sums_numbers)(const rffpk_problem *);    /* in the moments that `run` fills */
     void (*prepare)(const rffpk_problem *, void *prepared);
     int (*run)(const rffpk_problem *, const void *prepared, size_t begin, size_t end,
                const rffpk_sums *, const rffpk_rows *, void *workspace);
+    /* moments (k, F + L + 1) += the moments of `run`, of all slots together */
+    void (*finish)(const rffpk_problem *, const double *sums, double *moments);
     /* The weights alone, of a problem without views, by RFFPK_POWER or RFFPK_HARD; fills the
      * totals (2,) of rffpk_sums. */
     int (*weigh)(const rffpk_problem *, const rffpk_gram *, size_t n, size_t begin, size_t end,

@@ -1,11 +1,12 @@
 # cython: language_level=3
 """What the modules of the core use of the headers in C, which describe it."""
-from libc.stdint cimport int8_t, int32_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 
 cdef extern from "tuning.h" nogil:
     enum:
         RFFPK_SLOT_ROWS
+        RFFPK_SLOT_ENTRIES
         RFFPK_BUFFERS_PER_THREAD
         RFFPK_BUFFER_BYTES_PER_THREAD
         RFFPK_BUFFER_BYTES
@@ -51,6 +52,8 @@ cdef extern from "contract.h" nogil:
         double scale
         size_t p
         rffpk_landmarks landmarks
+        const int64_t *indptr
+        const int32_t *indices
     ctypedef struct rffpk_problem:
         const rffpk_view *views
         const double *alpha
@@ -90,6 +93,8 @@ cdef extern from "contract.h" nogil:
     ctypedef int (*run_function)(
         const rffpk_problem *, const void *, size_t, size_t,
         const rffpk_sums *, const rffpk_rows *, void *) noexcept nogil
+    ctypedef void (*finish_function)(
+        const rffpk_problem *, const double *, double *) noexcept nogil
     ctypedef int (*weigh_function)(
         const rffpk_problem *, const rffpk_gram *, size_t, size_t, size_t, double *,
         void *) noexcept nogil
@@ -102,8 +107,10 @@ cdef extern from "contract.h" nogil:
     ctypedef struct rffpk_kernels:
         bytes_function prepared_bytes
         bytes_function workspace_bytes
+        bytes_function sums_numbers
         prepare_function prepare
         run_function run
+        finish_function finish
         weigh_function weigh
         skinny_bytes_function skinny_bytes
         skinny_pack_function skinny_pack

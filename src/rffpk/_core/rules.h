@@ -12,7 +12,7 @@
  * The last lines of phi let one product, g phi', give N, Q and G. */
 typedef struct {
     size_t rows, stride, lines;
-    size_t d, p_most; /* largest d of the projected views, largest p of the structured ones */
+    size_t d, scratch; /* largest d of the projected dense views; numbers of `strip` */
     real *x;          /* (d, rows): the rows of one view, transposed */
     real *phi;   /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones, or of each view
                   * 1 where a row has it, else 0 | padding */
@@ -28,7 +28,7 @@ typedef struct {
     real *near;  /* (r, rows): squared distances to the nearest landmarks, then their weights */
     real *at;    /* (r, rows): the numbers of these landmarks */
     real *block; /* (block_lines, rows): products of some rows with a block of landmarks */
-    real *strip; /* (p, W): scratch of the structured projection */
+    real *strip; /* (scratch,): of the structured projection, and of sparse rows */
 } tile;
 
 _Static_assert(MOST_CENTROIDS <= (whole)1 << (MANTISSA_BITS + 1), "`real` holds every label");

@@ -6,6 +6,7 @@
 #include "hadamard.h"
 #include "rules.h"
 #include "landmarks.h"
+#include "sparse.h"
 
 #include <math.h>
 
@@ -31,21 +32,36 @@ static size_t depth_of(const rffpk_problem *pr) { return pr->present ? moments_o
 /* E_j of the clusters, or E_l of the views. */
 static size_t excess_of(const rffpk_problem *pr) { return pr->present ? pr->n_views : pr->k; }
 
+static size_t sums_numbers(const rffpk_problem *pr)
+{
+    return sparse_columns(pr) ? sparse_sums_numbers(pr) : pr->k * moments_of(pr);
+}
+
+/* Numbers of scratch of a view. */
+static size_t scratch_of(const rffpk_problem *pr, const rffpk_view *v)
+{
+    if (v->indptr)
+        return sparse_scratch(pr, v);
+    return v->signs ? v->p * W : 0;
+}
+
 /* Fills in the shape of the tiles; returns the number of lines, of `stride` numbers, of a tile. */
 static size_t shape(const rffpk_problem *pr, tile *t)
 {
-    t->d = t->p_most = t->block_lines = t->r_most = 0;
+    t->d = t->scratch = t->block_lines = t->r_most = 0;
     for (const rffpk_view *v = pr->views; v < pr->views + pr->n_views; v++) {
-        if ((v->D || v->landmarks.points) && columns_of(v) > t->d)
+        if (!v->indptr && (v->D || v->landmarks.points) && columns_of(v) > t->d)
             t->d = columns_of(v);
         if (v->landmarks.points)
             t->block_lines = BLOCK_LINES;
         if (v->landmarks.points && v->landmarks.n_neighbours > t->r_most)
             t->r_most = v->landmarks.n_neighbours;
-        if (v->signs && v->p > t->p_most)
-            t->p_most = v->p;
+        if (scratch_of(pr, v) > t->scratch)
+            t->scratch = scratch_of(pr, v);
     }
     t->lines = round_up(moments_of(pr), one_hot(pr) && W > FEATURES_AT_ONCE ? W : FEATURES_AT_ONCE);
+    if (sparse_columns(pr))
+        t->lines = 1; /* the squared norms */
     const size_t lines_per_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
     const size_t of_centroids = one_hot(pr) ? pr->k + 1 : lines_per_centroid * pr->k;
     const size_t of_rows = pr->present ? 4 : 3;
@@ -61,7 +77,7 @@ static size_t workspace_bytes(const rffpk_problem *pr)
 {
     tile t;
     const size_t total = shape(pr, &t);
-    return (total * t.stride + t.p_most * W) * sizeof(real);
+    return (total * t.stride + t.scratch) * sizeof(real);
 }
 
 static tile lay_out(const rffpk_problem *pr, real *memory)
@@ -93,12 +109,21 @@ static size_t packed_view(const rffpk_view *v)
 {
     if (v->landmarks.points)
         return packed_landmarks(&v->landmarks, v->d);
-    return round_up(v->signs ? sign_numbers(v) : v->d * v->D, PAD);
+    if (v->signs)
+        return round_up(sign_numbers(v), PAD);
+    return v->indptr ? 0 : round_up(v->d * v->D, PAD); /* sparse rows take Omega as it is */
+}
+
+static size_t packed_theta(const rffpk_problem *pr)
+{
+    if (sparse_columns(pr))
+        return packed_sparse_theta(pr);
+    return round_up(pr->k * depth_of(pr), PAD) + round_up(pr->k, PAD);
 }
 
 static size_t prepared_bytes(const rffpk_problem *pr)
 {
-    size_t total = round_up(pr->k * depth_of(pr), PAD) + round_up(pr->k, PAD);
+    size_t total = packed_theta(pr);
     for (size_t l = 0; l < pr->n_views; l++)
         total += packed_view(&pr->views[l]);
     return total * sizeof(real);
@@ -170,11 +195,14 @@ static void prepare(const rffpk_problem *pr, void *prepared)
             prepare_landmarks(&v->landmarks, v->d, out);
         else if (v->signs)
             pack_signs(v, quarters * v->scale, out);
-        else if (v->D)
+        else if (v->D && !v->indptr)
             pack(v->omega, 1, v->D, v->D, v->d, quarters, out);
         out += packed_view(v);
     }
-    pack_theta(pr, out, out + round_up(pr->k * depth_of(pr), PAD));
+    if (sparse_columns(pr))
+        pack_sparse_theta(pr, out);
+    else
+        pack_theta(pr, out, out + round_up(pr->k * depth_of(pr), PAD));
 }
 
 /* ---- features ------------------------------------------------------------------------------ */
@@ -243,12 +271,12 @@ static void make_features(const rffpk_problem *pr, const real *prepared, size_t 
     for (size_t l = 0; l < pr->n_views; l++) {
         const rffpk_view *v = &pr->views[l];
         const size_t columns = columns_of(v);
-        const real *x = (const real *)v->x + begin * columns;
-        const real *x_end = (const real *)v->x + end * columns;
+        const size_t x_begin = v->indptr ? 0 : begin * columns;
+        const real *x = (const real *)v->x + x_begin, *x_end = x + (end - begin) * columns;
         real *norm = t->phi + (pr->F + l) * t->stride;
         const int projected = v->D || v->landmarks.points;
         fill(norm, 0, cols);
-        if (pr->stages & RFFPK_LOAD)
+        if (pr->stages & RFFPK_LOAD && !v->indptr)
             transpose(x, x_end, columns, rows, cols, projected ? t->x : phi, t->stride);
         if (v->landmarks.points) {
             landmark_features(&v->landmarks, v->d, x, prepared, pr->stages, rows, cols, phi, t);
@@ -256,7 +284,12 @@ static void make_features(const rffpk_problem *pr, const real *prepared, size_t 
         }
         if (v->D && pr->stages & RFFPK_PROJECT) {
             real *phases = phi + v->D * t->stride;
-            if (v->signs)
+            if (v->indptr && v->signs)
+                project_sparse_structured(prepared, v, begin, rows, cols, t->strip, phases,
+                                          t->stride);
+            else if (v->indptr)
+                project_sparse(v, begin, rows, cols, t->strip, phases, t->stride);
+            else if (v->signs)
                 project_structured(prepared, v->d, v->D, v->p, t->x, phases, t->strip, cols,
                                    t->stride);
             else
@@ -347,6 +380,16 @@ static void write_rows(const real *lines, size_t n_lines, size_t rows, size_t st
             out[r * n_lines + i] = lines[i * stride + r];
 }
 
+static void write_features(const rffpk_problem *pr, size_t begin, size_t rows, const tile *t,
+                           real *out)
+{
+    out += begin * pr->F;
+    if (sparse_columns(pr))
+        write_sparse_rows(pr->views, begin, rows, out);
+    else
+        write_rows(t->phi, pr->F, rows, t->stride, out);
+}
+
 static void load_row_weights(const rffpk_problem *pr, size_t begin, size_t rows, size_t cols,
                              tile *t)
 {
@@ -365,12 +408,15 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
         return RFFPK_UNKNOWN_RULE;
 
     tile t = lay_out(pr, workspace);
-    memset(sums->moments, 0, pr->k * moments_of(pr) * sizeof(double));
+    memset(sums->moments, 0, sums_numbers(pr) * sizeof(double));
     memset(sums->excess, 0, excess_of(pr) * sizeof(double));
     memset(sums->totals, 0, 2 * sizeof(double));
     memset(t.phi, 0, t.lines * t.stride * sizeof(real)); /* for the padding lines */
+    const int sparse = sparse_columns(pr);
+    const double of_shift = sparse ? squared_shift(pr->views) : 0;
     real *counts = t.phi + (pr->F + pr->n_views) * t.stride;
-    fill(counts, 1, t.rows);
+    if (!sparse)
+        fill(counts, 1, t.rows);
 
     const real *theta = prepared;
     for (size_t l = 0; l < pr->n_views; l++)
@@ -383,10 +429,13 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
         load_row_weights(pr, begin, rows, cols, &t);
         for (size_t l = 0; l < pr->n_views && pr->present; l++)
             load_present(pr, l, begin, rows, cols, counts + l * t.stride);
-        make_features(pr, prepared, begin, end, rows, cols, &t, out);
+        if (!sparse)
+            make_features(pr, prepared, begin, end, rows, cols, &t, out);
         if (out->features)
-            write_rows(t.phi, pr->F, rows, t.stride, (real *)out->features + begin * pr->F);
-        if (pr->stages & RFFPK_DISTANCES)
+            write_features(pr, begin, rows, &t, out->features);
+        if (pr->stages & RFFPK_DISTANCES && sparse)
+            sparse_distances(pr, theta, of_shift, begin, rows, cols, t.phi, &t);
+        else if (pr->stages & RFFPK_DISTANCES)
             make_distances(pr, theta, norms, cols, &t);
         if (out->distances)
             write_rows(t.dist, pr->k, rows, t.stride, (real *)out->distances + begin * pr->k);
@@ -401,7 +450,9 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
                 out->labels[begin + r] = (int32_t)t.label[r];
         if (out->nearest)
             memcpy((real *)out->nearest + begin, t.q, rows * sizeof(real));
-        if (pr->stages & RFFPK_SUMS && one_hot(pr))
+        if (pr->stages & RFFPK_SUMS && sparse)
+            sparse_sums(pr, begin, rows, t.phi, &t, sums->moments);
+        else if (pr->stages & RFFPK_SUMS && one_hot(pr))
             add_rows(t.label, t.p, t.phi, moments_of(pr), cols, t.stride, sums->moments);
         else if (pr->stages & RFFPK_SUMS)
             add_moments(t.g, pr->k, t.phi, moments_of(pr), cols, t.stride, sums->moments);
@@ -508,6 +559,15 @@ static void vecmath(int which, const void *in, void *out, size_t n)
         vecmath_step(which, x + i, y + i, second + i, n - i);
 }
 
-const rffpk_kernels NAME(RFFPK_ISA,
-                         RFFPK_BITS) = {prepared_bytes, workspace_bytes, prepare, run,    weigh,
-                                        skinny_bytes,   skinny_pack,     skinny,  vecmath};
+static void finish(const rffpk_problem *pr, const double *sums, double *moments)
+{
+    if (sparse_columns(pr))
+        spread_sums(pr, sums, moments);
+    else
+        for (size_t i = 0; i < sums_numbers(pr); i++)
+            moments[i] += sums[i];
+}
+
+const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {
+    prepared_bytes, workspace_bytes, sums_numbers, prepare, run,    finish,
+    weigh,          skinny_bytes,    skinny_pack,  skinny,  vecmath};

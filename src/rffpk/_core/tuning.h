@@ -15,6 +15,13 @@
 #define RFFPK_SLOT_ROWS 1024
 #endif
 
+/* Where the features are the columns of sparse rows, a slot has more rows: so many that they have
+ * this many entries for each column, as the sums of a slot are set to zero and merged.
+ *     python -m bench.speed.constants SLOT_ENTRIES 1 16 */
+#ifndef RFFPK_SLOT_ENTRIES
+#define RFFPK_SLOT_ENTRIES 4
+#endif
+
 /* Least number of clusters from which the hard rule adds each row to the sums of its cluster alone.
  * With fewer the product of all weights, nearly all of them 0, with the features is faster.
  *     python -m bench.speed.constants ONE_HOT_CLUSTERS 1 1000000 --clusters 32 */

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from rffpk._config import __version__
 from rffpk._data.model_state import Decoder, Encoder, class_name
 from rffpk._data.progress import Observed
+from rffpk._data.validation import takes_sparse
 from rffpk._data.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
 
 _KEY = "_rffpk_version"
@@ -60,6 +61,13 @@ class Estimator(Observed, BaseEstimator):
     @property
     def _doc_link_template(self) -> str:
         return f"{site()}/generated/rffpk.{{estimator_name}}.html" if site() else ""
+
+    _takes_sparse = False  # whether X may be sparse
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = takes_sparse(self)
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), _KEY: __version__}

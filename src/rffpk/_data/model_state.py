@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rffpk._data.arrays import Array
+from rffpk._data.sparse_rows import SparseRows, from_canonical
 from rffpk._data.tensor_files import ModelFileError, is_storable
 
 _DTYPES = ("float32", "float64")
@@ -101,6 +103,8 @@ class Encoder:
             found = self._array(value, path)
         elif ESTIMATORS.get(type(value).__name__) is type(value):
             found = {type(value).__name__: self.estimator(value, f"{path}.")}
+        elif sparse.issparse(value) and value.format == "csr":
+            found = {"csr": self._record(from_canonical(value), path)}
         else:
             found = self._record(value, path)
         self._paths[id(value)] = path
@@ -149,7 +153,7 @@ class Decoder:
         self._kinds: dict[str, Callable[[Any, str], Any]] = {
             "float": self._float, "tuple": self._tuple, "dict": self._dict, "slice": self._slice,
             "dtype": self._dtype, "same": self._same, "strings": self._strings,
-            "array": self._array, "scalar": self._scalar,
+            "array": self._array, "scalar": self._scalar, "csr": self._csr,
         }  # fmt: skip
 
     def estimator(self, name: str, content: Any, path: str = "") -> Any:
@@ -236,6 +240,11 @@ class Decoder:
         self._made[path] = self._arrays[path][()]
         return self._made[path]
 
+    def _csr(self, content: Any, path: str) -> Any:
+        _require(isinstance(content, dict) and content.keys() == {"SparseRows"}, path)
+        self._made[path] = self._value(content, path).matrix
+        return self._made[path]
+
     def _record(self, kind: str, content: Any, path: str) -> Any:
         _require(kind in RECORDS, f"{path}, a {kind!r}")
         record = RECORDS[kind]
@@ -248,6 +257,7 @@ class Decoder:
             return record.cls(**values)
         made = object.__new__(record.cls)
         vars(made).update(values)
+        _require(not isinstance(made, SparseRows) or made.is_valid(), path)
         return made
 
 

@@ -7,20 +7,21 @@ from scipy.spatial.distance import pdist
 
 from rffpk._data.arrays import Array, Fourier
 from rffpk._data.passes import unshifted
+from rffpk._data.sparse_rows import Columns, dense
 
 # Rows of a sample: so few, so many, and between these as many as have so many numbers in the
 # differences of all pairs.
 _FEWEST, _MOST, _NUMBERS = 64, 256, 1 << 24
 
 
-def sampled_rows(X: Array, weight: Array | None, random: np.random.RandomState) -> Array:
+def sampled_rows(X: Columns, weight: Array | None, random: np.random.RandomState) -> Array:
     """Rows drawn at random, in proportion to their weights, in float64."""
     m = int(np.clip((2 * _NUMBERS / X.shape[1]) ** 0.5, _FEWEST, _MOST))
     if weight is None:
         drawn = np.arange(len(X)) if len(X) <= m else random.randint(len(X), size=m)
     else:
         drawn = random.choice(len(X), m, p=weight / weight.sum())
-    return X[np.unique(drawn)].astype(np.float64)
+    return dense(X[np.unique(drawn)]).astype(np.float64)
 
 
 @np.errstate(over="ignore")  # a distance that is infinite has a kernel of zero

@@ -22,7 +22,7 @@ from rffpk import _config
 from rffpk._data.arrays import Array
 from rffpk._data.collections import check_columns, dask_module
 from rffpk._data.streams import Stream, each
-from rffpk._data.validation import check_sample_weight
+from rffpk._data.validation import check_sample_weight, refuse_sparse
 
 _HEAD_ROWS = 1024  # that the client checks before the workers check all
 
@@ -70,6 +70,7 @@ class _Reader:
         block, weight = given, None
         if isinstance(given, _Together):
             block, weight = given.block, given.weight
+        refuse_sparse(block, "X gave a partition that", "a collection of Dask")
         if not len(block[0] if isinstance(block, list) else block):
             return None
         with config_context(assume_finite=self.checked):

@@ -19,6 +19,7 @@ from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.partitions import Part, Partitions
 from rffpk._data.presence import all_present, present_bits, present_views
 from rffpk._data.rules import divided, positive, typicality, view_costs
+from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.streams import Stream, each
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -68,7 +69,7 @@ class Rows:
     block by block, and the arrays of `xs` have none.
     """
 
-    xs: list[Array]  # L arrays (n, d_l)
+    xs: list[Columns]  # L arrays (n, d_l), or sparse rows
     maps: list[Map]  # L
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
@@ -101,6 +102,11 @@ class Rows:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.xs[0].dtype
+
+    @property
+    def sparse_columns(self) -> bool:
+        """Whether the features are the columns of sparse rows."""
+        return isinstance(self.xs[0], SparseRows) and self.maps[0] is None
 
     @property
     def shift(self) -> Array:
@@ -250,6 +256,10 @@ class Rows:
         weight = self.weight if self.stream is None else self.stream.weight
         return np.arange(self.n) if weight is None else np.flatnonzero(weight)
 
+    def some_features(self) -> Columns:
+        """The features of all rows, shifted; of sparse columns these, not shifted."""
+        return self.xs[0] if self.sparse_columns else self.features()
+
     def features(self) -> Array:
         """Shifted features of all rows, (n, F), 0 in views that they lack; O(n F) memory."""
         origin = np.zeros((1, len(self.shift)), dtype=self.dtype)
@@ -275,10 +285,10 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
     return [*(before or []), (part.xs, part.weight)]
 
 
-def aligned(array: Array) -> Array:
+def aligned(array: Any) -> Any:
     """The array, copied if its address is no multiple of what its numbers need, as where it is part
-    of a message."""
-    return array if array.flags.aligned else array.copy()
+    of a message; sparse rows are aligned."""
+    return array if isinstance(array, SparseRows) or array.flags.aligned else array.copy()
 
 
 def aligned_map(each: Fourier | Landmarks) -> Fourier | Landmarks:
@@ -291,13 +301,13 @@ def aligned_map(each: Fourier | Landmarks) -> Fourier | Landmarks:
     return Fourier(aligned(each.frequencies))
 
 
-def width(x: Array, each: Map) -> int:
+def width(x: Columns, each: Map) -> int:
     """The number of features of a view."""
     return x.shape[1] if each is None else each.width
 
 
 def make_rows(
-    xs: list[Array],
+    xs: list[Columns],
     maps: list[Map],
     weight: Array | None,
     n_threads: int,
@@ -333,7 +343,7 @@ def weight_unit(weight: Array) -> float:
     return 2.0 ** math.frexp(float(weight.max()))[1]
 
 
-def unshifted(x: Array, each: Map, n_threads: int) -> Array:
+def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     """Features (n, F) of the rows of a view, without a shift."""
     zero = np.zeros(width(x, each), dtype=x.dtype)
     return make_rows([x], [each], None, n_threads, [zero]).features()
@@ -378,6 +388,8 @@ SLOT_ROWS = _core.SLOT_ROWS
 # a cost, the cost is summed again from differences.
 _IMPRECISE = 1e-5
 
+_EXACT_NUMBERS = 1 << 20  # of the differences from sparse rows that are held at a time
+
 
 def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest: Array) -> float:
     """sum_i p_i ||phi_i - theta_j||^2 with j the nearest to phi_i of the centroids `nearest`:
@@ -390,9 +402,11 @@ def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest
 
 def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None) -> float:
     """The cost of a block, by differences."""
-    cost, scale = before or 0.0, np.repeat(block.alpha, block.widths)
-    for begin in range(0, block.n, SLOT_ROWS):
-        part = block.take(slice(begin, begin + SLOT_ROWS))
+    cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
+    if block.sparse_columns:  # which may be many
+        step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
+    for begin in range(0, block.n, step):
+        part = block.take(slice(begin, begin + step))
         outputs = one_pass(part, nearest, -math.inf, want=("labels", "features"))[1]
         apart = outputs["features"] - theta[outputs["labels"]]
         if part.present is not None:

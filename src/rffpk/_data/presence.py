@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._data.arrays import Array
+from rffpk._data.sparse_rows import Columns, SparseRows
 
 
-def has_view(x: Array) -> NDArray[np.bool_]:
+def has_view(x: Columns) -> NDArray[np.bool_]:
     """A mask (n,) of the rows that have a view, whose rows have been checked."""
+    if isinstance(x, SparseRows):  # which are finite
+        return np.ones(len(x), dtype=bool)
     return ~np.isnan(x[:, 0])
 
 
@@ -31,7 +36,7 @@ def present_views(bits: Array, n_views: int) -> NDArray[np.bool_]:
     return np.unpackbits(bits, axis=1, count=n_views, bitorder="little").astype(bool)
 
 
-def rows_with(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
+def rows_with(x: Columns, weight: Array | None) -> tuple[Any, Array | None]:
     """The rows that have a view and their weights; the same arrays where all rows have it."""
     there = has_view(x)
     if there.all():

@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk import _config
 from rffpk._data import validation
-from rffpk._data.arrays import Array, Fourier, Landmarks, Structure, View
+from rffpk._data.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, View
 from rffpk._data.passes import Rows, unshifted, width
+from rffpk._data.sparse_rows import Columns, SparseRows
+from rffpk._data.tiles import run_all
 from rffpk._data.validation import Auto
 
 # Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
 # both precisions, measured costs were within a third of these, which suffices for the decision.
 _READ = 48.0  # one number of a row, read from memory
+_MEET, _GATHER = 1000.0, 16.0  # an entry of a sparse row with a line of numbers, and with each
 _SINCOS = 70.0  # one sine-cosine pair
 _STAGE = 3.0  # one number in one stage of a Walsh-Hadamard transform
 _SEARCH = 4.0  # one landmark, compared with the nearest ones of a row
@@ -33,22 +38,80 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
     """Modelled costs of a row in a fused pass and in a pass over stored features."""
     fused = 0.0
     for x, each in zip(rows.xs, rows.maps):
-        fused += _READ * x.shape[1]
+        fused += _READ * entries_a_row(x)
         if isinstance(each, Landmarks):
             fused += 2.0 * each.points.size + _SEARCH * len(each.points)
         if isinstance(each, Fourier):
-            fused += _SINCOS * each.n_frequencies + _projection(each.frequencies)
+            fused += _SINCOS * each.n_frequencies + projection_cost(x, each.frequencies)
     width = len(rows.shift)
+    if rows.sparse_columns:
+        return fused + 2 * _gathering(rows.xs[0], k) + _WEIGHT * k, math.inf
     common = 4.0 * width * k + _WEIGHT * k
     return fused + common, _READ * width + common
 
 
-def _projection(frequencies: Array | Structure) -> float:
+def entries_a_row(x: Columns) -> float:
+    """The mean number of entries of a row."""
+    return len(x.data) / max(len(x), 1) if isinstance(x, SparseRows) else x.shape[1]
+
+
+def _gathering(x: SparseRows, width: int) -> float:
+    """Modelled cost of the product of a sparse row with a matrix of so many columns."""
+    return entries_a_row(x) * (_MEET + _GATHER * width)
+
+
+def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
     """Modelled cost of the product of a row with the frequencies."""
+    if isinstance(x, SparseRows) and not isinstance(frequencies, Structure):
+        return _gathering(x, frequencies.shape[1])
     if not isinstance(frequencies, Structure):
         return 2.0 * frequencies.size
     blocks, _, p = frequencies.signs.shape
     return _STAGE * 3 * blocks * p * math.log2(p)
+
+
+@dataclass(frozen=True, eq=False)
+class _Written(Fourier):
+    """Structured frequencies, written out."""
+
+    origin: NDArray[np.int8]  # the signs that they come from
+
+
+# Those in use, by the id of the signs and the dtype.
+_written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
+
+
+def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
+    """The frequencies as a matrix in the dtype of the rows, if these are sparse, so that it is
+    faster than a transform of all columns, and it fits into a part of the available memory."""
+    structure, d = each.frequencies, x.shape[1]
+    if not (isinstance(x, SparseRows) and isinstance(structure, Structure)):
+        return each
+    needed = d * structure.n_frequencies * x.dtype.itemsize
+    gathering = _gathering(x, structure.n_frequencies)
+    if gathering >= projection_cost(x, structure) or not _config.fits_memory(needed, _PARTS):
+        return each
+    key = id(structure.signs), x.dtype.str
+    found = _written.get(key)
+    if found is None or found.origin is not structure.signs:
+        found = _Written(_matrix(structure, d, x.dtype, n_threads), structure.signs)
+        _written[key] = found
+    return found
+
+
+def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
+    """Omega, (d, D), with little memory beyond it."""
+    omega = np.empty((d, structure.n_frequencies), dtype=dtype)
+
+    def fill(begin: int) -> None:
+        columns = structure.some_columns(d, begin)
+        omega[:, begin : begin + columns.shape[1]] = columns
+
+    p, D = structure.signs.shape[-1], structure.n_frequencies
+    begins = [b for first in range(0, D, p) for b in range(first, min(first + p, D), SOME_COLUMNS)]
+    with _config.one_blas_thread():
+        run_all(fill, begins, n_threads)
+    return omega
 
 
 def stored_bytes(rows: Rows) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from rffpk import _core
 from rffpk._data.arrays import Array
 from rffpk._data.interrupts import Handover
-from rffpk._data.validation import check_plain, check_sample_weight
+from rffpk._data.validation import check_plain, check_sample_weight, refuse_sparse
 
 Source = Callable[[], Iterable[Any]]
 T = TypeVar("T")
@@ -109,6 +109,7 @@ class Stream:
         first = self.n is None
         fresh = self.listed or _is_fresh(self.sources[0])
         for block in blocks:
+            refuse_sparse(block, "X gave a block that", "a source")
             if isinstance(block, list) or len(block):
                 xs = self.check(block, first)
                 yield xs if fresh else each(xs, np.copy)
@@ -139,6 +140,7 @@ def _plain(source: Source, name: str) -> Iterator[list[Array]]:
     """Blocks of one of several sources, which are cut before they are checked together."""
     fresh = _is_fresh(source)
     for block in source():
+        refuse_sparse(block, f"{name} gave a block that", "a source")
         check_plain(block, name)
         block = np.array(block, copy=None if fresh else True)
         if block.ndim != 2:

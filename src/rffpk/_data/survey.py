@@ -20,6 +20,7 @@ from rffpk._data.partitions import Part, Partitions
 from rffpk._data.passes import Sums, make_rows, pass_of_block, weight_unit
 from rffpk._data.presence import coverage, coverage_of, rows_with, there_of
 from rffpk._data.sampling import Reservoir, Sample, inverse_probability, row_keys
+from rffpk._data.sparse_rows import Columns, column_means, row_bytes
 from rffpk._data.streams import Stream, each
 
 # A sample after the first is eight times as large as the one before it, as long as it has at most a
@@ -61,10 +62,10 @@ def column_moments(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
-def _first_mean(x: Array) -> Array:
+def _first_mean(x: Columns) -> Array:
     some = rows_with(x, None)[0][: _core.SLOT_ROWS]
     some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
-    return some.mean(axis=0, dtype=np.float64).astype(x.dtype)
+    return column_means(some).astype(x.dtype)
 
 
 def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
@@ -151,9 +152,8 @@ def _capacity(size: int, first: int | None, xs: list[Array]) -> int:
 
 def _sizes(first: int, xs: list[Array]) -> list[int]:
     """The sizes of growing samples of many rows."""
-    row_bytes = sum(x.shape[1] for x in xs) * xs[0].dtype.itemsize
     sizes = [first]
-    while _GROWTH * sizes[-1] * row_bytes <= _COPY_BYTES:
+    while _GROWTH * sizes[-1] * row_bytes(xs) <= _COPY_BYTES:
         sizes.append(_GROWTH * sizes[-1])
     return sizes
 

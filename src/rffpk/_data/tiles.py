@@ -11,6 +11,7 @@ from sklearn.utils import gen_batches
 
 from rffpk import _core
 from rffpk._data.arrays import Array
+from rffpk._data.sparse_rows import Columns
 
 # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
 # compared with the rows, and products with them run at full rate.
@@ -44,7 +45,7 @@ def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) ->
 
 
 def by_blocks(
-    function: Callable[[list[Array]], Array], xs: list[Array], width: int, n_threads: int
+    function: Callable[[list[Any]], Array], xs: list[Columns], width: int, n_threads: int
 ) -> Array:
     """The results of `function`, one line for each row, for rows with views `xs` that it maps to
     matrices of about `width` columns.
@@ -58,9 +59,7 @@ def by_blocks(
     size = max(most // step * step, step)
 
     def lines(rows: slice) -> Array:
-        parts = [x[rows] for x in xs]
-        missing = size - len(parts[0])
-        filled = [np.pad(part, ((0, missing), (0, 0)), mode="edge") for part in parts]
-        return function(filled)[: size - missing]
+        index = np.minimum(np.arange(rows.start, rows.start + size), rows.stop - 1)
+        return function([x[index] for x in xs])[: rows.stop - rows.start]
 
     return np.concatenate(run_all(lines, list(gen_batches(len(xs[0]), size)), n_threads))

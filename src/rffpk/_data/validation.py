@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 
 from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
+from rffpk._data.sparse_rows import Columns, SparseRows, sparse_rows
 
 Auto = Literal["auto"]
 
@@ -200,26 +201,44 @@ def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> 
         return check_array(x, dtype=dtype, input_name=name, **options)
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """X as a C-ordered float32 or float64 array, finite, with at least one row and column.
+def takes_sparse(estimator: Any) -> bool:
+    """Whether X may be sparse: the class takes it, and X is no kernel matrix."""
+    given = is_option(getattr(estimator, "kernel", None), "precomputed")
+    return getattr(estimator, "_takes_sparse", False) and not given
+
+
+def refuse_sparse(X: Any, name: str, taker: str) -> None:
+    """Raise a TypeError for sparse rows; `taker` does not take them."""
+    if sparse.issparse(X):
+        raise TypeError(
+            f"{name} is sparse, and {taker} takes dense rows: convert them by toarray, if memory "
+            "allows it. PowerKMeans, RFFKernelPowerKMeans, FuzzyCMeans, DiffusionPowerKMeans and "
+            "KernelPowerKMeans take sparse rows."
+        )
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a C-ordered float32 or float64 array, finite, with at least one row and column; or as
+    `SparseRows` if X is sparse and the class takes such.
 
     Such an array is returned without a copy; other dtypes become float64, other layouts are copied
     to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
     `_in_float64` in fit.
     """
-    if sparse.issparse(X):
-        raise TypeError(
-            "X is sparse, and sparse input is not supported yet: pass a dense array, "
-            "such as X.toarray()."
-        )
-    check_plain(X, "X")
+    if not (sparse_too := takes_sparse(estimator)):
+        refuse_sparse(X, "X", type(estimator).__name__)
+    if not sparse.issparse(X):
+        check_plain(X, "X")
     try:
         may_lack = getattr(estimator, "allow_missing_views", None)
         with np.errstate(over="ignore", invalid="ignore"), hint_of_missing_views(may_lack):
             X = validate_data(  # what is not finite is refused by name
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
                 ensure_all_finite=finite(may_lack),
+                accept_sparse="csr" if takes_sparse else False,
             )  # fmt: skip
+        if sparse.issparse(X):
+            X = sparse_rows(X)
         if reset:
             estimator._in_float64 = beyond_float32(X)
             warn_if_kernel(estimator, X, "X")
@@ -277,7 +296,7 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def warn_if_kernel(estimator: Any, x: Array, name: str) -> None:
+def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
     """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
     if not hasattr(estimator, "n_clusters"):
         return
@@ -292,12 +311,15 @@ def warn_if_kernel(estimator: Any, x: Array, name: str) -> None:
         )
 
 
-def _looks_like_kernel(x: Array) -> bool:
+def _looks_like_kernel(x: Columns) -> bool:
     """Whether x is symmetric, not diagonal, and has a constant diagonal or one that bounds the
     other entries, K_ij^2 <= K_ii K_jj. O(n^2) for n rows, O(n) where the first row decides."""
-    n, diagonal = len(x), np.diagonal(x)
+    n = len(x)
     if x.shape != (n, n) or n < _FEWEST_ROWS:
         return False
+    if isinstance(x, SparseRows):
+        return _looks_like_sparse_kernel(x.matrix)
+    diagonal = np.diagonal(x)
     with np.errstate(over="ignore", invalid="ignore"):
         close = _SYMMETRY * max(np.abs(x[0]).max(), np.abs(diagonal).max())
         norms = np.sqrt(np.maximum(diagonal, 0))
@@ -312,19 +334,34 @@ def _looks_like_kernel(x: Array) -> bool:
     return bool(off)
 
 
-def beyond_float32(X: Array) -> bool:
+def _looks_like_sparse_kernel(x: sparse.csr_array) -> bool:
+    """The same for a sparse square matrix. O(entries)."""
+    diagonal, entries = x.diagonal(), x.tocoo()
+    with np.errstate(over="ignore", invalid="ignore"):
+        close = _SYMMETRY * np.abs(x.data).max(initial=0)
+        if np.abs((x - x.T).data).max(initial=0) > close:
+            return False
+        norms = np.sqrt(np.maximum(diagonal, 0))
+        bounds = norms[entries.row] * norms[entries.col] + close
+        likely = np.ptp(diagonal) <= close or (np.abs(entries.data) <= bounds).all()
+    return bool(likely and (entries.row != entries.col).any())
+
+
+def beyond_float32(X: Columns) -> bool:
     """Whether float32 does not hold the squares of the entries."""
-    flat = X.reshape(-1)
+    flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
     with np.errstate(over="ignore"):
-        mean = float(flat @ flat) / flat.size
+        mean = float(flat @ flat) / X.size
     if math.isnan(mean):
         flat = flat[~np.isnan(flat)]
         return bool(flat.size) and beyond_float32(flat)
     return not _SQUARES[0] <= mean <= _SQUARES[1] and (mean > 0 or bool(flat.any()))
 
 
-def widened(X: Array, estimator: Any) -> Array:
+def widened(X: Any, estimator: Any) -> Any:
     dtype = np.float64 if estimator._in_float64 else X.dtype
+    if isinstance(X, SparseRows):
+        return X.astype(dtype, copy=False)
     return np.require(X, dtype=dtype, requirements="A")
 
 
@@ -401,12 +438,19 @@ def check_n_clusters(n_clusters: Any, n: int, counted: int | None = None) -> int
     return k
 
 
-def check_underflow(variance: float, xs: list[Array]) -> None:
+def check_underflow(variance: float, xs: list[Columns]) -> None:
     """Raise an error if the variance of rows is zero although they differ in one of these views."""
-    if variance <= 0 and any((x != x[0]).any() for x in xs):
+    if variance <= 0 and any(_rows_differ(x) for x in xs):
         raise ValueError(
             f"X differs by so little that squared distances underflow {xs[0].dtype}; rescale X."
         )
+
+
+def _rows_differ(x: Columns) -> bool:
+    if isinstance(x, SparseRows):
+        first = x[np.zeros(len(x), dtype=np.intp)]
+        return bool((x.matrix != first.matrix).nnz)
+    return bool((x != x[0]).any())
 
 
 def check_overflow(distance: float, dtype: Any) -> None:

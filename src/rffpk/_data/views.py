@@ -20,6 +20,7 @@ from rffpk._data.validation import (
     hint_of_missing_views,
     is_option,
     named,
+    refuse_sparse,
     warn_if_kernel,
     widened,
     words_of,
@@ -224,6 +225,7 @@ def check_missing(xs: list[Array], names: list[str]) -> None:
 
 def _checked_view(x: Any, name: str, may_lack: bool | None) -> Array:
     """The view in an array; `may_lack`: whether rows may lack it, None if none ever may."""
+    refuse_sparse(x, name, "a list of views")
     check_plain(x, name)
     try:
         with hint_of_missing_views(may_lack):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags
 
 from rffpk._data.arrays import Array
+from rffpk._data.sparse_rows import Columns, distinct_rows
 from rffpk._diffusion.neighbourhoods import N_NEIGHBOURS, Neighbourhoods, make_neighbourhoods
 from rffpk._diffusion.spectrum import Spectrum, connected, decompose
 
@@ -31,7 +32,7 @@ class Diffusion:
 
 
 def over_landmarks(
-    X: Array,
+    X: Columns,
     weight: Array | None,
     n_landmarks: int | None,
     r: int | None,
@@ -48,7 +49,7 @@ def over_landmarks(
 
 
 def over_rows(
-    X: Array, weight: Array | None, r: int | None, least_share: float, pairs: int, n_threads: int
+    X: Columns, weight: Array | None, r: int | None, least_share: float, pairs: int, n_threads: int
 ) -> tuple[Diffusion, Array, Array]:
     """Rows step to their nearest rows, and back. Equal rows are one node, of their weight together,
     if that is not zero.
@@ -57,8 +58,7 @@ def over_rows(
     of its node, (n,) both.
     """
     p = np.ones(len(X)) if weight is None else weight
-    distinct, index = np.unique(X, axis=0, return_inverse=True)
-    index = index.ravel()
+    distinct, index = distinct_rows(X)
     masses = np.bincount(index, p)
     counted = masses > 0
     nodes, mass = distinct[counted], masses[counted]

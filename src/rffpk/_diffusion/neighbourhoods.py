@@ -7,11 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import csr_array, csr_matrix, diags, diags_array
 
 from rffpk._data import validation
 from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
 from rffpk._data.passes import make_rows, one_pass, unshifted
+from rffpk._data.sparse_rows import (
+    Columns,
+    SparseRows,
+    distinct_rows,
+    scaled_rows,
+    sparse_rows,
+    squared_norms,
+)
 from rffpk._data.tiles import row_tiles, run_all
 
 # docs/math.md, section 17, has the trials. Up to so many rows all are landmarks; above that
@@ -31,6 +39,10 @@ SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 _BLOCK_ROWS = 1 << 16
 
 
+# Squared distances below this part of the squared lengths are rounding errors of inner products.
+_EQUAL = 4 * float(np.finfo(np.float64).eps)
+
+
 @dataclass(frozen=True)
 class Neighbourhoods:
     """Rows as weights of the r nearest of m landmarks.
@@ -40,7 +52,7 @@ class Neighbourhoods:
     are farther from x than their radius weigh nothing, except the nearest one.
     """
 
-    landmarks: Array  # (m, d), distinct, in the dtype of the rows
+    landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse like those
     r: int
     bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh the same
     n_threads: int
@@ -49,9 +61,9 @@ class Neighbourhoods:
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
 
-    def weights(self, X: Array) -> csr_matrix:
+    def weights(self, X: Columns) -> csr_matrix:
         """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
-        mapped = self.mapped(self.landmarks[:, :0], X.dtype)
+        mapped = self.mapped(np.empty((len(self.landmarks), 0)), X)
         if mapped is not None:
             found = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
             index = found["neighbours"]
@@ -64,9 +76,9 @@ class Neighbourhoods:
         ends = np.arange(0, z.size + 1, self.r)
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(X), len(self.landmarks)))
 
-    def combinations(self, X: Array, matrix: Array) -> Array:
+    def combinations(self, X: Columns, matrix: Array) -> Array:
         """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype."""
-        mapped = self.mapped(matrix, X.dtype)
+        mapped = self.mapped(matrix, X)
         if mapped is not None:
             features = unshifted(X, mapped, self.n_threads)
             validation.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
@@ -76,25 +88,29 @@ class Neighbourhoods:
             features[block] = self.weights(X[block]) @ matrix.astype(X.dtype, copy=False)
         return features
 
-    def mapped(self, matrix: Array, dtype: Any) -> Landmarks | None:
-        """What makes the combinations in passes; None where those do not weigh so many neighbors,
-        neighbors of a bandwidth that is zero in this dtype, or landmarks with radii."""
+    def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
+        """What makes the combinations in passes over X; None where those do not weigh so many
+        neighbors, neighbors of a bandwidth that is zero in this dtype, landmarks with radii, or
+        sparse rows."""
         many = self.r > MOST_NEIGHBOURS or self.radii is not None
-        if many or self.bandwidth < np.finfo(dtype).tiny:
+        if many or self._sparse(X) or self.bandwidth < np.finfo(X.dtype).tiny:
             return None
-        return self._landmarks(matrix, 1 / (2 * self.bandwidth), dtype)
+        return self._landmarks(matrix, 1 / (2 * self.bandwidth), X.dtype)
+
+    def _sparse(self, X: Columns) -> bool:
+        return isinstance(X, SparseRows) or isinstance(self.landmarks, SparseRows)
 
     def _landmarks(self, matrix: Array, scale: float, dtype: Any) -> Landmarks:
         points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
         return Landmarks(points, self.r, scale, matrix)
 
-    def _visit(self, X: Array, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
+    def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
         """What a pass returns of each row of X, without features."""
         origin = np.zeros((1, 0), dtype=X.dtype)
         rows = make_rows([X], [mapped], None, self.n_threads, [origin[0]])
         return one_pass(rows, origin, -math.inf, want=want)[1]
 
-    def sums(self, X: Array, weight: Array | None, random: Any) -> tuple[Array, csr_matrix]:
+    def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix]:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
         random rows a landmark, of weight one, if these are fewer than the rows that count."""
         m = len(self.landmarks)
@@ -110,7 +126,7 @@ class Neighbourhoods:
         first, second = zip(*run_all(products, blocks, self.n_threads))
         return np.sum(first, axis=0), sum(second[1:], second[0])
 
-    def mean_square(self, X: Array, weight: Array | None) -> float:
+    def mean_square(self, X: Columns, weight: Array | None) -> float:
         """The mean squared distance of the rows of X to their r nearest landmarks."""
         squares, _ = self._nearest(X)
         means = squares.mean(axis=1, dtype=np.float64)
@@ -124,8 +140,10 @@ class Neighbourhoods:
         squares, _ = self._nearest(self.landmarks)
         return squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
 
-    def _nearest(self, X: Array) -> tuple[Array, Array]:
+    def _nearest(self, X: Columns) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
+        if self._sparse(X):
+            return self._nearest_of_sparse(X)
         index = np.sort(self.chosen(X), axis=1)
 
         def distances(rows: slice) -> Array:
@@ -139,8 +157,31 @@ class Neighbourhoods:
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
             return np.concatenate(run_all(distances, tiles, self.n_threads)), index
 
-    def chosen(self, X: Array) -> Array:
+    def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
+        """The same by the inner products of all rows with all landmarks, a tile at a time; of
+        landmarks equally far away those of smaller index."""
+        c, norms = _matrix(self.landmarks).T.tocsr(), squared_norms(self.landmarks)
+
+        def nearest(rows: slice) -> tuple[Array, Array]:
+            sizes = squared_norms(X[rows])[:, None] + norms
+            squares = sizes - 2 * (_matrix(X[rows]) @ c).toarray()
+            squares[squares < _EQUAL * sizes] = 0
+            last = np.partition(squares, self.r - 1, axis=1)[:, self.r - 1 : self.r]
+            ties, below = squares == last, squares < last
+            missing = self.r - below.sum(axis=1, keepdims=True)
+            index = np.nonzero(below | (ties & (ties.cumsum(axis=1) <= missing)))[1]
+            index = index.reshape(-1, self.r)
+            return np.take_along_axis(squares, index, axis=1).astype(X.dtype), index
+
+        tiles = row_tiles(len(X), len(self.landmarks))
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+            squares, index = zip(*run_all(nearest, tiles, self.n_threads))
+        return np.concatenate(squares), np.concatenate(index).astype(np.int32)
+
+    def chosen(self, X: Columns) -> Array:
         """The indices (n, r) of the nearest landmarks, in any order."""
+        if self._sparse(X):
+            return self._nearest_of_sparse(X)[1]
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
             return self._visit(X, nearest, ("neighbours",))["neighbours"]
@@ -148,7 +189,7 @@ class Neighbourhoods:
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
 
     @np.errstate(over="ignore", invalid="ignore")
-    def _many(self, X: Array) -> Array:
+    def _many(self, X: Columns) -> Array:
         """The same for more neighbors than the pass keeps: by ||c||^2 - 2 x'c about the mean
         landmark."""
         origin = self.landmarks.mean(axis=0)
@@ -168,7 +209,7 @@ def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
 
 
 def make_neighbourhoods(
-    X: Array,
+    X: Columns,
     weight: Array | None,
     m: int | None,
     r: int | None,
@@ -193,7 +234,7 @@ def make_neighbourhoods(
     else:
         seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
         landmarks = _k_means(some, p, seeds, n_threads)
-        landmarks = np.unique(unit_rows(landmarks) if spherical else landmarks, axis=0)
+        landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
         found = Neighbourhoods(landmarks, r or N_NEIGHBOURS, 0.0, n_threads)
     return replace(found, bandwidth=found.mean_square(some, p))
 
@@ -203,7 +244,7 @@ def n_mutual(n: int) -> int:
     return max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(n)))
 
 
-def _sample(X: Array, weight: Array | None, size: int, random: Any) -> tuple[Array, Array | None]:
+def _sample(X: Columns, weight: Array | None, size: int, random: Any) -> tuple[Array, Array | None]:
     """The numbers, rising, of so many random rows, drawn in proportion to their weights; of all
     that count, and their weights, where those are no more."""
     index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
@@ -215,16 +256,16 @@ def _sample(X: Array, weight: Array | None, size: int, random: Any) -> tuple[Arr
     return np.sort(drawn), None
 
 
-def _distinct(X: Array, least: int, random: Any) -> Array:
+def _distinct(X: Columns, least: int, random: Any) -> Array:
     """So many distinct rows or more, or all that there are."""
     if len(X) > least:
-        drawn = np.unique(X[random.choice(len(X), least, replace=False)], axis=0)
+        drawn = distinct_rows(X[random.choice(len(X), least, replace=False)])[0]
         if len(drawn) == least:
             return drawn
-    return np.unique(X, axis=0)
+    return distinct_rows(X)[0]
 
 
-def _k_means(X: Array, weight: Array | None, centroids: Array, n_threads: int) -> Array:
+def _k_means(X: Columns, weight: Array | None, centroids: Array, n_threads: int) -> Array:
     """Centroids after a few passes over the rows of X; those of empty clusters stay."""
     p = np.ones(len(X)) if weight is None else weight
     ends = np.arange(len(X) + 1)
@@ -232,13 +273,29 @@ def _k_means(X: Array, weight: Array | None, centroids: Array, n_threads: int) -
         labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
         members = csr_matrix((p, labels, ends), shape=(len(X), len(centroids)))
         mass = np.bincount(labels, p, len(centroids))[:, None]
+        if isinstance(X, SparseRows):
+            some = diags_array(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
+            rest = diags_array(1.0 * (mass == 0)[:, 0])
+            moved = some @ members.T @ X.matrix + rest @ centroids.matrix
+            centroids = sparse_rows(moved.tocsr()).astype(X.dtype)
+            continue
         means = np.divide(members.T @ X, mass, out=centroids.astype(np.float64), where=mass > 0)
         centroids = means.astype(X.dtype)
     return centroids
 
 
-def unit_rows(X: Array) -> Array:
+def _matrix(X: Columns) -> csr_array:
+    return (X.astype(np.float64, copy=False).matrix if isinstance(X, SparseRows)
+            else csr_array(X.astype(np.float64, copy=False)))  # fmt: skip
+
+
+def unit_rows(X: Columns) -> Any:
     """The rows of X scaled to length one; zeros stay."""
+    if isinstance(X, SparseRows):
+        largest = abs(X.matrix).max(axis=1).toarray().ravel()
+        X = scaled_rows(X, np.where(largest > 0, largest, 1))
+        lengths = np.sqrt(squared_norms(X))
+        return scaled_rows(X, np.where(lengths > 0, lengths, 1))
     largest = np.abs(X).max(axis=1, keepdims=True)  # so that squares do not overflow
     X = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)

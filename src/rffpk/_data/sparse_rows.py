@@ -1,0 +1,215 @@
+"""Compressed sparse rows, with as much of the interface of an array as passes over rows use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial.distance import pdist
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+
+_INT32 = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows of which the entries that are not zero are kept: row i has the values
+    data[indptr[i] : indptr[i + 1]] in the columns `indices`, which rise."""
+
+    data: NDArray[Any]  # (n_entries,)
+    indices: NDArray[np.int32]  # (n_entries,)
+    indptr: NDArray[np.int64]  # (n + 1,)
+    shape: tuple[int, int]
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """The rows as a matrix of scipy, which shares the entries."""
+        small = len(self.data) <= _INT32  # else scipy takes both as 64-bit integers
+        indptr = self.indptr.astype(np.int32) if small else self.indptr
+        return sparse.csr_array((self.data, self.indices, indptr), shape=self.shape)
+
+    def is_valid(self) -> bool:
+        """Whether the arrays fit together."""
+        types = self.data.dtype.kind, self.indices.dtype, self.indptr.dtype
+        try:
+            self.matrix.check_format(full_check=True)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return False
+        whole = len(self.indices) == len(self.data) == self.indptr[-1]
+        return bool(whole and types == ("f", np.int32, np.int64))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.data.dtype
+
+    @property
+    def size(self) -> int:
+        """The number of entries, zeros included."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes + self.indices.nbytes + self.indptr.nbytes
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise TypeError("sparse rows are no array; `toarray` writes them out.")
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> SparseRows:
+        """Some rows, by a slice or an array of numbers or of booleans."""
+        return from_canonical(self.matrix[rows])
+
+    def copy(self) -> SparseRows:
+        return SparseRows(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Self | SparseRows:
+        if self.dtype == dtype and not copy:
+            return self
+        return SparseRows(self.data.astype(dtype), self.indices, self.indptr, self.shape)
+
+    def toarray(self) -> NDArray[Any]:
+        """The rows with their zeros."""
+        return np.asarray(self.matrix.toarray())
+
+
+# The columns of a view.
+Columns = NDArray[Any] | SparseRows
+
+
+def dense(x: Columns) -> NDArray[Any]:
+    """The rows as an array."""
+    return x.toarray() if isinstance(x, SparseRows) else x
+
+
+def concatenated(blocks: list[Columns]) -> Any:
+    """The rows of all blocks: an array, or a sparse matrix if a block is sparse."""
+    if not any(isinstance(block, SparseRows) for block in blocks):
+        return np.concatenate(blocks)
+    given = [x.matrix if isinstance(x, SparseRows) else sparse.csr_array(x) for x in blocks]
+    return sparse.vstack(given, format="csr")
+
+
+def arrays_of(x: Any) -> list[Any]:
+    """The arrays that rows consist of."""
+    return [x.data, x.indices, x.indptr] if isinstance(x, SparseRows) else [x]
+
+
+def column_means(x: Columns) -> NDArray[np.float64]:
+    """The means of the columns, (d,)."""
+    x = x.matrix if isinstance(x, SparseRows) else x
+    return np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
+    """The distances "sqeuclidean" or "cityblock" of all pairs of rows, in the order of `pdist`."""
+    if not isinstance(x, SparseRows):
+        return pdist(x.astype(np.float64), metric)
+    matrix = x.astype(np.float64).matrix
+    if metric == "cityblock":
+        found = manhattan_distances(matrix)
+    else:
+        found = euclidean_distances(matrix, squared=True)
+    return np.asarray(found[np.triu_indices(len(x), 1)])
+
+
+def squared_distances(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64]:
+    """||x_i - c||^2, (n,), in float64."""
+    c, data = center.astype(np.float64), x.data.astype(np.float64)
+    terms = x.astype(np.float64, copy=False).matrix.copy()
+    terms.data = data * (data - 2 * c[x.indices])
+    return np.asarray(terms.sum(axis=1)).ravel() + c @ c
+
+
+def centered_products(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64]:
+    """<x_i - c, x_j - c> of all pairs of rows, (n, n), in float64."""
+    wide, c = x.astype(np.float64, copy=False).matrix, center.astype(np.float64)
+    along = wide @ c
+    return np.asarray((wide @ wide.T).toarray() - along - along[:, None] + c @ c)
+
+
+def row_bytes(xs: list[Columns]) -> int:
+    """The mean number of bytes of a row of all views."""
+    return sum(
+        -(-x.nbytes // max(len(x), 1)) if isinstance(x, SparseRows)
+        else x.shape[1] * x.dtype.itemsize for x in xs
+    )  # fmt: skip
+
+
+def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
+    """The distinct rows in lexicographic order, and the number of the one that each row equals."""
+    if not isinstance(x, SparseRows):
+        found, inverse = np.unique(x, axis=0, return_inverse=True)
+        return found, inverse.ravel()
+    words, places = _ordered_words(x), _WORD.itemsize * x.indptr
+    keys = [words[a:b] + b"\1" for a, b in zip(places, places[1:])]
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    order = sorted(first)
+    ranks = {key: rank for rank, key in enumerate(order)}
+    inverse = np.fromiter((ranks[key] for key in keys), dtype=np.intp, count=len(keys))
+    return x[np.array([first[key] for key in order], dtype=np.intp)], inverse
+
+
+# An entry as bytes whose order is that of rows with and without it: a negative one is below the end
+# of a row, which is 1, and the lower the earlier it comes; a positive one above, and the higher.
+_WORD = np.dtype([("sign", np.uint8), ("column", ">u4"), ("value", ">u8")])
+
+
+def _ordered_words(x: SparseRows) -> bytes:
+    words, positive = np.empty(len(x.data), dtype=_WORD), x.data > 0
+    words["sign"] = 2 * positive
+    words["column"] = np.where(positive, _INT32 - x.indices, x.indices)
+    bits = np.asarray(x.data, dtype=np.float64).view(np.uint64)
+    words["value"] = np.where(positive, bits, ~bits)
+    return words.tobytes()
+
+
+def scaled_rows(x: SparseRows, scale: NDArray[Any]) -> SparseRows:
+    """The rows, divided by numbers (n,) > 0."""
+    data = (x.data / np.repeat(scale, np.diff(x.indptr))).astype(x.dtype, copy=False)
+    return SparseRows(data, x.indices, x.indptr, x.shape)
+
+
+def squared_norms(x: Columns) -> NDArray[np.float64]:
+    """||x_i||^2, (n,), in float64."""
+    if isinstance(x, SparseRows):
+        return squared_distances(x, np.zeros(x.shape[1]))
+    wide = x.astype(np.float64, copy=False)
+    return np.asarray(np.einsum("if,if->i", wide, wide))
+
+
+def from_canonical(matrix: Any) -> SparseRows:
+    """The rows of a CSR matrix of scipy whose indices rise, without explicit zeros."""
+    indices = matrix.indices.astype(np.int32, copy=False)
+    return SparseRows(matrix.data, indices, matrix.indptr.astype(np.int64), matrix.shape)
+
+
+def sparse_rows(given: Any) -> SparseRows:
+    """The rows of a CSR matrix of scipy, which is not changed: duplicates are summed, indices
+    sorted and explicit zeros left out in a copy, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If the arrays of the matrix do not fit together, or columns are too many.
+    """
+    if given.shape[1] > _INT32:
+        raise ValueError(f"X has {given.shape[1]} columns, must have at most {_INT32}.")
+    matrix = sparse.csr_array((given.data, given.indices, given.indptr), shape=given.shape)
+    matrix.check_format(full_check=True)
+    if not matrix.has_canonical_format or np.count_nonzero(matrix.data) < matrix.nnz:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    n_entries = int(matrix.indptr[-1])  # arrays may have room for more
+    found = from_canonical(matrix)
+    return SparseRows(
+        np.require(found.data[:n_entries], requirements="CA"),
+        np.require(found.indices[:n_entries], requirements="CA"), found.indptr, given.shape,
+    )  # fmt: skip

@@ -1,0 +1,369 @@
+"""Sparse rows: passes against the twin, and fits against those of the same rows as an array."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from test_pass import OUTPUTS, assert_same_pass
+
+from rffpk import (
+    FuzzyCMeans,
+    PowerKMeans,
+    RandomFourierFeatures,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    load,
+)
+from rffpk._annealing import bounds, critical
+from rffpk._core import use_thread_work
+from rffpk._data.arrays import Fourier, Landmarks, Structure
+from rffpk._data.passes import accurate_cost, make_rows, one_pass
+from rffpk._data.sparse_rows import distinct_rows, sparse_rows
+from rffpk._data.store import projection_cost, written_out
+
+CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
+
+
+def messy(n, d, density, seed, dtype=np.float64):
+    """A CSR array with unsorted indices, duplicates, explicit zeros, empty rows and rows of
+    zeros."""
+    random = np.random.default_rng(seed)
+    counts = random.binomial(d, density, n) * (random.random(n) > 0.1)
+    indices = random.integers(0, d, counts.sum())
+    data = random.standard_normal(counts.sum()) * (random.random(counts.sum()) > 0.1)
+    indptr = np.r_[0, np.cumsum(counts)]
+    zero = random.integers(0, n)
+    data[indptr[zero] : indptr[zero + 1]] = 0
+    return sparse.csr_array((data.astype(dtype), indices, indptr), shape=(n, d))
+
+
+def topics(n, d, k, seed=0, length=20):
+    """Rows of counts, each with the words of one of k topics, and these."""
+    random = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), random.integers(0, k, n - k)]
+    own = random.permutation(d)[: d // k * k].reshape(k, -1)
+    words = own[y[:, None], random.integers(0, d // k, (n, length))]
+    stray = random.random((n, length)) < 0.1
+    words[stray] = random.integers(0, d, stray.sum())
+    X = sparse.csr_array((np.ones(words.size), words.ravel(), np.arange(0, words.size + 1, length)))
+    X.resize(n, d)
+    X.sum_duplicates()
+    return X, y
+
+
+def structure(d, D, random):
+    p = max(2, 1 << (d - 1).bit_length())
+    signs = random.choice(np.array([-1, 1], np.int8), size=(-(-D // p), 3, p))
+    return Structure(signs, 0.3 / p, D)
+
+
+def problem(X, dtype, kind, k, seed, weighted):
+    random = np.random.default_rng(seed)
+    x, D = sparse_rows(X.astype(dtype)), int(random.integers(1, 40))
+    mapped = {
+        "columns": None,
+        "frequencies": Fourier(random.standard_normal((X.shape[1], D)).astype(dtype)),
+        "structured": Fourier(structure(X.shape[1], D, random)),
+    }[kind]
+    weight = random.uniform(0.1, 3, len(x)) if weighted else None
+    rows = make_rows([x], [mapped], weight, 2)
+    return rows, random.standard_normal((k, len(rows.shift)))
+
+
+@given(
+    st.integers(1, 200),
+    st.integers(1, 60),
+    st.sampled_from([0.01, 0.2, 0.9]),
+    st.integers(1, 15) | st.integers(30, 40),
+    st.sampled_from(["columns", "frequencies", "structured"]),
+    st.sampled_from([-0.7, -1.0, -5.0, -np.inf]),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_core_agrees_with_its_twin(isa, dtype, n, d, density, k, kind, s, weighted, seed):
+    assert_same_pass(*problem(messy(n, d, density, seed), dtype, kind, k, seed, weighted), s)
+
+
+@pytest.mark.parametrize("k", [3, 8, 32])
+@pytest.mark.parametrize("s", [-2.0, -np.inf])
+def test_wide_rows_in_large_slots(isa, dtype, k, s):
+    """Sums have an order of their own, also where they are as many numbers as of dense rows."""
+    rows, theta = problem(messy(5000, 2000, 0.002, 0), dtype, "columns", k, 0, True)
+    assert_same_pass(rows, 0.1 * theta, s)
+
+
+@pytest.mark.parametrize("kind", ["columns", "frequencies", "structured"])
+def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
+    rows, theta = problem(messy(9000, 50, 0.05, 1), dtype, kind, 7, 1, True)
+    before = use_thread_work(1.0)
+    try:
+        found = []
+        for n_threads in (1, 2, 5):
+            object.__setattr__(rows, "n_threads", n_threads)
+            found.append(one_pass(rows, theta, -2.0, want=OUTPUTS))
+    finally:
+        use_thread_work(before)
+    for sums, outputs in found[1:]:
+        for part, same in zip(sums.parts(), found[0][0].parts()):
+            assert_array_equal(part, same)
+        for name in OUTPUTS:
+            assert_array_equal(outputs[name], found[0][1][name])
+
+
+def test_features_have_the_bits_of_dense_rows(dtype):
+    X = messy(300, 40, 0.2, 2, dtype)
+    shifts = [np.random.default_rng(0).standard_normal(40).astype(dtype)]
+    ours = make_rows([sparse_rows(X)], [None], None, 1, shifts).features()
+    assert_array_equal(ours, make_rows([X.toarray()], [None], None, 1, shifts).features())
+
+
+def test_the_pass_refuses_what_it_does_not_take():
+    x = sparse_rows(messy(20, 4, 0.5, 0))
+    points = np.zeros((3, 4))
+    shifts = [np.zeros(4), np.zeros(4)]
+    with pytest.raises(ValueError, match="must be the only view"):
+        one_pass(make_rows([x, x], [None, None], None, 1, shifts), np.zeros((2, 8)), -1.0)
+    landmarks = make_rows([x], [Landmarks(points, 1, 1.0, points)], None, 1, shifts[:1])
+    with pytest.raises(ValueError, match="must not be sparse"):
+        one_pass(landmarks, np.zeros((2, 4)), -1.0)
+
+
+def test_input_is_not_changed():
+    X = messy(200, 30, 0.3, 3)
+    before = [X.data.copy(), X.indices.copy(), X.indptr.copy()]
+    x = sparse_rows(X)
+    assert_allclose(x.toarray(), X.toarray(), rtol=1e-14)
+    for part, same in zip((X.data, X.indices, X.indptr), before):
+        assert_array_equal(part, same)
+    assert x.matrix.has_canonical_format and (x.data != 0).all()
+    PowerKMeans(3, random_state=0).fit(X)
+    for part, same in zip((X.data, X.indices, X.indptr), before):
+        assert_array_equal(part, same)
+
+
+@pytest.mark.parametrize("indices", [[0, 7], [0, -1]])
+def test_columns_that_do_not_exist_are_refused(indices):
+    X = sparse.csr_array((2, 5))
+    X.data, X.indices = np.ones(2), np.array(indices, dtype=np.int32)
+    X.indptr = np.array([0, 1, 2], dtype=np.int32)
+    with pytest.raises(ValueError, match="X is not acceptable.*indices"):
+        PowerKMeans(1).fit(X)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(value):
+    X = messy(30, 5, 0.5, 0)
+    X.data[3] = value
+    for estimator in (PowerKMeans(2), RandomFourierFeatures(4)):
+        with pytest.raises(ValueError, match="X contains"):
+            estimator.fit(X)
+
+
+def formats(X):
+    for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
+        yield form, X.asformat(form)
+        yield form, sparse.csr_matrix(X).asformat(form)
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield "int64", wide
+    yield "integers", (100 * X).astype(np.int32)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_formats(estimator):
+    X = topics(60, 12, 3)[0]
+    expected = estimator(3, random_state=0).fit(X)
+    for form, given_X in formats(X):
+        model = estimator(3, random_state=0).fit(given_X)
+        assert model.predict_proba(given_X).shape == (60, 3)
+        if form != "integers":
+            assert_array_equal(model.labels_, expected.labels_, err_msg=form)
+            assert_array_equal(model.predict(given_X), expected.labels_)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(300, 40, 3), (600, 900, 5), (3000, 60, 4)])
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_fits_are_those_of_dense_rows(estimator, shape, weighted, dtype):
+    X, y = topics(*shape)
+    X = X.astype(dtype)
+    weight = np.random.default_rng(0).uniform(0.5, 2, shape[0]) if weighted else None
+    model = estimator(shape[2], random_state=0)
+    if estimator is FuzzyCMeans:
+        model.set_params(m=1.03, tol=1e-6)
+    ours = model.fit(X, sample_weight=weight)
+    labels, inertia, objective = ours.labels_, ours.inertia_, ours.objective_
+    found = ours.transform(X), ours.predict_proba(X), ours.score(X)
+    assert_array_equal(ours.predict(X), labels)
+    same = model.fit(X.toarray(), sample_weight=weight)
+    assert_array_equal(labels, same.labels_)
+    rtol = 1e-9 if dtype == np.float64 else 2e-4
+    assert_allclose(inertia, same.inertia_, rtol=rtol)
+    assert_allclose(found[2], same.score(X.toarray()), rtol=rtol)
+    if estimator is not PowerKMeans:  # whose starts may end equally low at other exponents
+        assert_allclose(objective, same.objective_, rtol=rtol)
+    assert_allclose(found[0], same.transform(X.toarray()), rtol=50 * rtol, atol=50 * rtol)
+    if found[1].max() < 1 and estimator is FuzzyCMeans:
+        assert_allclose(found[1], same.predict_proba(X.toarray()), atol=50 * rtol)
+
+
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_fits_have_the_same_bits_for_any_number_of_threads(estimator):
+    X = topics(2500, 200, 4)[0]
+    models = [estimator(4, random_state=0, n_jobs=n).fit(X) for n in (1, 3)]
+    assert_array_equal(*(model.cluster_centers_ for model in models))
+    assert_array_equal(*(model.labels_ for model in models))
+
+
+def test_large_offsets_in_float32():
+    """A column that is large everywhere costs few digits, as rows are shifted by their mean."""
+    X, y = topics(500, 60, 3)
+    X = sparse.hstack([X, sparse.csr_array(np.full((500, 1), 300.0))]).tocsr()
+    labels = [
+        PowerKMeans(3, random_state=0).fit(given).labels_
+        for given in (X.astype(np.float32), X.astype(np.float64).toarray())
+    ]
+    assert_array_equal(*labels)
+
+
+def test_many_clusters_are_seeded_in_batches():
+    X = topics(3000, 400, 120)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ours = PowerKMeans(120, random_state=0).fit(X)
+        same = PowerKMeans(120, random_state=0).fit(X.toarray())
+    assert_allclose(ours.inertia_, same.inertia_, rtol=0.02)
+
+
+def test_initial_centroids():
+    X, _ = topics(200, 30, 3)
+    array = X[:3].toarray()
+    ours = PowerKMeans(3, init=array, random_state=0).fit(X)
+    seen = []
+
+    def chosen(rows, k, random_state):
+        seen.append(rows)
+        return rows[:k].toarray()
+
+    assert_allclose(PowerKMeans(3, init=chosen, random_state=0).fit(X).inertia_, ours.inertia_)
+    assert sparse.issparse(seen[0]) and seen[0].shape == X.shape
+    u = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    by_memberships = [
+        FuzzyCMeans(3, init=u, max_iter=1, random_state=0).fit(given).cluster_centers_
+        for given in (X, X.toarray())
+    ]
+    assert_allclose(*by_memberships, atol=1e-10)
+
+
+def test_equal_rows_and_rows_of_zeros():
+    X = sparse.csr_array((20, 6))
+    for estimator in CLUSTERERS:
+        with pytest.warns(ConvergenceWarning, match="X has 1 distinct rows"):
+            assert (estimator(2, random_state=0).fit(X).labels_ == 0).all()
+    X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
+    with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows"):
+        PowerKMeans(5, random_state=0).fit(X)
+    assert_array_equal(distinct_rows(sparse_rows(X)), [0, 4, 8])
+    with pytest.raises(ValueError, match="underflow"):
+        PowerKMeans(2).fit(1e-170 * X)
+
+
+def test_a_kernel_matrix_is_warned_of():
+    X = topics(40, 20, 2)[0]
+    K = sparse.csr_array(X @ X.T)
+    with pytest.warns(UserWarning, match="X is symmetric like"):
+        RFFKernelPowerKMeans(2, random_state=0).fit(K)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        RFFKernelPowerKMeans(2, random_state=0).fit(sparse.diags_array(np.arange(1.0, 41)))
+
+
+def test_batches_and_the_rows_that_wait(tmp_path):
+    X, y = topics(600, 40, 3)
+    model = PowerKMeans(3, sample=300, random_state=0)
+    model.partial_fit(X[:150])
+    path = tmp_path / "model"
+    model.save(path)
+    model = load(path).partial_fit(X[150:300])
+    labels = model.predict(X)
+    assert_array_equal(labels[:300], PowerKMeans(3, random_state=0).fit(X[:300]).labels_)
+    model.partial_fit(X[300:])
+    assert_allclose(model.score(X), PowerKMeans(3, random_state=0).fit(X).score(X), rtol=0.02)
+
+
+def test_checkpoints_know_the_rows(tmp_path):
+    X = topics(300, 40, 3)[0]
+    model = PowerKMeans(3, random_state=0)
+    plain = model.fit(X).labels_
+    assert_array_equal(model.fit(X, checkpoint=tmp_path / "c").labels_, plain)
+
+
+def test_critical_exponent_and_bounds_are_those_of_dense_rows():
+    X, _ = topics(700, 60, 3)
+    for weight in (None, np.random.default_rng(0).uniform(0.5, 2, 700)):
+        ours, same = (make_rows([x], [None], weight, 1) for x in (sparse_rows(X), X.toarray()))
+        assert_allclose(
+            critical.of_rows(ours, ours.some_features()),
+            critical.of_rows(same, same.features()),
+            rtol=1e-9,
+        )
+        passes = bounds.HardPasses(ours)
+        theta = same.features()[:3].astype(float)
+        for _ in range(4):
+            sums, plain = passes.sums(theta), one_pass(ours, theta, -np.inf)[0]
+            assert_allclose(sums.N, plain.N, atol=1e-9)
+            assert_allclose(sums.hard, plain.hard, rtol=1e-9)
+            theta = plain.centroids(theta, float)
+
+
+def test_costs_that_cancel_are_summed_from_differences():
+    X = sparse.csr_array(np.repeat(1e6 * np.eye(3, 50), 10, axis=0))
+    X.data += 1e-3 * np.arange(30)
+    rows = make_rows([sparse_rows(X)], [None], None, 1)
+    theta = X[::10].toarray() - rows.shift
+    sums = one_pass(rows, theta, -np.inf)[0]
+    expected = 1e-6 * 3 * (np.arange(10.0) ** 2).sum()
+    assert_allclose(accurate_cost(rows, sums.hard, sums, theta, theta), expected, rtol=1e-4)
+
+
+def test_structured_frequencies_are_written_out_where_rows_have_few_entries():
+    random = np.random.default_rng(0)
+    X = topics(100, 2000, 2, length=5)[0]
+    x, each = sparse_rows(X), Fourier(structure(2000, 70, random))
+    written = written_out(x, each, 2)
+    assert_allclose(written.frequencies, each.frequencies.matrix(2000), atol=1e-15)
+    assert written_out(x, each, 1) is written
+    full = sparse_rows(sparse.csr_array(random.standard_normal((50, 2000))))
+    assert written_out(full, each, 1) is each
+    assert written_out(X.toarray(), each, 1) is each
+    assert projection_cost(x, written.frequencies) < projection_cost(x, each.frequencies)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
+@pytest.mark.parametrize("gamma", ["mean", "median", "scale", 0.1])
+def test_random_features_are_those_of_dense_rows(kernel, gamma, dtype):
+    X = topics(300, 50, 3)[0].astype(dtype)
+    parameters = {"kernel": kernel, "gamma": gamma, "random_state": 0}
+    ours = RandomFourierFeatures(64, **parameters).fit(X)
+    same = RandomFourierFeatures(64, **parameters).fit(X.toarray())
+    rtol = 1e-9 if dtype == np.float64 else 1e-4
+    assert_allclose(ours.gamma_, same.gamma_, rtol=rtol)
+    # phases of Cauchy variables are large, and so are their errors
+    close = np.abs(ours.transform(X) - same.transform(X.toarray())) < 10 * rtol
+    assert close.mean() > (0.98 if kernel == "laplacian" else 0.9999)
+    assert ours.transform(X).dtype == dtype
+
+
+def test_what_does_not_take_sparse_rows_says_so():
+    X = topics(60, 12, 3)[0]
+    with pytest.raises(TypeError, match="X is sparse, and RFFMultiKernelPowerKMeans takes dense"):
+        RFFMultiKernelPowerKMeans(2).fit(X)
+    with pytest.raises(TypeError, match=r"X\[0\] is sparse, and a list of views takes dense"):
+        RFFMultiKernelPowerKMeans(2).fit([X, X])
+    with pytest.raises(TypeError, match="X gave a block that is sparse"):
+        PowerKMeans(2).fit(lambda: iter([X]))
