@@ -251,20 +251,15 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         total = len(rows) if weight is None else weight.sum()
         self.degrees_ = degrees * (total / degrees.sum())
 
-<<<<<<< HEAD
-    def _view(self, X: Array) -> tuple[Array, Map]:
+    def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
         for rows that lack the view."""
         there = has_view(X)
-        if not there.all():
+        if isinstance(X, np.ndarray) and not there.all():
             found, mapped = self._view(X[there] if there.any() else np.zeros_like(X[:1]))
             spread = np.full((len(X), found.shape[1]), np.nan, dtype=X.dtype)
             spread[there] = found[: int(there.sum())]
             return spread, mapped
-=======
-    def _view(self, X: Columns) -> tuple[Array, Map]:
-        """The columns and the map with which passes over the rows of X compute their features."""
->>>>>>> sparse
         rows = self._prepared(X)
         mapped = self._neighbourhoods.mapped(self.landmark_features_, rows)
         return (rows, mapped) if mapped is not None else (self._features(rows), None)
