@@ -33,7 +33,10 @@ LAYERS = [
     {"_annealing.checkpoint", "_diffusion.neighbourhoods", "_diffusion.spectrum"},
     {"_diffusion.graph"},
     {"diffusion_map"},
-    {"_annealing.primal", "_annealing.search", "_annealing.kernel_products", "_fusion.operators"},
+    {
+        *("_annealing.primal", "_annealing.search", "_annealing.kernel_products"),
+        *("_fusion.operators", "_fusion.weights"),
+    },
     {"_annealing.swaps", "_annealing.dual"},
     {"_annealing.evaluation", "_annealing.kernel_seeding", "_annealing.kernel_components"},
     {"_annealing.centroid_model"},
