@@ -54,6 +54,7 @@ FITS = {
     "MultiKernelPowerKMeans": [(STORED, FRAME), ({}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "AverageMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, KERNEL)],
     "MKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "MKKMMR": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "SimpleMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "SMKC": [(STORED, FRAME), ({"n_anchors": 10}, VIEWS), (ALL_GIVEN, KERNEL[:, :9])],
     "FAMKKM": [

@@ -47,6 +47,7 @@ CHOICES = [
     (rffpk.MultiKernelPowerKMeans, {"weight_entropy": st.sampled_from([1e-3, 1.0, 1e3])}),
     (rffpk.AverageMKKM, {"center": st.booleans(), "normalize": st.booleans()}),
     (rffpk.MKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.MKKMMR, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SimpleMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SMKC, {"normalize": st.booleans(), "center": st.booleans()}),
     (rffpk.FAMKKM, {
@@ -167,7 +168,7 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
 
 VIEW_CLASSES = [
     rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.MKKMMR, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
 
 

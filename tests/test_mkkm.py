@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rffpk import MKKM, AverageMKKM, center_kernel, normalize_kernel
+from rffpk import MKKM, MKKMMR, AverageMKKM, center_kernel, normalize_kernel
 from rffpk._data import tiles
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk.simplemkkm import SimpleMKKM
@@ -21,9 +21,10 @@ FUSIONS = [
     AverageMKKM(4, random_state=0),
     AverageMKKM(4, kernel_weights=[3, 1, 0], random_state=0),
     MKKM(4, random_state=0),
+    MKKMMR(4, diversity=1e-3, random_state=0),
     SimpleMKKM(4, random_state=0),
 ]
-NAMES = ["average", "given", "mkkm", "simple"]
+NAMES = ["average", "given", "mkkm", "mr", "simple"]
 GAMMAS = [("rbf", 0.05), ("rbf", 0.01), ("rbf", 0.2)]
 
 

@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from rffpk import (
     FAMKKM,
     MKKM,
+    MKKMMR,
     SMKC,
     AverageMKKM,
     KernelKMeans,
@@ -35,7 +36,8 @@ from rffpk import (
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
 CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
+    AverageMKKM, FAMKKM, MKKM, MKKMMR, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans, SMKC,
+    SimpleMKKM,
 ]  # fmt: skip
 
 

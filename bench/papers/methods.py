@@ -61,6 +61,7 @@ SINGLE: dict[str, Any] = {
 FUSED: dict[str, Any] = {
     "AverageMKKM": rffpk.AverageMKKM,
     "MKKM": rffpk.MKKM,
+    "MKKM-MR": rffpk.MKKMMR,
     "SimpleMKKM": rffpk.SimpleMKKM,
     "MKC-AE": partial(rffpk.SimpleMKKM, n_landmarks=1000),
     "FAMKKM": rffpk.FAMKKM,
@@ -298,9 +299,15 @@ def fusion() -> list[Method]:
         for a in (0.01, 0.1, 1.0)
         for b in (0.01, 0.1, 1.0)
     }
+    powers = 2.0 ** np.arange(-15, 16, 3)
+    penalised: dict[str, Run] = {
+        f"diversity={power:g}": partial(fitted, estimator=rffpk.MKKMMR, n_init=20, diversity=power)
+        for power in powers
+    }
     twenty = ("AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
     return [
         *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=20)) for name in twenty),
+        Method("MKKM-MR", "paper", penalised),
         Method("FAMKKM", "paper", grid),
         one("FAMKKM, partitions only", "paper", famkkm(fusion="partition")),
         one("FAMKKM, kernels only", "paper", famkkm(fusion="kernel")),

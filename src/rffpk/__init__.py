@@ -17,6 +17,7 @@ from rffpk.metrics import (
     xie_beni_index,
 )
 from rffpk.mkkm import MKKM, AverageMKKM
+from rffpk.mkkm_mr import MKKMMR
 from rffpk.model_files import load
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
@@ -28,6 +29,7 @@ from rffpk.smkc import SMKC
 __all__ = [
     "FAMKKM",
     "MKKM",
+    "MKKMMR",
     "SMKC",
     "AverageMKKM",
     "DiffusionMap",

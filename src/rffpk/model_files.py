@@ -26,6 +26,7 @@ from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.fuzzy import FuzzyCMeans
 from rffpk.kernels import FittedKernel
 from rffpk.mkkm import MKKM, AverageMKKM
+from rffpk.mkkm_mr import MKKMMR
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
@@ -40,7 +41,7 @@ _FEATURES = (FourierFeatures, Nystroem)
 ESTIMATORS |= {
     cls.__name__: cls
     for cls in (
-        FAMKKM, MKKM, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans,
+        FAMKKM, MKKM, MKKMMR, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans,
         KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, NystroemKernelKMeans, PowerKMeans,
         RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, RandomFourierFeatures, SimpleMKKM,
     )

@@ -40,9 +40,19 @@ def simplex_minimum(Q: Array) -> Array:
     return np.asarray(x / x.sum())
 
 
-def inner_products(Ks: list[Array]) -> Array:
-    """Tr(K_p K_q) of symmetric matrices. O(n^2) for each pair."""
-    M = np.zeros((len(Ks), len(Ks)))
-    for p, K in enumerate(Ks):
-        M[p, : p + 1] = M[: p + 1, p] = [np.vdot(K, other) for other in Ks[: p + 1]]
-    return M
+def inner_products(Ks: list[Array], others: list[Array]) -> Array:
+    """Tr(K_p C_q) of symmetric matrices. O(n^2) for each pair."""
+    return np.array([[np.vdot(K, other) for other in others] for K in Ks])
+
+
+def diversity_penalty(Ks: list[Array], others: list[Array], weight: float) -> Array | None:
+    """The matrix weight Tr(K_p C_q), symmetric; None if the weight is zero."""
+    if weight == 0:
+        return None
+    M = weight * inner_products(Ks, others)
+    if not np.isfinite(M).all():
+        raise ValueError(
+            "X has kernels whose products overflow: scale the views, normalize the kernels, or "
+            "take a smaller diversity."
+        )
+    return np.asarray((M + M.T) / 2)
