@@ -28,7 +28,13 @@ FEATURES = [
 ]  # fmt: skip
 DIFFUSION = [rffpk.DiffusionPowerKMeans(5), rffpk.DiffusionPowerKMeans(5, n_landmarks=None)]
 EXACT = [rffpk.KernelKMeans(5), rffpk.KernelPowerKMeans(5), rffpk.MultiKernelPowerKMeans(5)]
-EIGEN = [rffpk.AverageMKKM(5), rffpk.MKKM(5), rffpk.MKKMMR(5), rffpk.SimpleMKKM(5)]
+EIGEN = [
+    rffpk.AverageMKKM(5),
+    rffpk.MKKM(5),
+    rffpk.MKKMMR(5),
+    rffpk.LKAM(5, n_neighbors=1.0),
+    rffpk.SimpleMKKM(5),
+]
 FUSED = [*EIGEN, rffpk.SMKC(5), rffpk.FAMKKM(5), rffpk.FAMKKM(5, fusion="kernel")]
 LANDMARKS = [clone(model).set_params(n_landmarks=40) for model in EIGEN]
 ALL = [*FEATURES, *DIFFUSION, *EXACT, *FUSED, *LANDMARKS, rffpk.NystroemKernelKMeans(5)]

@@ -48,6 +48,7 @@ CHOICES = [
     (rffpk.AverageMKKM, {"center": st.booleans(), "normalize": st.booleans()}),
     (rffpk.MKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.MKKMMR, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.LKAM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SimpleMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SMKC, {"normalize": st.booleans(), "center": st.booleans()}),
     (rffpk.FAMKKM, {
@@ -168,7 +169,7 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
 
 VIEW_CLASSES = [
     rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.MKKMMR, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.MKKMMR, rffpk.LKAM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
 
 

@@ -15,7 +15,15 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 import rffpk
 
 EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans]
-FUSED = [rffpk.AverageMKKM, rffpk.MKKM, rffpk.MKKMMR, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM]
+FUSED = [
+    rffpk.AverageMKKM,
+    rffpk.MKKM,
+    rffpk.MKKMMR,
+    rffpk.LKAM,
+    rffpk.SimpleMKKM,
+    rffpk.SMKC,
+    rffpk.FAMKKM,
+]
 KERNELS = [*EXACT, *FUSED, rffpk.NystroemKernelKMeans]
 
 

@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 
 from rffpk import (
     FAMKKM,
+    LKAM,
     MKKM,
     MKKMMR,
     SMKC,
@@ -49,6 +50,7 @@ CASES = [
     (AverageMKKM(5, n_landmarks=30), THREE, FEW),
     (MKKM(5, n_landmarks=30), THREE, FEW),
     (MKKMMR(5, n_landmarks=30), THREE, FEW),
+    (LKAM(5, n_landmarks=30), THREE, FEW),
     (SimpleMKKM(5, n_landmarks=30), THREE, FEW),
     (SMKC(5), THREE, FEW),
     (FAMKKM(5), THREE, FEW),
@@ -59,6 +61,7 @@ CASES = [
     (SMKC(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (MKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (MKKMMR(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
+    (LKAM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, fusion="kernel", max_iter=1), ROWS, "max_iter=1 iterations"),
     (SMKC(5, kernels=["linear"]), ROWS, "the kernels have rank 4, less than n_clusters=5"),

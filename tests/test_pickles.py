@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import rffpk
 from rffpk import (
     FAMKKM,
+    LKAM,
     MKKM,
     MKKMMR,
     SMKC,
@@ -35,10 +36,12 @@ MODELS = [
     AverageMKKM(4, **GIVEN),
     MKKM(4, **GIVEN),
     MKKMMR(4, **GIVEN),
+    LKAM(4, **GIVEN),
     SimpleMKKM(4, **GIVEN),
     AverageMKKM(4, n_landmarks=300, **GIVEN),
     MKKM(4, n_landmarks=300, **GIVEN),
     MKKMMR(4, n_landmarks=300, **GIVEN),
+    LKAM(4, n_landmarks=300, **GIVEN),
     SimpleMKKM(4, n_landmarks=300, **GIVEN),
     SMKC(4, **GIVEN),
     FAMKKM(4, **GIVEN),

@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from rffpk import (
     FAMKKM,
+    LKAM,
     MKKM,
     MKKMMR,
     SMKC,
@@ -36,8 +37,8 @@ from rffpk import (
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
 CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MKKMMR, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans, SMKC,
-    SimpleMKKM,
+    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans,
+    SMKC, SimpleMKKM,
 ]  # fmt: skip
 
 

@@ -62,6 +62,7 @@ FUSED: dict[str, Any] = {
     "AverageMKKM": rffpk.AverageMKKM,
     "MKKM": rffpk.MKKM,
     "MKKM-MR": rffpk.MKKMMR,
+    "LKAM": rffpk.LKAM,
     "SimpleMKKM": rffpk.SimpleMKKM,
     "MKC-AE": partial(rffpk.SimpleMKKM, n_landmarks=1000),
     "FAMKKM": rffpk.FAMKKM,
@@ -304,10 +305,18 @@ def fusion() -> list[Method]:
         f"diversity={power:g}": partial(fitted, estimator=rffpk.MKKMMR, n_init=20, diversity=power)
         for power in powers
     }
+    local: dict[str, Run] = {
+        f"n_neighbors={size:g} diversity={power:g}": partial(
+            fitted, estimator=rffpk.LKAM, n_init=20, n_neighbors=size, diversity=power
+        )
+        for size in (0.05, 0.1, 0.2, 0.5, 0.95)
+        for power in (2.0**-12, 2.0**-6, 1.0)
+    }
     twenty = ("AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
     return [
         *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=20)) for name in twenty),
         Method("MKKM-MR", "paper", penalised),
+        Method("LKAM", "paper", local),
         Method("FAMKKM", "paper", grid),
         one("FAMKKM, partitions only", "paper", famkkm(fusion="partition")),
         one("FAMKKM, kernels only", "paper", famkkm(fusion="kernel")),

@@ -8,6 +8,7 @@ from rffpk.famkkm import FAMKKM
 from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.fuzzy import FuzzyCMeans, cmeans
 from rffpk.kernels import center_kernel, normalize_kernel
+from rffpk.lkam import LKAM
 from rffpk.metrics import (
     clustering_accuracy,
     fuzzy_silhouette,
@@ -28,6 +29,7 @@ from rffpk.smkc import SMKC
 
 __all__ = [
     "FAMKKM",
+    "LKAM",
     "MKKM",
     "MKKMMR",
     "SMKC",

@@ -25,6 +25,7 @@ from rffpk.famkkm import FAMKKM
 from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.fuzzy import FuzzyCMeans
 from rffpk.kernels import FittedKernel
+from rffpk.lkam import LKAM
 from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.mkkm_mr import MKKMMR
 from rffpk.multiview import RFFMultiKernelPowerKMeans
@@ -41,9 +42,10 @@ _FEATURES = (FourierFeatures, Nystroem)
 ESTIMATORS |= {
     cls.__name__: cls
     for cls in (
-        FAMKKM, MKKM, MKKMMR, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans,
-        KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, NystroemKernelKMeans, PowerKMeans,
-        RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, RandomFourierFeatures, SimpleMKKM,
+        FAMKKM, LKAM, MKKM, MKKMMR, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans,
+        FuzzyCMeans, KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, NystroemKernelKMeans,
+        PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, RandomFourierFeatures,
+        SimpleMKKM,
     )
 }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -108,12 +108,14 @@ class SpectralFusion(KernelFusion):
         self.n_iter_ = len(self.history_)
         self._map = over_eigenvalues(H, values)
 
-    def _joined(self, crosses: list[Array]) -> Array:
-        """The learned kernel between some rows and those learned on, from the given ones."""
-        return combined(crosses, self.kernel_weights_)
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        """The function from the kernels between some rows and those learned on to the embedding of
+        the rows."""
+        return lambda crosses: combined(crosses, self.kernel_weights_) @ self._map
 
     def _embedded(self, xs: list[Array]) -> Array:
         """The embedding of rows, block by block, by threads."""
+        mapping = self._mapping()
 
         def embed(parts: list[Array]) -> Array:
             crosses = []
@@ -122,7 +124,7 @@ class SpectralFusion(KernelFusion):
                 if kernel.precomputed and self.landmarks_ is not None:
                     x = x[:, self.landmarks_]
                 crosses.append(kernel.values(x))
-            return self._joined(crosses) @ self._map
+            return mapping(crosses)
 
         n_threads = _config.n_threads(self.n_jobs)
         return by_blocks(embed, xs, self._kernels[0].n, n_threads)

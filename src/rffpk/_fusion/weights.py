@@ -41,18 +41,15 @@ def simplex_minimum(Q: Array) -> Array:
 
 
 def inner_products(Ks: list[Array], others: list[Array]) -> Array:
-    """Tr(K_p C_q) of symmetric matrices. O(n^2) for each pair."""
-    return np.array([[np.vdot(K, other) for other in others] for K in Ks])
+    """Tr(K_p C_q) of symmetric matrices, symmetric in p and q. O(n^2) for each pair."""
+    M = np.array([[np.vdot(K, other) for other in others] for K in Ks])
+    if not np.isfinite(M).all():
+        raise ValueError(
+            "X has kernels whose products overflow: scale the views, or normalize the kernels."
+        )
+    return np.asarray(M + M.T) / 2
 
 
 def diversity_penalty(Ks: list[Array], others: list[Array], weight: float) -> Array | None:
-    """The matrix weight Tr(K_p C_q), symmetric; None if the weight is zero."""
-    if weight == 0:
-        return None
-    M = weight * inner_products(Ks, others)
-    if not np.isfinite(M).all():
-        raise ValueError(
-            "X has kernels whose products overflow: scale the views, normalize the kernels, or "
-            "take a smaller diversity."
-        )
-    return np.asarray((M + M.T) / 2)
+    """The matrix weight Tr(K_p C_q); None if the weight is zero."""
+    return weight * inner_products(Ks, others) if weight > 0 else None
