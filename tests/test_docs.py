@@ -59,6 +59,7 @@ FITS = {
         (STORED, FRAME), ({"n_landmarks": 20, "n_neighbors": 5}, VIEWS),
         (ALL_GIVEN, [KERNEL, KERNEL**2]),
     ],
+    "ONKC": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "SimpleMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "SMKC": [(STORED, FRAME), ({"n_anchors": 10}, VIEWS), (ALL_GIVEN, KERNEL[:, :9])],
     "FAMKKM": [

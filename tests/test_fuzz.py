@@ -49,6 +49,7 @@ CHOICES = [
     (rffpk.MKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.MKKMMR, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.LKAM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.ONKC, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SimpleMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SMKC, {"normalize": st.booleans(), "center": st.booleans()}),
     (rffpk.FAMKKM, {
@@ -169,7 +170,7 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
 
 VIEW_CLASSES = [
     rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.MKKMMR, rffpk.LKAM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ FUSED = [
     rffpk.MKKM,
     rffpk.MKKMMR,
     rffpk.LKAM,
+    rffpk.ONKC,
     rffpk.SimpleMKKM,
     rffpk.SMKC,
     rffpk.FAMKKM,

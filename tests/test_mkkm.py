@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rffpk import LKAM, MKKM, MKKMMR, AverageMKKM, center_kernel, normalize_kernel
+from rffpk import LKAM, MKKM, MKKMMR, ONKC, AverageMKKM, center_kernel, normalize_kernel
 from rffpk._data import tiles
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk.simplemkkm import SimpleMKKM
@@ -24,8 +24,9 @@ FUSIONS = [
     MKKMMR(4, diversity=1e-3, random_state=0),
     SimpleMKKM(4, random_state=0),
     LKAM(4, random_state=0),
+    ONKC(4, diversity=1e-3, random_state=0),
 ]
-NAMES = ["average", "given", "mkkm", "mr", "simple", "local"]
+NAMES = ["average", "given", "mkkm", "mr", "simple", "local", "near"]
 # those whose kernel is sum_l alpha_l^2 K_l
 sums = pytest.mark.parametrize("fusion", FUSIONS[:5], ids=NAMES[:5], indirect=True)
 GAMMAS = [("rbf", 0.05), ("rbf", 0.01), ("rbf", 0.2)]

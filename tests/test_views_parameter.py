@@ -22,6 +22,7 @@ from rffpk import (
     LKAM,
     MKKM,
     MKKMMR,
+    ONKC,
     SMKC,
     AverageMKKM,
     KernelKMeans,
@@ -37,8 +38,8 @@ from rffpk import (
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
 CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans,
-    SMKC, SimpleMKKM,
+    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, MultiKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
 ]  # fmt: skip
 
 

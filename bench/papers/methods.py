@@ -63,6 +63,7 @@ FUSED: dict[str, Any] = {
     "MKKM": rffpk.MKKM,
     "MKKM-MR": rffpk.MKKMMR,
     "LKAM": rffpk.LKAM,
+    "ONKC": rffpk.ONKC,
     "SimpleMKKM": rffpk.SimpleMKKM,
     "MKC-AE": partial(rffpk.SimpleMKKM, n_landmarks=1000),
     "FAMKKM": rffpk.FAMKKM,
@@ -312,11 +313,19 @@ def fusion() -> list[Method]:
         for size in (0.05, 0.1, 0.2, 0.5, 0.95)
         for power in (2.0**-12, 2.0**-6, 1.0)
     }
+    near: dict[str, Run] = {
+        f"rho={rho:g} diversity={power:g}": partial(
+            fitted, estimator=rffpk.ONKC, n_init=20, rho=rho, diversity=power, max_iter=50, tol=1e-3
+        )
+        for rho in (2.0**-6, 1.0, 2.0**6)
+        for power in (2.0**-6, 1.0, 2.0**6)
+    }
     twenty = ("AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
     return [
         *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=20)) for name in twenty),
         Method("MKKM-MR", "paper", penalised),
         Method("LKAM", "paper", local),
+        Method("ONKC", "paper", near),
         Method("FAMKKM", "paper", grid),
         one("FAMKKM, partitions only", "paper", famkkm(fusion="partition")),
         one("FAMKKM, kernels only", "paper", famkkm(fusion="kernel")),

@@ -22,6 +22,7 @@ from rffpk.mkkm_mr import MKKMMR
 from rffpk.model_files import load
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
+from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
 from rffpk.selection import select_n_clusters
 from rffpk.simplemkkm import SimpleMKKM
@@ -32,6 +33,7 @@ __all__ = [
     "LKAM",
     "MKKM",
     "MKKMMR",
+    "ONKC",
     "SMKC",
     "AverageMKKM",
     "DiffusionMap",

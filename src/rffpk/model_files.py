@@ -30,6 +30,7 @@ from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.mkkm_mr import MKKMMR
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
+from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
 from rffpk.simplemkkm import SimpleMKKM
 from rffpk.smkc import SMKC
@@ -42,7 +43,7 @@ _FEATURES = (FourierFeatures, Nystroem)
 ESTIMATORS |= {
     cls.__name__: cls
     for cls in (
-        FAMKKM, LKAM, MKKM, MKKMMR, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans,
+        FAMKKM, LKAM, MKKM, MKKMMR, ONKC, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans,
         FuzzyCMeans, KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, NystroemKernelKMeans,
         PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, RandomFourierFeatures,
         SimpleMKKM,
