@@ -34,6 +34,7 @@ EIGEN = [
     rffpk.MKKMMR(5),
     rffpk.LKAM(5, n_neighbors=1.0),
     rffpk.ONKC(5),
+    rffpk.LMKKM(5),
     rffpk.SimpleMKKM(5),
 ]
 FUSED = [*EIGEN, rffpk.SMKC(5), rffpk.FAMKKM(5), rffpk.FAMKKM(5, fusion="kernel")]

@@ -18,7 +18,8 @@ CENTROIDS = [
 EXACT = [rffpk.KernelKMeans(4), rffpk.KernelPowerKMeans(4), rffpk.MultiKernelPowerKMeans(4)]
 FUSED = [
     rffpk.AverageMKKM(4), rffpk.MKKM(4), rffpk.MKKMMR(4), rffpk.LKAM(4), rffpk.ONKC(4),
-    rffpk.SimpleMKKM(4), rffpk.SMKC(4), rffpk.FAMKKM(4), rffpk.NystroemKernelKMeans(4),
+    rffpk.LMKKM(4), rffpk.SimpleMKKM(4), rffpk.SMKC(4), rffpk.FAMKKM(4),
+    rffpk.NystroemKernelKMeans(4),
 ]  # fmt: skip
 ALL = [*CENTROIDS, *EXACT, *FUSED]
 BLOBS, GROUPS = make_blobs(120, 5, centers=4, cluster_std=0.5, random_state=0)

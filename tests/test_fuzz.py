@@ -5,6 +5,7 @@ RFFPK_FUZZ=100000 sets the number of examples, which is small by default.
 
 import os
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,8 @@ CHOICES = [
     (rffpk.DiffusionMap, DIFFUSION),
     (rffpk.DiffusionPowerKMeans, DIFFUSION),
 ]  # fmt: skip
+if find_spec("clarabel"):
+    CHOICES.append((rffpk.LMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 5])}))
 
 
 COLUMN = np.array([[-2.0], [2.0], [1.0], [2.0]])

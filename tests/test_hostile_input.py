@@ -21,6 +21,7 @@ FUSED = [
     rffpk.MKKMMR,
     rffpk.LKAM,
     rffpk.ONKC,
+    rffpk.LMKKM,
     rffpk.SimpleMKKM,
     rffpk.SMKC,
     rffpk.FAMKKM,

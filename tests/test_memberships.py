@@ -13,7 +13,7 @@ CLASSES = [
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
     rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans, rffpk.KernelPowerKMeans,
     rffpk.MultiKernelPowerKMeans, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.LMKKM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
 
 

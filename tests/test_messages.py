@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from rffpk import (
     FAMKKM,
     LKAM,
+    LMKKM,
     MKKM,
     MKKMMR,
     ONKC,
@@ -53,6 +54,7 @@ CASES = [
     (MKKMMR(5, n_landmarks=30), THREE, FEW),
     (LKAM(5, n_landmarks=30), THREE, FEW),
     (ONKC(5, n_landmarks=30), THREE, FEW),
+    (LMKKM(5, n_landmarks=30), THREE, FEW),
     (SimpleMKKM(5, n_landmarks=30), THREE, FEW),
     (SMKC(5), THREE, FEW),
     (FAMKKM(5), THREE, FEW),
@@ -65,6 +67,7 @@ CASES = [
     (MKKMMR(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (LKAM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (ONKC(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
+    (LMKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, fusion="kernel", max_iter=1), ROWS, "max_iter=1 iterations"),
     (SMKC(5, kernels=["linear"]), ROWS, "the kernels have rank 4, less than n_clusters=5"),

@@ -19,9 +19,9 @@ CLUSTERERS = [
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
     rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans, rffpk.KernelPowerKMeans,
     rffpk.MultiKernelPowerKMeans, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.LMKKM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
-FUSIONS = CLUSTERERS[-8:]
+FUSIONS = CLUSTERERS[-9:]
 KEYS = {
     "stage", "start", "kept", "rows", "s", "objective", "shift", "distinct", "repairs",
     "kernel_weights", "seconds",

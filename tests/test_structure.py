@@ -45,7 +45,7 @@ LAYERS = [
     {"power", "exact", "fuzzy"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},
-    {"mkkm", "lkam", "mkkm_mr", "onkc", "simplemkkm", "smkc", "famkkm", "nystroem"},
+    {"mkkm", "lkam", "lmkkm", "mkkm_mr", "onkc", "simplemkkm", "smkc", "famkkm", "nystroem"},
     {"plot", "model_files"},
     {"__init__"},
     {"__main__"},

@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from rffpk import (
     FAMKKM,
     LKAM,
+    LMKKM,
     MKKM,
     MKKMMR,
     ONKC,
@@ -38,7 +39,7 @@ from rffpk import (
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
 CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, MultiKernelPowerKMeans,
+    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, LMKKM, MultiKernelPowerKMeans,
     RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
 ]  # fmt: skip
 

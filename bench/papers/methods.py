@@ -64,6 +64,7 @@ FUSED: dict[str, Any] = {
     "MKKM-MR": rffpk.MKKMMR,
     "LKAM": rffpk.LKAM,
     "ONKC": rffpk.ONKC,
+    "LMKKM, 400 landmarks": partial(rffpk.LMKKM, n_landmarks=400),
     "SimpleMKKM": rffpk.SimpleMKKM,
     "MKC-AE": partial(rffpk.SimpleMKKM, n_landmarks=1000),
     "FAMKKM": rffpk.FAMKKM,
@@ -320,7 +321,7 @@ def fusion() -> list[Method]:
         for rho in (2.0**-6, 1.0, 2.0**6)
         for power in (2.0**-6, 1.0, 2.0**6)
     }
-    twenty = ("AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
+    twenty = ("LMKKM, 400 landmarks", "AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
     return [
         *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=20)) for name in twenty),
         Method("MKKM-MR", "paper", penalised),

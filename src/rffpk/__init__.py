@@ -9,6 +9,7 @@ from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.fuzzy import FuzzyCMeans, cmeans
 from rffpk.kernels import center_kernel, normalize_kernel
 from rffpk.lkam import LKAM
+from rffpk.lmkkm import LMKKM
 from rffpk.metrics import (
     clustering_accuracy,
     fuzzy_silhouette,
@@ -31,6 +32,7 @@ from rffpk.smkc import SMKC
 __all__ = [
     "FAMKKM",
     "LKAM",
+    "LMKKM",
     "MKKM",
     "MKKMMR",
     "ONKC",

@@ -12,7 +12,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.interrupts import interruptible
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.spectral import AlternatingFusion, alternation, combined, matrix_of
+from rffpk._fusion.spectral import AlternatingFusion, alternation, combined, matrix_of, mean_of
 from rffpk._fusion.weights import diversity_penalty
 from rffpk.kernels import FittedKernel
 
@@ -183,10 +183,6 @@ class LKAM(AlternatingFusion):
             return (W * combined(crosses, self.kernel_weights_)) @ self._map
 
         return embed
-
-
-def mean_of(Ks: list[Array]) -> Array:
-    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
 
 
 def least_values(mean: Array, size: int) -> Array:

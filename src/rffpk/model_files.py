@@ -26,6 +26,7 @@ from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.fuzzy import FuzzyCMeans
 from rffpk.kernels import FittedKernel
 from rffpk.lkam import LKAM
+from rffpk.lmkkm import LMKKM
 from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.mkkm_mr import MKKMMR
 from rffpk.multiview import RFFMultiKernelPowerKMeans
@@ -43,10 +44,10 @@ _FEATURES = (FourierFeatures, Nystroem)
 ESTIMATORS |= {
     cls.__name__: cls
     for cls in (
-        FAMKKM, LKAM, MKKM, MKKMMR, ONKC, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans,
-        FuzzyCMeans, KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, NystroemKernelKMeans,
-        PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, RandomFourierFeatures,
-        SimpleMKKM,
+        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, ONKC, SMKC, AverageMKKM, DiffusionMap,
+        DiffusionPowerKMeans, FuzzyCMeans, KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans,
+        NystroemKernelKMeans, PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans,
+        RandomFourierFeatures, SimpleMKKM,
     )
 }  # fmt: skip
 

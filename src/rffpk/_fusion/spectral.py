@@ -235,6 +235,10 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
     return interruptible(A_NUMBER * len(Ks) * Ks[0].size, total)
 
 
+def mean_of(Ks: list[Array]) -> Array:
+    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
+
+
 def spectral_costs(Ks: list[Array], H: Array) -> Array:
     """Tr(K_l (I - HH')) of each kernel."""
     return np.array([remainder(np.trace(K), np.einsum("ik,ik->", H, K @ H), len(H)) for K in Ks])
