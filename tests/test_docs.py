@@ -52,6 +52,7 @@ FITS = {
     "KernelKMeans": [(STORED, FRAME), (GIVEN, KERNEL), ({"init": "k-means"}, ROWS)],
     "KernelPowerKMeans": [(STORED, FRAME), (GIVEN, KERNEL), (SOFT, ROWS)],
     "MultiKernelPowerKMeans": [(STORED, FRAME), ({}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "RMKKM": [(STORED, FRAME), ({}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "AverageMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, KERNEL)],
     "MKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "MKKMMR": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],

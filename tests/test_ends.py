@@ -27,7 +27,10 @@ FEATURES = [
     rffpk.RFFMultiKernelPowerKMeans(5, **FEW_FREQUENCIES),
 ]  # fmt: skip
 DIFFUSION = [rffpk.DiffusionPowerKMeans(5), rffpk.DiffusionPowerKMeans(5, n_landmarks=None)]
-EXACT = [rffpk.KernelKMeans(5), rffpk.KernelPowerKMeans(5), rffpk.MultiKernelPowerKMeans(5)]
+EXACT = [
+    rffpk.KernelKMeans(5), rffpk.KernelPowerKMeans(5), rffpk.MultiKernelPowerKMeans(5),
+    rffpk.RMKKM(5),
+]  # fmt: skip
 EIGEN = [
     rffpk.AverageMKKM(5),
     rffpk.MKKM(5),
@@ -61,7 +64,7 @@ CASES = {
     "equal rows": (ALL, np.ones((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct rows; .* 1"),
     "rows of zeros": (ALL, np.zeros((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct rows; .* 1"),
     "merged": (
-        [*map(soft, [*FEATURES, DIFFUSION[1], *EXACT[1:]])], NORMAL,
+        [*map(soft, [*FEATURES, DIFFUSION[1], *EXACT[1:3]])], NORMAL,
         r"to 1/k = 0\.2, .* stable for (exponents|fuzzifiers) .* take a (lower s_final|smaller m)",
     ),
     "partly merged": (

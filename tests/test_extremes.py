@@ -15,7 +15,10 @@ CENTROIDS = [
     rffpk.PowerKMeans(4), rffpk.FuzzyCMeans(4), rffpk.RFFKernelPowerKMeans(4),
     rffpk.RFFMultiKernelPowerKMeans(4, n_frequencies=128), rffpk.DiffusionPowerKMeans(4),
 ]  # fmt: skip
-EXACT = [rffpk.KernelKMeans(4), rffpk.KernelPowerKMeans(4), rffpk.MultiKernelPowerKMeans(4)]
+EXACT = [
+    rffpk.KernelKMeans(4), rffpk.KernelPowerKMeans(4), rffpk.MultiKernelPowerKMeans(4),
+    rffpk.RMKKM(4),
+]  # fmt: skip
 FUSED = [
     rffpk.AverageMKKM(4), rffpk.MKKM(4), rffpk.MKKMMR(4), rffpk.LKAM(4), rffpk.ONKC(4),
     rffpk.LMKKM(4), rffpk.SimpleMKKM(4), rffpk.SMKC(4), rffpk.FAMKKM(4),

@@ -23,7 +23,7 @@ EXPECTED = "X is symmetric like|kernel .* is indefinite|sigma_1 / sigma_k|n_freq
 KERNEL = st.sampled_from(["rbf", "laplacian", "linear", "polynomial", "cosine", "sigmoid"])
 WEIGHTED = (
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans, rffpk.MultiKernelPowerKMeans,
-    rffpk.DiffusionMap,
+    rffpk.RMKKM, rffpk.DiffusionMap,
 )  # fmt: skip
 DIFFUSION = {
     "metric": st.sampled_from(["euclidean", "cosine"]),
@@ -46,6 +46,7 @@ CHOICES = [
     (rffpk.KernelKMeans, {"kernel": KERNEL, "gamma": st.sampled_from(["mean", None, 1e30])}),
     (rffpk.KernelPowerKMeans, {"kernel": KERNEL, "s_final": st.sampled_from(["hard", -1.0])}),
     (rffpk.MultiKernelPowerKMeans, {"weight_entropy": st.sampled_from([1e-3, 1.0, 1e3])}),
+    (rffpk.RMKKM, {"weight_norm": st.sampled_from([0.05, 0.5, 0.95])}),
     (rffpk.AverageMKKM, {"center": st.booleans(), "normalize": st.booleans()}),
     (rffpk.MKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.MKKMMR, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
@@ -172,8 +173,8 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
 
 
 VIEW_CLASSES = [
-    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.AverageMKKM,
+    rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
 
 

@@ -18,8 +18,9 @@ X = make_blobs(200, 4, centers=3, random_state=0)[0]
 CLUSTERERS = [
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
     rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans, rffpk.KernelPowerKMeans,
-    rffpk.MultiKernelPowerKMeans, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.LMKKM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM,
+    rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.LMKKM, rffpk.SimpleMKKM, rffpk.SMKC,
+    rffpk.FAMKKM,
 ]  # fmt: skip
 FUSIONS = CLUSTERERS[-9:]
 KEYS = {

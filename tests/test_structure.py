@@ -42,7 +42,7 @@ LAYERS = [
     {"_annealing.centroid_model"},
     {"_annealing.centroid_clusterer"},
     {"_annealing.kernel_clusterer", "_annealing.incremental"},
-    {"power", "exact", "fuzzy"},
+    {"power", "exact", "fuzzy", "rmkkm"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},
     {"mkkm", "lkam", "lmkkm", "mkkm_mr", "onkc", "simplemkkm", "smkc", "famkkm", "nystroem"},

@@ -24,6 +24,7 @@ from rffpk import (
     MKKM,
     MKKMMR,
     ONKC,
+    RMKKM,
     SMKC,
     AverageMKKM,
     KernelKMeans,
@@ -39,7 +40,7 @@ from rffpk import (
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
 CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, LMKKM, MultiKernelPowerKMeans,
+    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, LMKKM, MultiKernelPowerKMeans, RMKKM,
     RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
 ]  # fmt: skip
 

@@ -71,6 +71,7 @@ FUSED: dict[str, Any] = {
     "FAMKKM, partitions only": partial(rffpk.FAMKKM, fusion="partition"),
     "FAMKKM, kernels only": partial(rffpk.FAMKKM, fusion="kernel"),
     "MKPK": rffpk.MultiKernelPowerKMeans,
+    "RMKKM": rffpk.RMKKM,
 }
 VIEWS: dict[str, Any] = FUSED | {
     "SMKC": rffpk.SMKC,
@@ -240,6 +241,12 @@ def mkpk() -> list[Method]:
         one("kernel k-means", "defaults", partial(on_mean, run=single)),
         one("spectral", "paper", partial(on_mean, run=spectral_on)),
         one("MKKM", "paper", partial(fitted, estimator=rffpk.MKKM, **given)),
+        Method("RMKKM", "paper", {
+            f"weight_norm={gamma:.1f}": partial(
+                fitted, estimator=rffpk.RMKKM, weight_norm=gamma, **given
+            )
+            for gamma in (0.1, 0.3, 0.5, 0.7, 0.9)
+        }),
         one("MKPK", "paper", partial(multi, **KPK, init="random")),
         one("MKPK, weight_entropy=0.1", "paper",
             partial(multi, **KPK, init="random", weight_entropy=0.1)),

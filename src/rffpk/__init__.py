@@ -25,6 +25,7 @@ from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
 from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.rmkkm import RMKKM
 from rffpk.selection import select_n_clusters
 from rffpk.simplemkkm import SimpleMKKM
 from rffpk.smkc import SMKC
@@ -36,6 +37,7 @@ __all__ = [
     "MKKM",
     "MKKMMR",
     "ONKC",
+    "RMKKM",
     "SMKC",
     "AverageMKKM",
     "DiffusionMap",

@@ -33,6 +33,7 @@ from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.nystroem import NystroemKernelKMeans
 from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.rmkkm import RMKKM
 from rffpk.simplemkkm import SimpleMKKM
 from rffpk.smkc import SMKC
 
@@ -44,7 +45,7 @@ _FEATURES = (FourierFeatures, Nystroem)
 ESTIMATORS |= {
     cls.__name__: cls
     for cls in (
-        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, ONKC, SMKC, AverageMKKM, DiffusionMap,
+        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, ONKC, RMKKM, SMKC, AverageMKKM, DiffusionMap,
         DiffusionPowerKMeans, FuzzyCMeans, KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans,
         NystroemKernelKMeans, PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans,
         RandomFourierFeatures, SimpleMKKM,

@@ -65,6 +65,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     n_jobs: int | None
     verbose: int
     _several = False  # whether `fit` accepts several views
+    _space: type[KernelSpace] = KernelSpace
     _soft = True  # whether starts have soft steps, before which centroids may be moved at random
 
     # ---- what subclasses define -------------------------------------------------------------
@@ -205,7 +206,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             self.history_ = history.records
             return run, end, plan
         n_directions = 2 * k if self._soft else 0
-        space = KernelSpace(products, weight, objective, seed, history, random, n_directions)
+        space = self._space(products, weight, objective, seed, history, random, n_directions)
         exponent = space.critical_exponent() if self._soft else 0.0
         plan = Plan(self._starts(exponent), critical=exponent)
         run, end, _ = search(space, plan.starts)
