@@ -19,13 +19,14 @@ from rffpk import (
     ONKC,
     SMKC,
     AverageMKKM,
+    CoregSC,
     NystroemKernelKMeans,
     SimpleMKKM,
 )
 
 X = load_iris().data[::2]
 VIEWS = [X[:, :2], X[:, 2:]]
-FUSIONS = [AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, LMKKM, SMKC, SimpleMKKM]
+FUSIONS = [AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, CoregSC, LMKKM, SMKC, SimpleMKKM]
 CLASSES = [*FUSIONS, NystroemKernelKMeans]
 KERNELS = [rbf_kernel(view) for view in VIEWS]
 
@@ -84,7 +85,9 @@ def test_prediction_does_not_depend_on_set_output(cls):
         assert np.isfinite(model.score(rows)) and len(model.medoids(rows)) == 3
 
 
-@pytest.mark.parametrize("cls", [FAMKKM, LMKKM, ONKC, LKAM, MKKMMR, MKKM, SMKC, SimpleMKKM])
+@pytest.mark.parametrize(
+    "cls", [FAMKKM, CoregSC, LMKKM, ONKC, LKAM, MKKMMR, MKKM, SMKC, SimpleMKKM]
+)
 @pytest.mark.parametrize("most", [1, 2, 4])
 def test_iterations_are_at_most_max_iter(cls, most):
     model = cls(3, max_iter=most, tol=1e-12, random_state=0)

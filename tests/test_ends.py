@@ -42,7 +42,10 @@ EIGEN = [
 ]
 FUSED = [*EIGEN, rffpk.SMKC(5), rffpk.FAMKKM(5), rffpk.FAMKKM(5, fusion="kernel")]
 LANDMARKS = [clone(model).set_params(n_landmarks=40) for model in EIGEN]
-ALL = [*FEATURES, *DIFFUSION, *EXACT, *FUSED, *LANDMARKS, rffpk.NystroemKernelKMeans(5)]
+ALL = [
+    *FEATURES, *DIFFUSION, *EXACT, *FUSED, *LANDMARKS, rffpk.NystroemKernelKMeans(5),
+    rffpk.CoregSC(5), rffpk.CoregSC(5, scheme="centroid"),
+]  # fmt: skip
 
 
 def soft(model):

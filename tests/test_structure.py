@@ -45,7 +45,10 @@ LAYERS = [
     {"power", "exact", "fuzzy", "rmkkm"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},
-    {"mkkm", "lkam", "lmkkm", "mkkm_mr", "onkc", "simplemkkm", "smkc", "famkkm", "nystroem"},
+    {
+        *("mkkm", "coregsc", "lkam", "lmkkm", "mkkm_mr", "onkc", "simplemkkm", "smkc", "famkkm"),
+        "nystroem",
+    },
     {"plot", "model_files"},
     {"__init__"},
     {"__main__"},

@@ -27,6 +27,7 @@ from rffpk import (
     RMKKM,
     SMKC,
     AverageMKKM,
+    CoregSC,
     KernelKMeans,
     KernelPowerKMeans,
     MultiKernelPowerKMeans,
@@ -40,7 +41,7 @@ from rffpk import (
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
 CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, LMKKM, MultiKernelPowerKMeans, RMKKM,
+    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, CoregSC, LMKKM, MultiKernelPowerKMeans, RMKKM,
     RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
 ]  # fmt: skip
 

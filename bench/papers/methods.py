@@ -75,6 +75,8 @@ FUSED: dict[str, Any] = {
 }
 VIEWS: dict[str, Any] = FUSED | {
     "SMKC": rffpk.SMKC,
+    "CoregSC": rffpk.CoregSC,
+    "CoregSC, centroid": partial(rffpk.CoregSC, scheme="centroid"),
     "RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=False),
     "IP-RFF-MKPKM": rffpk.RFFMultiKernelPowerKMeans,
 }

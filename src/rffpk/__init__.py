@@ -1,6 +1,7 @@
 """Annealed kernel clustering, fuzzy and scalable: one fused pass over the rows."""
 
 from rffpk._config import __version__, show_config
+from rffpk.coregsc import CoregSC
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.diffusion_map import DiffusionMap
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
@@ -40,6 +41,7 @@ __all__ = [
     "RMKKM",
     "SMKC",
     "AverageMKKM",
+    "CoregSC",
     "DiffusionMap",
     "DiffusionPowerKMeans",
     "FuzzyCMeans",

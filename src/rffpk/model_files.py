@@ -18,6 +18,7 @@ from rffpk._diffusion.neighbourhoods import Neighbourhoods
 from rffpk._diffusion.spectrum import Spectrum
 from rffpk._fusion.operators import Exact, Finished, Nystroem
 from rffpk._fusion.operators import Fourier as FourierFeatures
+from rffpk.coregsc import CoregSC
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.diffusion_map import DiffusionMap
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
@@ -45,7 +46,7 @@ _FEATURES = (FourierFeatures, Nystroem)
 ESTIMATORS |= {
     cls.__name__: cls
     for cls in (
-        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, ONKC, RMKKM, SMKC, AverageMKKM, DiffusionMap,
+        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, ONKC, RMKKM, SMKC, AverageMKKM, CoregSC, DiffusionMap,
         DiffusionPowerKMeans, FuzzyCMeans, KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans,
         NystroemKernelKMeans, PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans,
         RandomFourierFeatures, SimpleMKKM,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from rffpk._data.decompositions import eigh, fixed_signs, leading_eigenvectors, 
 from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.spectral import AlternatingFusion, Iteration, combined, matrix_of
+from rffpk._fusion.spectral import Iteration, LinearFusion, combined, matrix_of
 from rffpk._fusion.weights import inner_products, simplex_minimum
 from rffpk.kernels import FittedKernel
 
@@ -23,7 +23,7 @@ from rffpk.kernels import FittedKernel
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class ONKC(AlternatingFusion):
+class ONKC(LinearFusion):
     """Optimal neighbourhood kernel clustering with multiple kernels (ONKC).
 
     The clustering is that of a kernel G which need not be a combination of the given kernels, but
@@ -152,8 +152,9 @@ class ONKC(AlternatingFusion):
         self._converge(state.iterations())
         self._map = np.array(state.maps)
 
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, self._map)))
+    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
+        super()._keep(values, H, alpha)
+        self.eigenvalues_ = values
 
 
 class NearKernel:

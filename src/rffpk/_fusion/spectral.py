@@ -174,18 +174,29 @@ class AlternatingFusion(SpectralFusion):
         validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0)
 
-    def _converge(self, iterations: Iterator[Iteration]) -> None:
-        """Record iterations until the objective falls by at most `tol` of itself, and keep the
-        last."""
-        before = np.inf
+    def _converge(self, iterations: Iterator[Iteration], rises: bool = False) -> None:
+        """Record iterations until the objective falls, or rises, by at most `tol` of itself, and
+        keep the last."""
+        sign, before = (-1 if rises else 1), np.inf
         for last in islice(iterations, self.max_iter):
             self._record(last.alpha, last.objective)
-            if before - last.objective <= float(self.tol) * abs(last.objective):
+            cost = sign * last.objective
+            if before - cost <= float(self.tol) * abs(cost):
                 break
-            before = last.objective
+            before = cost
         else:
             self._warn_unconverged(self.tol, self.max_iter)
         self._keep(last.values, last.vectors, last.alpha)
+
+
+class LinearFusion(AlternatingFusion):
+    """Base of the methods whose embedding is sum_l K_l B_l; `_map` holds the B_l, (L, n, k)."""
+
+    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
+        self.kernel_weights_, self.n_iter_ = alpha, len(self.history_)
+
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, self._map)))
 
 
 @dataclass(frozen=True)
