@@ -16,6 +16,7 @@ from rffpk import (
     LMKKM,
     MKKM,
     MKKMMR,
+    MVCLFA,
     ONKC,
     SMKC,
     AverageMKKM,
@@ -26,7 +27,7 @@ from rffpk import (
 
 X = load_iris().data[::2]
 VIEWS = [X[:, :2], X[:, 2:]]
-FUSIONS = [AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, CoregSC, LMKKM, SMKC, SimpleMKKM]
+FUSIONS = [AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, MVCLFA, CoregSC, LMKKM, SMKC, SimpleMKKM]
 CLASSES = [*FUSIONS, NystroemKernelKMeans]
 KERNELS = [rbf_kernel(view) for view in VIEWS]
 
@@ -86,7 +87,7 @@ def test_prediction_does_not_depend_on_set_output(cls):
 
 
 @pytest.mark.parametrize(
-    "cls", [FAMKKM, CoregSC, LMKKM, ONKC, LKAM, MKKMMR, MKKM, SMKC, SimpleMKKM]
+    "cls", [FAMKKM, MVCLFA, CoregSC, LMKKM, ONKC, LKAM, MKKMMR, MKKM, SMKC, SimpleMKKM]
 )
 @pytest.mark.parametrize("most", [1, 2, 4])
 def test_iterations_are_at_most_max_iter(cls, most):
@@ -106,6 +107,6 @@ def test_one_kernel_converges_in_one_iteration():
 def test_weights_have_the_norm_that_the_class_says():
     for cls in FUSIONS:
         sizes = cls(3, random_state=0).fit(VIEWS).kernel_weights_
-        assert_allclose((sizes**2 if cls is FAMKKM else sizes).sum(), 1)
+        assert_allclose((sizes**2 if cls in (FAMKKM, MVCLFA) else sizes).sum(), 1)
     weights = FAMKKM(3, fusion="kernel", random_state=0).fit(VIEWS).kernel_weights_
     assert_allclose(weights.sum(), 1)

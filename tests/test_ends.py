@@ -37,6 +37,7 @@ EIGEN = [
     rffpk.MKKMMR(5),
     rffpk.LKAM(5, n_neighbors=1.0),
     rffpk.ONKC(5),
+    rffpk.MVCLFA(5),
     rffpk.LMKKM(5),
     rffpk.SimpleMKKM(5),
 ]

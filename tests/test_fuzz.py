@@ -52,6 +52,7 @@ CHOICES = [
     (rffpk.MKKMMR, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.LKAM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.ONKC, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.MVCLFA, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.CoregSC, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SimpleMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SMKC, {"normalize": st.booleans(), "center": st.booleans()}),
@@ -175,8 +176,8 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
 
 VIEW_CLASSES = [
     rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.AverageMKKM,
-    rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.CoregSC, rffpk.SimpleMKKM, rffpk.SMKC,
-    rffpk.FAMKKM,
+    rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC, rffpk.SimpleMKKM,
+    rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
 
 

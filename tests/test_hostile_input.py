@@ -21,6 +21,7 @@ FUSED = [
     rffpk.MKKMMR,
     rffpk.LKAM,
     rffpk.ONKC,
+    rffpk.MVCLFA,
     rffpk.CoregSC,
     rffpk.LMKKM,
     rffpk.SimpleMKKM,

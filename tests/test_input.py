@@ -230,6 +230,7 @@ FUSIONS = [
     rffpk.MKKMMR,
     rffpk.LKAM,
     rffpk.ONKC,
+    rffpk.MVCLFA,
     rffpk.LMKKM,
     rffpk.AverageMKKM,
     rffpk.SimpleMKKM,

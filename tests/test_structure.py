@@ -46,8 +46,8 @@ LAYERS = [
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},
     {
-        *("mkkm", "coregsc", "lkam", "lmkkm", "mkkm_mr", "onkc", "simplemkkm", "smkc", "famkkm"),
-        "nystroem",
+        *("mkkm", "coregsc", "lkam", "lmkkm", "mkkm_mr", "mvclfa", "onkc", "simplemkkm", "smkc"),
+        *("famkkm", "nystroem"),
     },
     {"plot", "model_files"},
     {"__init__"},

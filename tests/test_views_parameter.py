@@ -23,6 +23,7 @@ from rffpk import (
     LMKKM,
     MKKM,
     MKKMMR,
+    MVCLFA,
     ONKC,
     RMKKM,
     SMKC,
@@ -41,8 +42,8 @@ from rffpk import (
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
 CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, CoregSC, LMKKM, MultiKernelPowerKMeans, RMKKM,
-    RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
+    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, MVCLFA, CoregSC, LMKKM, MultiKernelPowerKMeans,
+    RMKKM, RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
 ]  # fmt: skip
 
 

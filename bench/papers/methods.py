@@ -75,6 +75,7 @@ FUSED: dict[str, Any] = {
 }
 VIEWS: dict[str, Any] = FUSED | {
     "SMKC": rffpk.SMKC,
+    "MVC-LFA": rffpk.MVCLFA,
     "CoregSC": rffpk.CoregSC,
     "CoregSC, centroid": partial(rffpk.CoregSC, scheme="centroid"),
     "RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=False),

@@ -23,6 +23,7 @@ from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.mkkm_mr import MKKMMR
 from rffpk.model_files import load
 from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.mvclfa import MVCLFA
 from rffpk.nystroem import NystroemKernelKMeans
 from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
@@ -37,6 +38,7 @@ __all__ = [
     "LMKKM",
     "MKKM",
     "MKKMMR",
+    "MVCLFA",
     "ONKC",
     "RMKKM",
     "SMKC",

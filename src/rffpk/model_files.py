@@ -31,6 +31,7 @@ from rffpk.lmkkm import LMKKM
 from rffpk.mkkm import MKKM, AverageMKKM
 from rffpk.mkkm_mr import MKKMMR
 from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.mvclfa import MVCLFA
 from rffpk.nystroem import NystroemKernelKMeans
 from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
@@ -46,10 +47,10 @@ _FEATURES = (FourierFeatures, Nystroem)
 ESTIMATORS |= {
     cls.__name__: cls
     for cls in (
-        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, ONKC, RMKKM, SMKC, AverageMKKM, CoregSC, DiffusionMap,
-        DiffusionPowerKMeans, FuzzyCMeans, KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans,
-        NystroemKernelKMeans, PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans,
-        RandomFourierFeatures, SimpleMKKM,
+        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, MVCLFA, ONKC, RMKKM, SMKC, AverageMKKM, CoregSC,
+        DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, KernelKMeans, KernelPowerKMeans,
+        MultiKernelPowerKMeans, NystroemKernelKMeans, PowerKMeans, RFFKernelPowerKMeans,
+        RFFMultiKernelPowerKMeans, RandomFourierFeatures, SimpleMKKM,
     )
 }  # fmt: skip
 
