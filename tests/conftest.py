@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -17,6 +18,13 @@ settings.register_profile(
 )
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_collection_modifyitems(items):
+    if find_spec("clarabel") is None:
+        for item in items:
+            if "lmkkm" in item.nodeid.lower():
+                item.add_marker(pytest.mark.skip(reason="LMKKM needs clarabel"))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -52,8 +52,18 @@ FITS = {
     "KernelKMeans": [(STORED, FRAME), (GIVEN, KERNEL), ({"init": "k-means"}, ROWS)],
     "KernelPowerKMeans": [(STORED, FRAME), (GIVEN, KERNEL), (SOFT, ROWS)],
     "MultiKernelPowerKMeans": [(STORED, FRAME), ({}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "RMKKM": [(STORED, FRAME), ({}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "AverageMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, KERNEL)],
     "MKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "MKKMMR": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "LKAM": [
+        (STORED, FRAME), ({"n_landmarks": 20, "n_neighbors": 5}, VIEWS),
+        (ALL_GIVEN, [KERNEL, KERNEL**2]),
+    ],
+    "ONKC": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "MVCLFA": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "CoregSC": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
+    "LMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "SimpleMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "SMKC": [(STORED, FRAME), ({"n_anchors": 10}, VIEWS), (ALL_GIVEN, KERNEL[:, :9])],
     "FAMKKM": [

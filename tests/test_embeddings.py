@@ -12,16 +12,22 @@ from sklearn.preprocessing import normalize
 
 from rffpk import (
     FAMKKM,
+    LKAM,
+    LMKKM,
     MKKM,
+    MKKMMR,
+    MVCLFA,
+    ONKC,
     SMKC,
     AverageMKKM,
+    CoregSC,
     NystroemKernelKMeans,
     SimpleMKKM,
 )
 
 X = load_iris().data[::2]
 VIEWS = [X[:, :2], X[:, 2:]]
-FUSIONS = [AverageMKKM, FAMKKM, MKKM, SMKC, SimpleMKKM]
+FUSIONS = [AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, MVCLFA, CoregSC, LMKKM, SMKC, SimpleMKKM]
 CLASSES = [*FUSIONS, NystroemKernelKMeans]
 KERNELS = [rbf_kernel(view) for view in VIEWS]
 
@@ -80,7 +86,9 @@ def test_prediction_does_not_depend_on_set_output(cls):
         assert np.isfinite(model.score(rows)) and len(model.medoids(rows)) == 3
 
 
-@pytest.mark.parametrize("cls", [FAMKKM, MKKM, SMKC, SimpleMKKM])
+@pytest.mark.parametrize(
+    "cls", [FAMKKM, MVCLFA, CoregSC, LMKKM, ONKC, LKAM, MKKMMR, MKKM, SMKC, SimpleMKKM]
+)
 @pytest.mark.parametrize("most", [1, 2, 4])
 def test_iterations_are_at_most_max_iter(cls, most):
     model = cls(3, max_iter=most, tol=1e-12, random_state=0)
@@ -99,6 +107,6 @@ def test_one_kernel_converges_in_one_iteration():
 def test_weights_have_the_norm_that_the_class_says():
     for cls in FUSIONS:
         sizes = cls(3, random_state=0).fit(VIEWS).kernel_weights_
-        assert_allclose((sizes**2 if cls is FAMKKM else sizes).sum(), 1)
+        assert_allclose((sizes**2 if cls in (FAMKKM, MVCLFA) else sizes).sum(), 1)
     weights = FAMKKM(3, fusion="kernel", random_state=0).fit(VIEWS).kernel_weights_
     assert_allclose(weights.sum(), 1)

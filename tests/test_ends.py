@@ -27,11 +27,26 @@ FEATURES = [
     rffpk.RFFMultiKernelPowerKMeans(5, **FEW_FREQUENCIES),
 ]  # fmt: skip
 DIFFUSION = [rffpk.DiffusionPowerKMeans(5), rffpk.DiffusionPowerKMeans(5, n_landmarks=None)]
-EXACT = [rffpk.KernelKMeans(5), rffpk.KernelPowerKMeans(5), rffpk.MultiKernelPowerKMeans(5)]
-EIGEN = [rffpk.AverageMKKM(5), rffpk.MKKM(5), rffpk.SimpleMKKM(5)]
+EXACT = [
+    rffpk.KernelKMeans(5), rffpk.KernelPowerKMeans(5), rffpk.MultiKernelPowerKMeans(5),
+    rffpk.RMKKM(5),
+]  # fmt: skip
+EIGEN = [
+    rffpk.AverageMKKM(5),
+    rffpk.MKKM(5),
+    rffpk.MKKMMR(5),
+    rffpk.LKAM(5, n_neighbors=1.0),
+    rffpk.ONKC(5),
+    rffpk.MVCLFA(5),
+    rffpk.LMKKM(5),
+    rffpk.SimpleMKKM(5),
+]
 FUSED = [*EIGEN, rffpk.SMKC(5), rffpk.FAMKKM(5), rffpk.FAMKKM(5, fusion="kernel")]
 LANDMARKS = [clone(model).set_params(n_landmarks=40) for model in EIGEN]
-ALL = [*FEATURES, *DIFFUSION, *EXACT, *FUSED, *LANDMARKS, rffpk.NystroemKernelKMeans(5)]
+ALL = [
+    *FEATURES, *DIFFUSION, *EXACT, *FUSED, *LANDMARKS, rffpk.NystroemKernelKMeans(5),
+    rffpk.CoregSC(5), rffpk.CoregSC(5, scheme="centroid"),
+]  # fmt: skip
 
 
 def soft(model):
@@ -53,7 +68,7 @@ CASES = {
     "equal rows": (ALL, np.ones((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct rows; .* 1"),
     "rows of zeros": (ALL, np.zeros((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct rows; .* 1"),
     "merged": (
-        [*map(soft, [*FEATURES, DIFFUSION[1], *EXACT[1:]])], NORMAL,
+        [*map(soft, [*FEATURES, DIFFUSION[1], *EXACT[1:3]])], NORMAL,
         r"to 1/k = 0\.2, .* stable for (exponents|fuzzifiers) .* take a (lower s_final|smaller m)",
     ),
     "partly merged": (

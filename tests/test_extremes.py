@@ -15,10 +15,14 @@ CENTROIDS = [
     rffpk.PowerKMeans(4), rffpk.FuzzyCMeans(4), rffpk.RFFKernelPowerKMeans(4),
     rffpk.RFFMultiKernelPowerKMeans(4, n_frequencies=128), rffpk.DiffusionPowerKMeans(4),
 ]  # fmt: skip
-EXACT = [rffpk.KernelKMeans(4), rffpk.KernelPowerKMeans(4), rffpk.MultiKernelPowerKMeans(4)]
+EXACT = [
+    rffpk.KernelKMeans(4), rffpk.KernelPowerKMeans(4), rffpk.MultiKernelPowerKMeans(4),
+    rffpk.RMKKM(4),
+]  # fmt: skip
 FUSED = [
-    rffpk.AverageMKKM(4), rffpk.MKKM(4), rffpk.SimpleMKKM(4), rffpk.SMKC(4), rffpk.FAMKKM(4),
-    rffpk.NystroemKernelKMeans(4),
+    rffpk.AverageMKKM(4), rffpk.MKKM(4), rffpk.MKKMMR(4), rffpk.LKAM(4), rffpk.ONKC(4),
+    rffpk.MVCLFA(4), rffpk.CoregSC(4), rffpk.LMKKM(4), rffpk.SimpleMKKM(4), rffpk.SMKC(4),
+    rffpk.FAMKKM(4), rffpk.NystroemKernelKMeans(4),
 ]  # fmt: skip
 ALL = [*CENTROIDS, *EXACT, *FUSED]
 BLOBS, GROUPS = make_blobs(120, 5, centers=4, cluster_std=0.5, random_state=0)

@@ -5,6 +5,7 @@ RFFPK_FUZZ=100000 sets the number of examples, which is small by default.
 
 import os
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ EXPECTED = "X is symmetric like|kernel .* is indefinite|sigma_1 / sigma_k|n_freq
 KERNEL = st.sampled_from(["rbf", "laplacian", "linear", "polynomial", "cosine", "sigmoid"])
 WEIGHTED = (
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans, rffpk.MultiKernelPowerKMeans,
-    rffpk.DiffusionMap,
+    rffpk.RMKKM, rffpk.DiffusionMap,
 )  # fmt: skip
 DIFFUSION = {
     "metric": st.sampled_from(["euclidean", "cosine"]),
@@ -45,8 +46,14 @@ CHOICES = [
     (rffpk.KernelKMeans, {"kernel": KERNEL, "gamma": st.sampled_from(["mean", None, 1e30])}),
     (rffpk.KernelPowerKMeans, {"kernel": KERNEL, "s_final": st.sampled_from(["hard", -1.0])}),
     (rffpk.MultiKernelPowerKMeans, {"weight_entropy": st.sampled_from([1e-3, 1.0, 1e3])}),
+    (rffpk.RMKKM, {"weight_norm": st.sampled_from([0.05, 0.5, 0.95])}),
     (rffpk.AverageMKKM, {"center": st.booleans(), "normalize": st.booleans()}),
     (rffpk.MKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.MKKMMR, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.LKAM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.ONKC, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.MVCLFA, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.CoregSC, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SimpleMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SMKC, {"normalize": st.booleans(), "center": st.booleans()}),
     (rffpk.FAMKKM, {
@@ -58,6 +65,8 @@ CHOICES = [
     (rffpk.DiffusionMap, DIFFUSION),
     (rffpk.DiffusionPowerKMeans, DIFFUSION),
 ]  # fmt: skip
+if find_spec("clarabel"):
+    CHOICES.append((rffpk.LMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 5])}))
 
 
 COLUMN = np.array([[-2.0], [2.0], [1.0], [2.0]])
@@ -166,8 +175,9 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
 
 
 VIEW_CLASSES = [
-    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.AverageMKKM,
+    rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC, rffpk.SimpleMKKM,
+    rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
 
 

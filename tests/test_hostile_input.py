@@ -14,8 +14,20 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 import rffpk
 
-EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans]
-FUSED = [rffpk.AverageMKKM, rffpk.MKKM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM]
+EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM]
+FUSED = [
+    rffpk.AverageMKKM,
+    rffpk.MKKM,
+    rffpk.MKKMMR,
+    rffpk.LKAM,
+    rffpk.ONKC,
+    rffpk.MVCLFA,
+    rffpk.CoregSC,
+    rffpk.LMKKM,
+    rffpk.SimpleMKKM,
+    rffpk.SMKC,
+    rffpk.FAMKKM,
+]
 KERNELS = [*EXACT, *FUSED, rffpk.NystroemKernelKMeans]
 
 
@@ -340,7 +352,10 @@ def test_available_memory_follows_the_limit_of_the_address_space(python):
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
 @named(
     [
-        *(cls(3, kernels="precomputed") for cls in [rffpk.MultiKernelPowerKMeans, *FUSED]),
+        *(
+            cls(3, kernels="precomputed")
+            for cls in [rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, *FUSED]
+        ),
         *(cls(3, kernel="precomputed") for cls in EXACT[:2]),
     ]
 )

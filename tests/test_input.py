@@ -223,7 +223,17 @@ def test_initial_centroids_that_are_no_matrix_are_named(model, bad):
         clone(model).set_params(init=bad).fit(np.eye(6))
 
 
-FUSIONS = [rffpk.MKKM, rffpk.AverageMKKM, rffpk.SimpleMKKM, rffpk.FAMKKM]
+FUSIONS = [
+    rffpk.MKKM,
+    rffpk.MKKMMR,
+    rffpk.LKAM,
+    rffpk.ONKC,
+    rffpk.MVCLFA,
+    rffpk.LMKKM,
+    rffpk.AverageMKKM,
+    rffpk.SimpleMKKM,
+    rffpk.FAMKKM,
+]
 
 
 @pytest.mark.parametrize("cls", FUSIONS)

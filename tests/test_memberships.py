@@ -12,7 +12,8 @@ X = make_blobs(150, 4, centers=4, cluster_std=3.0, random_state=0)[0]
 CLASSES = [
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
     rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans, rffpk.KernelPowerKMeans,
-    rffpk.MultiKernelPowerKMeans, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM, rffpk.MKKM,
+    rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM,
+    rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC, rffpk.LMKKM,
     rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
 

@@ -214,6 +214,7 @@ PEAKS = [
     ("DiffusionPowerKMeans", "", 500_000, 1, "f", {}),
     ("KernelPowerKMeans", "cache=True", 4000, 1, "d", {}),
     ("MKKM", "", 3000, 2, "d", {}),
+    ("MKKMMR", "", 3000, 2, "d", {}),
     ("PowerKMeans", "", 2_000_000, 1, "d", {"max_iter": 5}),
     ("RFFKernelPowerKMeans", "cache=True", 100_000, 1, "d", {**SOME, "max_iter": 5}),
     ("DiffusionPowerKMeans", "", 1_000_000, 1, "f", {}),

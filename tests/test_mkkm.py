@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rffpk import MKKM, AverageMKKM, center_kernel, normalize_kernel
+from rffpk import LKAM, MKKM, MKKMMR, ONKC, AverageMKKM, center_kernel, normalize_kernel
 from rffpk._data import tiles
 from rffpk._data.decompositions import leading_eigenvectors
 from rffpk.simplemkkm import SimpleMKKM
@@ -21,9 +21,14 @@ FUSIONS = [
     AverageMKKM(4, random_state=0),
     AverageMKKM(4, kernel_weights=[3, 1, 0], random_state=0),
     MKKM(4, random_state=0),
+    MKKMMR(4, diversity=1e-3, random_state=0),
     SimpleMKKM(4, random_state=0),
+    LKAM(4, random_state=0),
+    ONKC(4, diversity=1e-3, random_state=0),
 ]
-NAMES = ["average", "given", "mkkm", "simple"]
+NAMES = ["average", "given", "mkkm", "mr", "simple", "local", "near"]
+# those whose kernel is sum_l alpha_l^2 K_l
+sums = pytest.mark.parametrize("fusion", FUSIONS[:5], ids=NAMES[:5], indirect=True)
 GAMMAS = [("rbf", 0.05), ("rbf", 0.01), ("rbf", 0.2)]
 
 
@@ -255,6 +260,7 @@ def test_an_eigenvector_orthogonal_to_the_start_is_found():
 # ---- landmarks: MKC-AE --------------------------------------------------------------------------
 
 
+@sums
 def test_learned_on_landmarks_all_rows_are_embedded(views, fusion, monkeypatch):
     """Eq. 8: h_c(x) = 1 / (n lambda_c) sum_i h_ic sum_p alpha_p^2 k_p(x, x_i), centered by the
     landmarks and normalised."""
@@ -290,6 +296,7 @@ def test_all_rows_as_landmarks_are_no_landmarks(views, fusion):
         assert_array_equal(model.labels_, whole.labels_)
 
 
+@sums
 def test_landmarks_of_precomputed_kernels(views, fusion):
     """New rows come with their kernels to all fitted rows."""
     Ks = prepared(views[0])

@@ -18,10 +18,11 @@ X = make_blobs(200, 4, centers=3, random_state=0)[0]
 CLUSTERERS = [
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
     rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans, rffpk.KernelPowerKMeans,
-    rffpk.MultiKernelPowerKMeans, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM, rffpk.MKKM,
+    rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM,
+    rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC, rffpk.LMKKM,
     rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
 ]  # fmt: skip
-FUSIONS = CLUSTERERS[-5:]
+FUSIONS = CLUSTERERS[-11:]
 KEYS = {
     "stage", "start", "kept", "rows", "s", "objective", "shift", "distinct", "repairs",
     "kernel_weights", "seconds",

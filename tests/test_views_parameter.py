@@ -19,9 +19,16 @@ from sklearn.preprocessing import FunctionTransformer
 
 from rffpk import (
     FAMKKM,
+    LKAM,
+    LMKKM,
     MKKM,
+    MKKMMR,
+    MVCLFA,
+    ONKC,
+    RMKKM,
     SMKC,
     AverageMKKM,
+    CoregSC,
     KernelKMeans,
     KernelPowerKMeans,
     MultiKernelPowerKMeans,
@@ -35,7 +42,8 @@ from rffpk import (
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
 CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
+    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, MVCLFA, CoregSC, LMKKM, MultiKernelPowerKMeans,
+    RMKKM, RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
 ]  # fmt: skip
 
 

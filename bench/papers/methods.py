@@ -61,15 +61,23 @@ SINGLE: dict[str, Any] = {
 FUSED: dict[str, Any] = {
     "AverageMKKM": rffpk.AverageMKKM,
     "MKKM": rffpk.MKKM,
+    "MKKM-MR": rffpk.MKKMMR,
+    "LKAM": rffpk.LKAM,
+    "ONKC": rffpk.ONKC,
+    "LMKKM, 400 landmarks": partial(rffpk.LMKKM, n_landmarks=400),
     "SimpleMKKM": rffpk.SimpleMKKM,
     "MKC-AE": partial(rffpk.SimpleMKKM, n_landmarks=1000),
     "FAMKKM": rffpk.FAMKKM,
     "FAMKKM, partitions only": partial(rffpk.FAMKKM, fusion="partition"),
     "FAMKKM, kernels only": partial(rffpk.FAMKKM, fusion="kernel"),
     "MKPK": rffpk.MultiKernelPowerKMeans,
+    "RMKKM": rffpk.RMKKM,
 }
 VIEWS: dict[str, Any] = FUSED | {
     "SMKC": rffpk.SMKC,
+    "MVC-LFA": rffpk.MVCLFA,
+    "CoregSC": rffpk.CoregSC,
+    "CoregSC, centroid": partial(rffpk.CoregSC, scheme="centroid"),
     "RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=False),
     "IP-RFF-MKPKM": rffpk.RFFMultiKernelPowerKMeans,
 }
@@ -236,6 +244,12 @@ def mkpk() -> list[Method]:
         one("kernel k-means", "defaults", partial(on_mean, run=single)),
         one("spectral", "paper", partial(on_mean, run=spectral_on)),
         one("MKKM", "paper", partial(fitted, estimator=rffpk.MKKM, **given)),
+        Method("RMKKM", "paper", {
+            f"weight_norm={gamma:.1f}": partial(
+                fitted, estimator=rffpk.RMKKM, weight_norm=gamma, **given
+            )
+            for gamma in (0.1, 0.3, 0.5, 0.7, 0.9)
+        }),
         one("MKPK", "paper", partial(multi, **KPK, init="random")),
         one("MKPK, weight_entropy=0.1", "paper",
             partial(multi, **KPK, init="random", weight_entropy=0.1)),
@@ -298,9 +312,31 @@ def fusion() -> list[Method]:
         for a in (0.01, 0.1, 1.0)
         for b in (0.01, 0.1, 1.0)
     }
-    twenty = ("AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
+    powers = 2.0 ** np.arange(-15, 16, 3)
+    penalised: dict[str, Run] = {
+        f"diversity={power:g}": partial(fitted, estimator=rffpk.MKKMMR, n_init=20, diversity=power)
+        for power in powers
+    }
+    local: dict[str, Run] = {
+        f"n_neighbors={size:g} diversity={power:g}": partial(
+            fitted, estimator=rffpk.LKAM, n_init=20, n_neighbors=size, diversity=power
+        )
+        for size in (0.05, 0.1, 0.2, 0.5, 0.95)
+        for power in (2.0**-12, 2.0**-6, 1.0)
+    }
+    near: dict[str, Run] = {
+        f"rho={rho:g} diversity={power:g}": partial(
+            fitted, estimator=rffpk.ONKC, n_init=20, rho=rho, diversity=power, max_iter=50, tol=1e-3
+        )
+        for rho in (2.0**-6, 1.0, 2.0**6)
+        for power in (2.0**-6, 1.0, 2.0**6)
+    }
+    twenty = ("LMKKM, 400 landmarks", "AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
     return [
         *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=20)) for name in twenty),
+        Method("MKKM-MR", "paper", penalised),
+        Method("LKAM", "paper", local),
+        Method("ONKC", "paper", near),
         Method("FAMKKM", "paper", grid),
         one("FAMKKM, partitions only", "paper", famkkm(fusion="partition")),
         one("FAMKKM, kernels only", "paper", famkkm(fusion="kernel")),

@@ -127,7 +127,8 @@ CLAIMS = [
     Claim("KPK", "kernel k-means", ("kpk, more sets",), "NMI", note="sets not in the paper"),
     *(Claim("RFF-KPKM", theirs, ("rff-kpkm",))
       for theirs in ("KPK", "power k-means", "kernel k-means", "spectral")),
-    *(Claim("MKPK", theirs, ("mkpk",), "NMI") for theirs in ("kernel k-means", "spectral", "MKKM")),
+    *(Claim("MKPK", theirs, ("mkpk",), "NMI")
+      for theirs in ("kernel k-means", "spectral", "MKKM", "RMKKM")),
     Claim("IP-RFF-MKPKM", "RFF-MKPKM", ("ip-rff-mkpkm",), note="typicality"),
     Claim("IP-RFF-MKPKM", "RFF-MKPKM", ("ip-rff-mkpkm",), grid="mean",
           note="typicality, mean of the grid"),
@@ -139,7 +140,8 @@ CLAIMS = [
       for theirs in ("FAMKKM, partitions only", "FAMKKM, kernels only", "AverageMKKM", "MKKM",
                      "SimpleMKKM")),
     *(Claim("SMKC", theirs, ("smkc",), quicker=theirs == "SimpleMKKM")
-      for theirs in ("SimpleMKKM", "MKKM", "single best view")),
+      for theirs in ("SimpleMKKM", "MKKM", "MKKM-MR", "LKAM", "ONKC", "LMKKM, 400 landmarks",
+                     "single best view")),
     Claim("SMKC", "SimpleMKKM", ("famkkm",), quicker=True, note="sets not in the paper"),
     Claim("MKC-AE", "SimpleMKKM", ("mkc-ae",), alike=True, quicker=True),
 ]  # fmt: skip

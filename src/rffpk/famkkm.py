@@ -16,7 +16,8 @@ from rffpk._docs import FUSION, documented
 from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._fusion.operators import Operator, check_definite, operators
 from rffpk._fusion.skeleton import KernelFusion
-from rffpk._fusion.spectral import inverse_shares, remainder
+from rffpk._fusion.spectral import remainder
+from rffpk._fusion.weights import inverse_shares
 from rffpk.feature_maps import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.kernels import BANKS, matched
 

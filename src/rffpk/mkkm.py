@@ -12,9 +12,10 @@ from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import (
+    AlternatingFusion,
     SpectralFusion,
+    alternation,
     combined,
-    inverse_shares,
     matrix_of,
     spectral_costs,
 )
@@ -119,7 +120,7 @@ class AverageMKKM(SpectralFusion):
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class MKKM(SpectralFusion):
+class MKKM(AlternatingFusion):
     """Multiple kernel k-means with learned kernel weights (MKKM).
 
     Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) over weights alpha >= 0 of sum one and matrices H
@@ -168,62 +169,9 @@ class MKKM(SpectralFusion):
     (2,)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        validation.check_int(self.max_iter, "max_iter", 1)
-        validation.check_real(self.tol, "tol", 0)
-
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
-        alpha, before = np.full(len(Ks), 1 / len(Ks)), np.inf
-        start = None
-        for _ in range(self.max_iter):
-            values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]), start)
-            start = H.sum(axis=1)
-            costs = spectral_costs(Ks, H)
-            objective = float(alpha**2 @ costs)
-            self._record(alpha, objective)
-            if before - objective <= float(self.tol) * abs(objective):
-                break
-            before, alpha = objective, inverse_shares(costs)
-        else:
-            self._warn_unconverged(self.tol, self.max_iter)
-        self._keep(values, H, self.history_[-1]["kernel_weights"])
+        self._converge(alternation(Ks, k))
 
 
 def _given_weights(given: Any, n_kernels: int) -> Array:

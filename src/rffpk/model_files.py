@@ -19,6 +19,7 @@ from rffpk._diffusion.neighbourhoods import Neighbourhoods
 from rffpk._diffusion.spectrum import Spectrum
 from rffpk._fusion.operators import Exact, Finished, Nystroem
 from rffpk._fusion.operators import Fourier as FourierFeatures
+from rffpk.coregsc import CoregSC
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.diffusion_map import DiffusionMap
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
@@ -26,10 +27,16 @@ from rffpk.famkkm import FAMKKM
 from rffpk.feature_maps import RandomFourierFeatures
 from rffpk.fuzzy import FuzzyCMeans
 from rffpk.kernels import FittedKernel
+from rffpk.lkam import LKAM
+from rffpk.lmkkm import LMKKM
 from rffpk.mkkm import MKKM, AverageMKKM
+from rffpk.mkkm_mr import MKKMMR
 from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.mvclfa import MVCLFA
 from rffpk.nystroem import NystroemKernelKMeans
+from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.rmkkm import RMKKM
 from rffpk.simplemkkm import SimpleMKKM
 from rffpk.smkc import SMKC
 
@@ -41,9 +48,10 @@ _FEATURES = (FourierFeatures, Nystroem)
 ESTIMATORS |= {
     cls.__name__: cls
     for cls in (
-        FAMKKM, MKKM, SMKC, AverageMKKM, DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans,
-        KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, NystroemKernelKMeans, PowerKMeans,
-        RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, RandomFourierFeatures, SimpleMKKM,
+        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, MVCLFA, ONKC, RMKKM, SMKC, AverageMKKM, CoregSC,
+        DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, KernelKMeans, KernelPowerKMeans,
+        MultiKernelPowerKMeans, NystroemKernelKMeans, PowerKMeans, RFFKernelPowerKMeans,
+        RFFMultiKernelPowerKMeans, RandomFourierFeatures, SimpleMKKM,
     )
 }  # fmt: skip
 

@@ -108,10 +108,13 @@ class KernelSpace:
 
     def begin(self, numbers: list[int]) -> list[KernelRun]:
         """Runs of the starts with these numbers, with the products of their initial centroids."""
-        runs = [KernelRun(self, self.seed(self).astype(self.dtype), number) for number in numbers]
+        runs = [self._run(self.seed(self).astype(self.dtype), number) for number in numbers]
         for run, Y in zip(runs, self._multiply([run.W for run in runs])):
             run.set_products(Y)
         return runs
+
+    def _run(self, W: Array, number: int) -> KernelRun:
+        return KernelRun(self, W, number)
 
     def advance(self, runs: list[KernelRun], stages: list[Stage]) -> list[StageEnd | None]:
         """One step of each run, with one product for all runs."""

@@ -66,6 +66,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     _present: Array | None
     _coverage: Array | None
     _several = False  # whether `fit` accepts several views
+    _space: type[KernelSpace] = KernelSpace
     _soft = True  # whether starts have soft steps, before which centroids may be moved at random
 
     # ---- what subclasses define -------------------------------------------------------------
@@ -222,7 +223,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             self.history_ = history.records
             return run, end, plan
         n_directions = 2 * k if self._soft else 0
-        space = KernelSpace(
+        space = self._space(
             products, weight, objective, seed, history, random, n_directions, present
         )
         exponent = space.critical_exponent() if self._soft else 0.0

@@ -328,8 +328,8 @@ class KernelFusion(EmbeddingClusterer):
 
         Returns
         -------
-        embedding : ndarray of shape (n_samples, n_clusters)
-            In the space of `embedding_`.
+        embedding : ndarray of shape (n_samples, n_columns)
+            In the space of `embedding_`, with its columns.
         """
         check_is_fitted(self)
         xs = check_views(self, X, reset=False)

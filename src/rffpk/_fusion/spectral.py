@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,11 +14,12 @@ from rffpk import _config
 from rffpk._annealing.ends import warn_if_indefinite
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import over_eigenvalues, ritz_values
+from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues, ritz_values
 from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._fusion.skeleton import KernelFusion
+from rffpk._fusion.weights import inverse_shares, simplex_minimum
 from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
 
 
@@ -104,8 +108,14 @@ class SpectralFusion(KernelFusion):
         self.n_iter_ = len(self.history_)
         self._map = over_eigenvalues(H, values)
 
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        """The function from the kernels between some rows and those learned on to the embedding of
+        the rows."""
+        return lambda crosses: combined(crosses, self.kernel_weights_) @ self._map
+
     def _embedded(self, xs: list[Array]) -> Array:
         """The embedding of rows, block by block, by threads."""
+        mapping = self._mapping()
 
         def embed(parts: list[Array]) -> Array:
             crosses = []
@@ -114,10 +124,106 @@ class SpectralFusion(KernelFusion):
                 if kernel.precomputed and self.landmarks_ is not None:
                     x = x[:, self.landmarks_]
                 crosses.append(kernel.values(x))
-            return combined(crosses, self.kernel_weights_) @ self._map
+            return mapping(crosses)
 
         n_threads = _config.n_threads(self.n_jobs)
         return by_blocks(embed, xs, self._kernels[0].n, n_threads)
+
+
+class AlternatingFusion(SpectralFusion):
+    """Base of the methods that update an embedding and kernel weights in turn, until their
+    objective falls no more."""
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        views: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: Auto | int = "auto",
+        store_memberships: bool = False,
+        n_landmarks: int | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            views=views,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            store_memberships=store_memberships,
+            n_landmarks=n_landmarks,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0)
+
+    def _converge(self, iterations: Iterator[Iteration], rises: bool = False) -> None:
+        """Record iterations until the objective falls, or rises, by at most `tol` of itself, and
+        keep the last."""
+        sign, before = (-1 if rises else 1), np.inf
+        for last in islice(iterations, self.max_iter):
+            self._record(last.alpha, last.objective)
+            cost = sign * last.objective
+            if before - cost <= float(self.tol) * abs(cost):
+                break
+            before = cost
+        else:
+            self._warn_unconverged(self.tol, self.max_iter)
+        self._keep(last.values, last.vectors, last.alpha)
+
+
+class LinearFusion(AlternatingFusion):
+    """Base of the methods whose embedding is sum_l K_l B_l; `_map` holds the B_l, (L, n, k)."""
+
+    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
+        self.kernel_weights_, self.n_iter_ = alpha, len(self.history_)
+
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, self._map)))
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The weights and the leading eigenpairs of an iteration, and the objective of both."""
+
+    alpha: Array
+    values: Array
+    vectors: Array
+    objective: float
+
+
+def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterator[Iteration]:
+    """Iterations that minimise sum_l alpha_l^2 Tr(K_l (I - HH')) + alpha' penalty alpha / 2 over H
+    with k orthonormal columns and over alpha on the simplex in turn, from equal weights."""
+    alpha, start = np.full(len(Ks), 1 / len(Ks)), None
+    while True:
+        values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]), start)
+        start = H.sum(axis=1)
+        costs = spectral_costs(Ks, H)
+        objective = float(alpha**2 @ costs)
+        if penalty is None:
+            yield Iteration(alpha, values, H, objective)
+            alpha = inverse_shares(costs)
+        else:
+            yield Iteration(alpha, values, H, objective + float(alpha @ penalty @ alpha) / 2)
+            alpha = simplex_minimum(2 * np.diag(np.maximum(costs, 0)) + penalty)
 
 
 def matrix_of(kernel: FittedKernel, number: int) -> Array:
@@ -140,6 +246,10 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
     return interruptible(A_NUMBER * len(Ks) * Ks[0].size, total)
 
 
+def mean_of(Ks: list[Array]) -> Array:
+    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
+
+
 def spectral_costs(Ks: list[Array], H: Array) -> Array:
     """Tr(K_l (I - HH')) of each kernel."""
     return np.array([remainder(np.trace(K), np.einsum("ik,ik->", H, K @ H), len(H)) for K in Ks])
@@ -149,11 +259,3 @@ def remainder(trace: float, kept: float, n: int) -> float:
     """Tr(K) - Tr(H'KH) for a kernel of order n, zero if it is that up to rounding."""
     rounding = 4 * n * float(np.finfo(np.float64).eps) * abs(trace)
     return 0.0 if abs(trace - kept) <= rounding else float(trace - kept)
-
-
-def inverse_shares(costs: Array) -> Array:
-    """alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
-    if not costs.max() > 0:
-        return np.full(len(costs), 1 / len(costs))
-    shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
-    return np.asarray(shares / shares.sum())
