@@ -401,10 +401,10 @@ def test_entries_that_are_none_are_missing(views, cls):
     for array, rows in zip(objects, listed):
         array[:] = rows
     expected = model_of(cls).fit(views)
-    for given in (listed, objects):
-        model = model_of(cls).fit(given)
+    for xs in (listed, objects):
+        model = model_of(cls).fit(xs)
         assert_array_equal(model.labels_, expected.labels_)
-        assert_array_equal(model.predict(given), expected.labels_)
+        assert_array_equal(model.predict(xs), expected.labels_)
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -356,9 +356,9 @@ class MultiKernelPowerKMeans(KernelClusterer):
         super()._check_parameters()
         check_annealing(self)
         check_kernels(self.kernels)
-        if validation.check_bool(self.allow_missing_views, "allow_missing_views"):
-            if is_option(self.kernels, PRECOMPUTED):
-                raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
+        may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
+        if may_lack and is_option(self.kernels, PRECOMPUTED):
+            raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _kernel_parameter(self) -> Any:

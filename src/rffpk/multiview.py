@@ -371,7 +371,9 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             Indices of the clusters, or -1 for noise.
         """
         visits = self._visits(X, -math.inf, ("labels", "nearest"))
-        found = [self._without_noise(rows, out["labels"], out["nearest"]) for rows, *_, out in visits]
+        found = [
+            self._without_noise(rows, out["labels"], out["nearest"]) for rows, *_, out in visits
+        ]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _without_noise(self, rows: Rows, labels: Array, nearest: Array) -> Array:

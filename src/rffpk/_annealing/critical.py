@@ -24,9 +24,7 @@ _FEATURE_ROWS, KERNEL_ROWS = 1000, 500
 _DENSE = 200  # up to this order a full decomposition is as fast as a partial one
 
 
-def critical_exponent(
-    features: Array, weight: Array | None, present: Array | None = None
-) -> float:
+def critical_exponent(features: Array, weight: Array | None, present: Array | None = None) -> float:
     """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
 
     lambda_max is the largest eigenvalue of sum p zz'/sum p over the unit vectors z from the mean

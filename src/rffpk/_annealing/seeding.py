@@ -99,8 +99,7 @@ def seed_centroids(
         return seeds[random.choice(len(features), k, replace=False, p=p)]
     if k >= MANY:
         zero = np.zeros_like(features[0])
-        plain = None if parts else make_rows([features], [None], None, n_threads, [zero])
-        rows = plain or parts.columns()
+        rows = parts.columns() if parts else make_rows([features], [None], None, n_threads, [zero])
         return seeds[_batches(rows, seeds, weight, k, random)]
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
     if parts is not None:
