@@ -1,6 +1,6 @@
 """Rows without some of their views: NMI by the share of what is missing.
 
-    python -m bench.quality.missing --data DIR [--sets NAME ...] [--seeds N] [--imml]
+    python -m bench.quality.missing --data DIR [--sets NAME ...] [--seeds N] [--methods NAME ...]
 
 For each set, with k the number of classes, NMI of the labels of all rows (means of the seeds). A
 share of the rows lacks each view: "random", each row for itself, and "blocks", that share of
@@ -9,12 +9,15 @@ that of the view before; files are ordered by class, so that whole classes lack 
 would lack all views keeps one. Methods: `RFFMultiKernelPowerKMeans` with random and with diffusion
 features, and `MultiKernelPowerKMeans`, with allow_missing_views=True; the first of them on means
 of the columns in place of what is missing; and fitted to the rows that have all views, from at
-least two a cluster on, the others being labelled by `predict`. --imml: also methods of the package
-imml, which must be installed then. Columns of each view are standardised where they are not counts.
+least two a cluster on, the others being labelled by `predict`. If the package imml is installed,
+also those of its methods for incomplete views that need no Octave. Columns of each view are
+standardised where they are not counts.
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
 import warnings
 from collections.abc import Callable
 
@@ -90,22 +93,24 @@ METHODS: dict[str, Method] = {
 }
 
 
-def imml_methods() -> dict[str, Method]:
-    """Methods of the package imml for incomplete views."""
-    from imml import cluster  # type: ignore[import-not-found]
+def of_imml(name: str) -> Method:
+    """A method of the package imml; no result where it is not installed, or fails."""
 
-    def method(name: str) -> Method:
-        def labels(views: Views, k: int, seed: int) -> np.ndarray | None:
-            try:
-                found = getattr(cluster, name)(n_clusters=k, random_state=seed).fit_predict(views)
-            except Exception as error:  # of any kind: a cell of the table stays empty
-                warnings.warn(f"imml {name}: {error!r}", stacklevel=2)
-                return None
-            return np.asarray(found)
+    def labels(views: Views, k: int, seed: int) -> np.ndarray | None:
+        try:
+            model = getattr(importlib.import_module("imml.cluster"), name)
+            found = model(n_clusters=k, random_state=seed).fit_predict(views)
+        except Exception as error:  # of any kind: a cell of the table stays empty
+            print(f"imml, {name}: {error!r}"[:200], file=sys.stderr)
+            return None
+        return np.asarray(found)
 
-        return labels
+    return labels
 
-    return {f"imml {name}": method(name) for name in ("EEIMVC", "LFIMVC", "MKKMIK")}
+
+METHODS |= {
+    f"imml {name}": of_imml(name) for name in ("EEIMVC", "LFIMVC", "OPIMC", "PIMVC", "NEMO")
+}
 
 
 def score(method: Method, name: str, views: Views, y: np.ndarray, share: float, seeds: int) -> str:
@@ -126,10 +131,10 @@ def main() -> None:
     commands.add_data(parser)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sets", nargs="+", choices=MULTI_VIEW, default=SETS)
-    parser.add_argument("--imml", action="store_true", help="also methods of imml")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=[*METHODS])
     args = parser.parse_args()
-    warnings.simplefilter("ignore" if not args.imml else "once")
-    methods = METHODS | (imml_methods() if args.imml else {})
+    warnings.simplefilter("ignore")
+    methods = {name: METHODS[name] for name in args.methods}
     tables.print_heading("set", "views", "missing", *methods)
     for name in args.sets:
         views, y = prepared_views(args.data, name)

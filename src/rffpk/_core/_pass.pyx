@@ -83,7 +83,8 @@ cdef class Passes:
     cdef int allocate(self, int n_threads) except -1:
         """The buffers."""
         cdef const rffpk_problem *problem = &self.problem
-        cdef size_t n = self.given.n, excess = problem.k if problem.present == NULL else problem.n_views
+        cdef size_t n = self.given.n
+        cdef size_t excess = problem.k if problem.present == NULL else problem.n_views
         cdef size_t moments = problem.k * (problem.F + problem.n_views + rffpk_counts(problem))
         cdef size_t width = moments + excess + 2
         cdef rffpk_loop *loop = &self.loop
