@@ -372,6 +372,6 @@ class MultiKernelPowerKMeans(KernelClusterer):
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         super()._publish(xs, run, end)
-        self.kernel_weights_ = self._alpha
-        space = run.space
+        space, total = run.space, run.alpha.sum()
+        self.kernel_weights_ = run.alpha if space.present is None else run.alpha / total
         self.lambda_ = float(self.weight_entropy) * space.total_weight * space.history.unit

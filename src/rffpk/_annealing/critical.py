@@ -60,7 +60,8 @@ def _about(features: Array, center: Array, present: Array | None) -> Array:
 
 def _scaled(z: Array, p: Array, present: Array) -> Array:
     """Directions over the roots of the shares of the rows that have each feature."""
-    return np.asarray(z / np.sqrt(_weights(p, present) / p.sum()))
+    total = p.sum()
+    return np.asarray(z / np.sqrt(_weights(p, present) / total)) if total > 0 else z
 
 
 def _directions(z: Array, p: Array) -> tuple[Array, Array]:
