@@ -161,6 +161,23 @@ def test_views(rows, client):
         RFFMultiKernelPowerKMeans(K, **parameters).fit([given[0], divided(views[1], (11_500,) * 2)])
 
 
+def test_views_that_rows_lack(rows, client):
+    views, random = [rows[:, :2].copy(), rows[:, 2:].copy()], np.random.default_rng(0)
+    lacks = random.integers(3, size=N)
+    for view in range(2):
+        views[view][lacks == view] = np.nan
+    parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
+    model = RFFMultiKernelPowerKMeans(K, allow_missing_views=True, **parameters)
+    expected = clone(model).fit(views)
+    given = [divided(view) for view in views]
+    found = clone(model).fit(given)
+    assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
+    assert_allclose(found.kernel_weights_, expected.kernel_weights_, rtol=1e-9)
+    assert_array_equal(found.predict(given).compute(), expected.labels_)
+    with pytest.raises(ValueError, match="noise_threshold needs all views"):
+        model.set_params(noise_threshold=0.1).fit(given)
+
+
 def test_few_rows_come_to_the_client(rows, client):
     model = PowerKMeans(K, random_state=0).fit(divided(rows[:300], (100, 0, 200)))
     expected = PowerKMeans(K, random_state=0).fit(rows[:300])

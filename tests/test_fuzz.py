@@ -116,6 +116,7 @@ def is_named(error):
         "n_anchors",
         "n_frequencies",
         "time",
+        "eta",
     )
     return any(name in str(error) for name in names)
 
@@ -203,8 +204,8 @@ RFF_VIEWS = {
 
 
 @st.composite
-def view_models(draw):
-    cls = draw(st.sampled_from(VIEW_CLASSES))
+def view_models(draw, classes=VIEW_CLASSES):
+    cls = draw(st.sampled_from(classes))
     choices = RFF_VIEWS if cls is rffpk.RFFMultiKernelPowerKMeans else {}
     parameters = {name: draw(choice) for name, choice in choices.items()}
     return cls(draw(st.integers(1, 4)), random_state=0, **parameters)
@@ -213,6 +214,11 @@ def view_models(draw):
 @settings(max_examples=EXAMPLES // 3)
 @given(view_models(), views(), st.booleans())
 def test_views_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
+    assert_refused_or_valid(model, X, weighted)
+
+
+def assert_refused_or_valid(model, X, weighted):
+    """A refusal by name, or a valid result, for views."""
     model, arguments = clone(model), {}
     if weighted and isinstance(model, WEIGHTED):
         arguments["sample_weight"] = np.random.default_rng(len(X[0])).integers(0, 4, len(X[0]))
@@ -232,6 +238,17 @@ def test_views_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
     least = 0 if getattr(model, "noise_threshold", None) is None else -1  # noise
     assert ((model.labels_ >= least) & (model.labels_ < model.n_clusters)).all()
     assert model.inertia_ >= 0
+
+
+@settings(max_examples=EXAMPLES)
+@given(view_models(VIEW_CLASSES[:2]), views(), st.lists(st.integers(0, 5)), st.booleans())
+def test_missing_views_are_refused_by_name_or_give_a_valid_result(model, X, lacks, weighted):
+    """Row i lacks the view lacks[i], if there is one; 4: one number is missing, 5: both views."""
+    X = [np.array(x, dtype=float) for x in X]
+    for i, view in enumerate(lacks[: len(X[0])]):
+        for x in X[view : view + 1] if view < 4 else X:
+            x[i, : 1 if view == 4 else None] = np.nan
+    assert_refused_or_valid(model.set_params(allow_missing_views=True), X, weighted)
 
 
 @example(np.array([[np.inf, -np.inf]], np.float32), 1, 2.0, False)  # a warning of NumPy

@@ -183,10 +183,10 @@ def fused_pass(
         if present is not None:
             has = np.unpackbits(present[here], axis=1, count=L, bitorder="little").astype(float)
             phi = np.where(np.repeat(has, widths, axis=1) > 0, phi, 0)
-        d = sum(
-            has[:, [i]] * squared_distances((phi * scales)[:, a:b], (theta * scales)[:, a:b])
-            for i, (a, b) in enumerate(zip(edges, edges[1:]))
-        )
+        d = np.zeros((len(phi), k))
+        for i, (a, b) in enumerate(zip(edges, edges[1:])):
+            of_view = (phi * scales)[:, a:b], (theta * scales)[:, a:b]
+            d += has[:, [i]] * squared_distances(*of_view)
         um, wm, effective = np.ones_like(d), np.zeros_like(d), d
         if eta is not None:
             own = eta if present is None else (has @ (eta * alpha))[:, None]

@@ -356,9 +356,9 @@ class MultiKernelPowerKMeans(KernelClusterer):
         super()._check_parameters()
         check_annealing(self)
         check_kernels(self.kernels)
-        if validation.check_bool(self.allow_missing_views, "allow_missing_views"):
-            if is_option(self.kernels, PRECOMPUTED):
-                raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
+        may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
+        if may_lack and is_option(self.kernels, PRECOMPUTED):
+            raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _kernel_parameter(self) -> Any:
@@ -372,6 +372,6 @@ class MultiKernelPowerKMeans(KernelClusterer):
 
     def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
         super()._publish(xs, run, end)
-        self.kernel_weights_ = self._alpha
-        space = run.space
+        space, total = run.space, run.alpha.sum()
+        self.kernel_weights_ = run.alpha if space.present is None else run.alpha / total
         self.lambda_ = float(self.weight_entropy) * space.total_weight * space.history.unit

@@ -60,7 +60,9 @@ RECORDS |= {
     "Structure": Record(Structure, {"signs": _ARRAY, "scale": _FLOAT, "n_frequencies": _INT}),
     "PowerMean": Record(PowerMean, {}),
     "WeightedViews": Record(
-        WeightedViews, {"weight_entropy": _FLOAT, "eta": _MAYBE_ARRAY, "m": _FLOAT}
+        WeightedViews,
+        {"weight_entropy": _FLOAT, "eta": _MAYBE_ARRAY, "m": _FLOAT, "coverage": _MAYBE_ARRAY},
+        optional=("coverage",),
     ),
     "RunningSums": Record(RunningSums, {"N": _ARRAY, "G": _ARRAY, "s": _FLOAT}),
     "Spectrum": Record(Spectrum, {"gaps": _ARRAY, "functions": _ARRAY, "shares": _ARRAY}),

@@ -20,6 +20,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.collections import by_partitions
 from rffpk._data.messages import warn
+from rffpk._data.partitions import Partitions
 from rffpk._data.passes import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
@@ -282,6 +283,12 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         return max(super()._survey_rows(), *most, 0)
 
     def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
+        apart = self._coverage is not None and isinstance(survey.stream, Partitions)
+        if apart and self.noise_threshold is not None:
+            raise ValueError(
+                "noise_threshold needs all views of all rows where these stay on the workers of a "
+                "cluster: compare typicality with it."
+            )
         kernels = self._kernels_of_views(len(survey.xs))
         if self.kernels is None and not self._n_views:
             mean = fit_map(self, survey, 0, "rbf", "mean", random).gamma_
@@ -312,7 +319,8 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         super()._publish(rows, some, run, end, plan)
         self.feature_maps_ = self._feature_maps
-        self.kernel_weights_ = self._alpha
+        whole = rows.coverage is None
+        self.kernel_weights_ = self._alpha if whole else self._alpha / self._alpha.sum()
         self.lambda_ = float(self.weight_entropy) * rows.total_weight
         self.eta_ = self._objective.eta
         for i, mapped in enumerate(self.feature_maps_):
@@ -373,7 +381,9 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             Indices of the clusters, or -1 for noise.
         """
         visits = self._visits(X, -math.inf, ("labels", "nearest"))
-        found = [self._without_noise(rows, out["labels"], out["nearest"]) for rows, *_, out in visits]
+        found = [
+            self._without_noise(rows, out["labels"], out["nearest"]) for rows, *_, out in visits
+        ]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _without_noise(self, rows: Rows, labels: Array, nearest: Array) -> Array:

@@ -412,8 +412,6 @@ class CentroidClusterer(CentroidModel):
     def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
         alpha, self._alpha = run.rows.alpha, run.rows.alpha
-        if rows.coverage is not None:
-            self._alpha = alpha / alpha.sum()
         rows = replace(rows, alpha=alpha)
 
         def publish(block: Rows, labels: Array, nearest: Array) -> None:

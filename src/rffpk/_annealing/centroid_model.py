@@ -106,7 +106,8 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """A pass over views and weights that have been checked."""
         shifts = [shift.astype(xs[0].dtype) for shift in self._shifts]
         rows = self._objective.restore(self._rows(self._views(xs), weight, shifts), self._alpha)
-        rows = rows if typical else replace(rows, eta=None)
+        rows = replace(rows, eta=rows.eta if typical else None, coverage=self._objective.coverage)
+        rows = rows.marked()
         if rows.present is not None:
             rows = rows.renormalised()
         theta = self._theta(rows)

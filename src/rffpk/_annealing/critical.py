@@ -25,9 +25,7 @@ _FEATURE_ROWS, KERNEL_ROWS = 1000, 500
 _DENSE = 200  # up to this order a full decomposition is as fast as a partial one
 
 
-def critical_exponent(
-    features: Array, weight: Array | None, present: Array | None = None
-) -> float:
+def critical_exponent(features: Array, weight: Array | None, present: Array | None = None) -> float:
     """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
 
     lambda_max is the largest eigenvalue of sum p zz'/sum p over the unit vectors z from the mean
@@ -63,7 +61,8 @@ def _about(features: Array, center: Array, present: Array | None) -> Array:
 
 def _scaled(z: Array, p: Array, present: Array) -> Array:
     """Directions over the roots of the shares of the rows that have each feature."""
-    return np.asarray(z / np.sqrt(_weights(p, present) / p.sum()))
+    total = p.sum()
+    return np.asarray(z / np.sqrt(_weights(p, present) / total)) if total > 0 else z
 
 
 def _directions(z: Array, p: Array) -> tuple[Array, Array]:

@@ -238,8 +238,8 @@ class KernelRun:
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
     def _combined(self) -> tuple[Array, Array, Array]:
-        """Products, and squared norms of rows and of centroids, summed with the kernel weights. Where
-        rows lack views the norms of centroids depend on the row, and are a part of the products."""
+        """Products, and squared norms of rows and of centroids, summed with the kernel weights.
+        Where rows lack views the norms of centroids depend on the row, and are in the products."""
         dtype = self.space.dtype
         if self.space.present is not None:
             own = self.alpha[:, None] * self.space.present
@@ -275,8 +275,8 @@ class KernelRun:
         self.alpha = self.space.objective.reweigh(costs, constant, self.space.total_weight)
 
     def _costs(self, weight: Array, G: Array, squares: Array) -> Array:
-        """The costs (L,) of the kernels for rows of this weight in clusters of weights G, whose means
-        have these squared norms."""
+        """The costs (L,) of the kernels for rows of this weight in clusters of weights G, whose
+        means have these squared norms."""
         diagonals = self.space.products.diagonals
         if self.space.present is None:
             return np.asarray(diagonals @ weight - squares @ G)
@@ -292,7 +292,7 @@ class KernelRun:
         squares = squared_norms(W, space.products.multiply(W))
         whole = space.present is None
         costs = self._costs(p if whole else weights, G[:, 0] if whole else G, squares)
-        return float(max(self.alpha @ costs, 0.0))
+        return max(float(self.alpha @ costs), 0.0)
 
     def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""
@@ -315,7 +315,9 @@ class KernelRun:
         self._next[..., places[: len(chosen)], :] = 0
         self._next[..., places[: len(chosen)], chosen] = 1
         if self.space.present is not None:
-            near = np.flatnonzero(kept)[(squares[kept, None] - 2 * Y[kept])[:, chosen].argmin(axis=0)]
+            near = np.flatnonzero(kept)[
+                (squares[kept, None] - 2 * Y[kept])[:, chosen].argmin(axis=0)
+            ]
             for place, row, j in zip(places, chosen, near):
                 lacks = self.space.present[:, row] == 0
                 self._next[lacks, place] = self.W[lacks, j]

@@ -48,9 +48,7 @@ class Evaluation:
     inertia: float
 
 
-def evaluate(
-    rows: Rows, theta: Array, s: float, publish: Publish | None
-) -> Evaluation:
+def evaluate(rows: Rows, theta: Array, s: float, publish: Publish | None) -> Evaluation:
     """The sums of all rows at the end, at the exponent `s` and in the hard limit, in one reading;
     `publish` is given the rows, their labels and the squared distances to the nearest centroids,
     block by block."""

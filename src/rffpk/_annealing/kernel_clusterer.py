@@ -244,8 +244,6 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """Set the fitted attributes."""
         unit = run.space.history.unit
         self.dual_coef_, self._alpha, self._squares = run.W, run.alpha, run.squares
-        if run.space.present is not None:
-            self._alpha = run.alpha / run.alpha.sum()
         self.labels_ = self._labels(xs)
         self.objective_ = unit * run.cost(end.s)
         self.inertia_ = unit * run.inertia(self.labels_)

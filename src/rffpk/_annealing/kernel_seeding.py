@@ -80,8 +80,8 @@ def _seeds(space: KernelSpace, k: int, init: str) -> NDArray[np.intp]:
 
 
 def _completed(space: KernelSpace, index: Array) -> Array:
-    """Seeds (L, m, n) at rows that lack views: in such a view at the row nearest to it, in the views
-    that both have, of those that have the view."""
+    """Seeds (L, m, n) at rows that lack views: in such a view at the row nearest to it, in the
+    views that both have, of those that have the view."""
     products, present = space.products, space.present
     assert present is not None
     W = np.zeros((len(present), len(index), products.n))

@@ -261,8 +261,8 @@ static void clear_missing(const real *present, real *lines, size_t n_lines, size
         }
 }
 
-/* Features of all views, their squared norms, and q = sum_l alpha_l ||phi_l||^2; q is 0 if views are
- * missing, as the product with the centroids has it then. */
+/* Features of all views, their squared norms, and q = sum_l alpha_l ||phi_l||^2; q is 0 if views
+ * are missing, as the product with the centroids has it then. */
 static void make_features(const rffpk_problem *pr, const real *prepared, size_t begin, size_t end,
                           size_t rows, size_t cols, tile *t, const rffpk_rows *out)
 {

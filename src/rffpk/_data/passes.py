@@ -132,7 +132,7 @@ class Rows:
         begin = 0
         for xs, weight in self.stream.blocks():
             weight = None if weight is None else self._in_units(weight)
-            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin)._marked()
+            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin).marked()
             begin += len(xs[0])
 
     def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
@@ -176,7 +176,7 @@ class Rows:
         u = typicality(distances, eta, self.m)
         return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
 
-    def _marked(self) -> Rows:
+    def marked(self) -> Rows:
         """The rows, with the views that they have if some rows of the fit lack some."""
         if self.coverage is None:
             return self
@@ -209,7 +209,7 @@ class Rows:
         if coverage is None:
             return self
         alpha = np.full(len(self.xs), 1 / coverage.sum())
-        return replace(self, coverage=coverage, alpha=alpha)._marked()
+        return replace(self, coverage=coverage, alpha=alpha).marked()
 
     def take(self, index: Array | slice) -> Rows:
         """The rows at `index`, in their order; those of a stream are read."""
@@ -226,7 +226,7 @@ class Rows:
         weights = [weight for _, weight in parts if weight is not None]
         found = replace(
             self, xs=xs, weight=np.concatenate(weights) if weights else None, stream=None
-        )._marked()
+        ).marked()
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return found.take(back)
@@ -272,7 +272,7 @@ def _visit_part(rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, ma
     block = replace(
         rows, xs=part.xs, maps=maps, weight=weight, n_threads=part.n_threads, begin=part.begin
     )
-    return visit(block._marked(), None)
+    return visit(block.marked(), None)
 
 
 _Picked = list[tuple[list[Array], Array | None]]
@@ -645,7 +645,8 @@ def _all_but_the_last(
     assert rows.stream is not None
     rows.stream.clock.lap()
     if isinstance(rows.stream, Partitions):
-        return replace(rows, stream=None), one_pass(rows, theta, s, backend=backend)[0]
+        none = replace(rows, stream=None).marked()
+        return none, one_pass(rows, theta, s, backend=backend)[0]
     last: Rows | None = None
     sums: Sums | None = None
     for block in rows.blocks():

@@ -11,7 +11,6 @@ from scipy.special import softmax, xlogy
 
 from rffpk._data.arrays import Array
 
-
 # Of a view that some rows lack: with less, float32 would not hold the distances of a row that has
 # no other view.
 LEAST_WEIGHT = 1e-9

@@ -1,0 +1,149 @@
+"""Rows without some of their views: NMI by the share of what is missing.
+
+    python -m bench.quality.missing --data DIR [--sets NAME ...] [--seeds N] [--methods NAME ...]
+
+For each set, with k the number of classes, NMI of the labels of all rows (means of the seeds). A
+share of the rows lacks each view: "random", each row for itself, and "blocks", that share of
+consecutive rows of the file, in which the block of each view begins L-th of the rows later than
+that of the view before; files are ordered by class, so that whole classes lack a view. A row that
+would lack all views keeps one. Methods: `RFFMultiKernelPowerKMeans` with random and with diffusion
+features, and `MultiKernelPowerKMeans`, with allow_missing_views=True; the first of them on means
+of the columns in place of what is missing; and fitted to the rows that have all views, from at
+least two a cluster on, the others being labelled by `predict`. If the package imml is installed,
+also those of its methods for incomplete views that need no Octave. Columns of each view are
+standardised where they are not counts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.metrics import normalized_mutual_info_score
+
+from bench import commands, tables
+from bench.datasets import MULTI_VIEW, prepared_views
+from rffpk import MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
+
+SHARES = (0.1, 0.2, 0.3, 0.5)
+SETS = ("mfeat", "msrc_v1", "landuse21", "leaves100", "3sources", "bbcsport")
+EXACT_ROWS = 1000  # of sets that exact kernels are run on
+
+Views = list[np.ndarray]
+Method = Callable[[Views, int, int], np.ndarray | None]
+
+
+def lacks_at_random(n: int, n_views: int, share: float, random: np.random.Generator) -> np.ndarray:
+    return random.random((n, n_views)) < share
+
+
+def lacks_in_blocks(n: int, n_views: int, share: float, random: np.random.Generator) -> np.ndarray:
+    begins = random.integers(n) + n * np.arange(n_views) // n_views
+    return (np.arange(n)[:, None] - begins) % n < share * n
+
+
+PATTERNS = {"random": lacks_at_random, "blocks": lacks_in_blocks}
+
+
+def without(views: Views, lacks: np.ndarray, random: np.random.Generator) -> Views:
+    """The views, NaN in the rows that lack them."""
+    lacks = lacks.copy()
+    lacks[np.arange(len(lacks)), random.integers(len(views), size=len(lacks))] &= ~lacks.all(axis=1)
+    return [np.where(lack[:, None], np.nan, view) for view, lack in zip(views, lacks.T)]
+
+
+def random_features(views: Views, k: int, seed: int, **parameters: object) -> np.ndarray:
+    model = RFFMultiKernelPowerKMeans(k, allow_missing_views=True, random_state=seed, **parameters)
+    return model.fit(views).labels_
+
+
+def diffusion(views: Views, k: int, seed: int) -> np.ndarray:
+    return random_features(views, k, seed, kernels="diffusion")
+
+
+def exact(views: Views, k: int, seed: int) -> np.ndarray | None:
+    if len(views[0]) > EXACT_ROWS:
+        return None
+    model = MultiKernelPowerKMeans(k, allow_missing_views=True, random_state=seed)
+    return model.fit(views).labels_
+
+
+def imputed(views: Views, k: int, seed: int) -> np.ndarray:
+    filled = [np.where(np.isnan(view), np.nanmean(view, axis=0), view) for view in views]
+    return random_features(filled, k, seed)
+
+
+def complete_rows(views: Views, k: int, seed: int) -> np.ndarray | None:
+    whole = ~np.any([np.isnan(view[:, 0]) for view in views], axis=0)
+    if whole.sum() < 2 * k:
+        return None
+    model = RFFMultiKernelPowerKMeans(k, allow_missing_views=True, random_state=seed)
+    return model.fit([view[whole] for view in views]).predict(views)
+
+
+METHODS: dict[str, Method] = {
+    "random features": random_features,
+    "diffusion features": diffusion,
+    "exact kernels": exact,
+    "means in place": imputed,
+    "complete rows": complete_rows,
+}
+
+
+def of_imml(name: str) -> Method:
+    """A method of the package imml; no result where it is not installed, or fails."""
+
+    def labels(views: Views, k: int, seed: int) -> np.ndarray | None:
+        try:
+            model = getattr(importlib.import_module("imml.cluster"), name)
+            found = model(n_clusters=k, random_state=seed).fit_predict(views)
+        except Exception as error:  # of any kind: a cell of the table stays empty
+            print(f"imml, {name}: {error!r}"[:200], file=sys.stderr)
+            return None
+        return np.asarray(found)
+
+    return labels
+
+
+METHODS |= {
+    f"imml {name}": of_imml(name) for name in ("EEIMVC", "LFIMVC", "OPIMC", "PIMVC", "NEMO")
+}
+
+
+def score(method: Method, name: str, views: Views, y: np.ndarray, share: float, seeds: int) -> str:
+    """Mean NMI of the seeds; empty where the method has no result."""
+    found = []
+    for seed in range(seeds):
+        random = np.random.default_rng(seed)
+        lacks = PATTERNS[name](len(y), len(views), share, random)
+        labels = method(without(views, lacks, random), len(np.unique(y)), seed)
+        if labels is None:
+            return ""
+        found.append(normalized_mutual_info_score(y, labels))
+    return f"{np.mean(found):.3f}"
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    commands.add_data(parser)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--sets", nargs="+", choices=MULTI_VIEW, default=SETS)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=[*METHODS])
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    methods = {name: METHODS[name] for name in args.methods}
+    tables.print_heading("set", "views", "missing", *methods)
+    for name in args.sets:
+        views, y = prepared_views(args.data, name)
+        cases = [("random", 0.0), *((pattern, share) for pattern in PATTERNS for share in SHARES)]
+        for pattern, share in cases:
+            cells = (score(each, pattern, views, y, share, args.seeds) for each in methods.values())
+            what = f"{share:.0%}, {pattern}" if share else "nothing"
+            tables.print_row(name, len(views), what, *cells)
+
+
+if __name__ == "__main__":
+    main()

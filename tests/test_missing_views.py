@@ -1,0 +1,534 @@
+"""Rows without some of their views: the certificate, independent formulas, refusals."""
+
+import itertools
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import oracles
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import normalized_mutual_info_score
+
+import rffpk
+from rffpk import MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk._annealing.critical import critical_exponent, typical_critical_exponent
+from rffpk._data.arrays import Fourier
+from rffpk._data.passes import Rows, make_rows, one_pass, take_steps, total_variance
+from rffpk._data.presence import coverage_of, present_bits
+from rffpk._data.rules import LEAST_WEIGHT, view_penalty, view_weights
+
+K, N = 4, 500
+CLASSES = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans]
+MASKS = ["random", "blocks"]
+GIVEN = {"s0": -2.0, "anneal_factor": 1.1, "anneal_every": 3, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def complete():
+    """Three views that separate the clusters together, and the classes."""
+    random = np.random.default_rng(0)
+    y = random.integers(K, size=N)
+    return [
+        np.eye(K)[y] @ random.standard_normal((K, d)) * 3 + random.standard_normal((N, d))
+        for d in (3, 6, 12)
+    ], y
+
+
+def lacking(n, n_views, share, kind="random", seed=0):
+    """A mask (n, L) of the views that rows lack, each has one at least: at random, or each row one
+    block of neighbouring views."""
+    random = np.random.default_rng(seed)
+    lacks = random.random((n, n_views)) < share
+    if kind == "blocks":
+        first = random.integers(n_views, size=n)
+        lacks = (np.arange(n_views) - first[:, None]) % n_views < n_views // 2
+        lacks &= (random.random(n) < share)[:, None]
+    lacks[np.arange(n), random.integers(n_views, size=n)] = False
+    return lacks
+
+
+def without(xs, lacks):
+    return [np.where(lack[:, None], x.dtype.type(np.nan), x) for x, lack in zip(xs, lacks.T)]
+
+
+@pytest.fixture(scope="module")
+def views(complete):
+    return without(complete[0], lacking(N, 3, 0.3))
+
+
+def model_of(cls, n_clusters=K, allowed=True, **parameters):
+    if cls is MultiKernelPowerKMeans and "possibilistic" in parameters:
+        parameters = {n: v for n, v in parameters.items() if n not in ("possibilistic", "m")}
+    return cls(n_clusters, allow_missing_views=allowed, **{"random_state": 0} | parameters)
+
+
+# ---- the certificate ----------------------------------------------------------------------------
+
+
+def assert_never_rises(model, least=1):
+    records = [r for r in model.history_ if "s" in r]
+    assert len(records) > least
+    for before, after in itertools.pairwise(records):
+        if before["start"] == after["start"] and not before["repairs"]:
+            slack = 1e-10 * abs(before["objective"])
+            assert after["objective"] <= before["objective"] + slack, (before, after)
+
+
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("m", [None, 1.2, 2.0, 3.0])
+@pytest.mark.parametrize("cls", CLASSES)
+def test_the_objective_never_rises(complete, cls, m, kind):
+    xs = without(complete[0], lacking(N, 3, 0.4, kind))
+    typical = {"possibilistic": m is not None, "m": m or 2.0}
+    model = model_of(cls, weight_entropy=0.05, **typical, **GIVEN).fit(xs)
+    assert_never_rises(model, 10)
+    assert np.ptp(model.kernel_weights_) > 0.01  # they were learned
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(CLASSES),
+    st.integers(5, 60),
+    st.lists(st.integers(1, 4), min_size=2, max_size=10),
+    st.floats(0, 0.8),
+    st.sampled_from([1e-4, 0.03, 1.0, 100.0]),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_the_objective_never_rises_on_random_masks(cls, n, widths, share, entropy, typical, seed):
+    random = np.random.default_rng(seed)
+    xs = [random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1)) for d in widths]
+    lacks = lacking(n, len(xs), share, seed=seed)
+    lacks[:2] = False
+    model = model_of(cls, 2, weight_entropy=entropy, possibilistic=typical, **GIVEN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(without(xs, lacks), sample_weight=random.uniform(1, 2, n))
+    assert_never_rises(model)
+
+
+def minimum(costs, coverage, entropy, random):
+    """The least of sum_l alpha_l c_l + lambda sum_l pi_l alpha_l log(...) among random weights."""
+    alpha = random.dirichlet(np.ones(len(costs)), 500) / coverage
+    penalties = [view_penalty(each, entropy, coverage) for each in alpha]
+    return (alpha @ costs + penalties).min()
+
+
+@given(st.integers(1, 4), st.floats(0.01, 10), st.integers(0, 2**31))
+@settings(max_examples=20)
+def test_view_weights_minimise_their_part_of_the_objective(L, entropy, seed):
+    random = np.random.default_rng(seed)
+    costs, coverage = random.exponential(size=L), random.uniform(0.1, 1, L)
+    alpha = view_weights(costs, 1.0, entropy, coverage)
+    assert_allclose(coverage @ alpha, 1)
+    value = alpha @ costs + view_penalty(alpha, entropy, coverage)
+    assert value <= minimum(costs, coverage, entropy, random) + 1e-9
+    plain = view_weights(costs, 1.0, entropy)
+    assert_allclose(view_weights(costs, 1.0, entropy, np.ones(L)), plain, atol=LEAST_WEIGHT)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+def test_view_weights_have_a_least_one(rows):
+    coverage = np.linspace(0.2, 1, rows + 1)
+    alpha = view_weights(1e6 * np.arange(rows + 1.0), 1.0, 1.0, coverage)
+    assert_allclose(coverage @ alpha, 1)
+    assert_array_equal(alpha[1:], LEAST_WEIGHT)
+
+
+# ---- formulas -----------------------------------------------------------------------------------
+
+
+def features_of(model, xs):
+    """(n, L) lists of feature vectors: those of the fitted maps."""
+    maps = model.feature_maps_
+    filled = [np.nan_to_num(x) for x in xs]
+    return [x if each is None else each.transform(x) for x, each in zip(filled, maps)]
+
+
+@pytest.mark.parametrize("possibilistic", [True, False])
+@pytest.mark.parametrize("kernels", ["rbf", "linear"])
+def test_the_objective_is_that_of_the_formula(views, kernels, possibilistic):
+    p = np.random.default_rng(0).uniform(0.5, 2, N)
+    model = model_of(
+        RFFMultiKernelPowerKMeans, kernels=kernels, possibilistic=possibilistic, s_final=-3.0
+    ).fit(views, sample_weight=p)
+    has = ~np.stack([np.isnan(x[:, 0]) for x in views], axis=1)
+    pi = p @ has / p.sum()
+    alpha = model.kernel_weights_ / (pi @ model.kernel_weights_)
+    assert_allclose(model.kernel_weights_.sum(), 1)
+    d = np.zeros((N, K))
+    edges = np.cumsum([0, *(phi.shape[1] for phi in features_of(model, views))])
+    for view, phi in enumerate(features_of(model, views)):
+        theta = model.cluster_centers_[:, edges[view] : edges[view + 1]]
+        gaps = ((phi[:, None] - theta) ** 2).sum(axis=2)
+        d += has[:, [view]] * alpha[view] * gaps
+    a = has @ alpha
+    assert_allclose(p @ a / p.sum(), 1)  # the mean weight of a row
+    assert_allclose(model.transform(views), np.sqrt(d / a[:, None]), rtol=1e-6, atol=1e-6)
+    assert_allclose(model.score(views), -(d / a[:, None]).min(axis=1).sum(), rtol=1e-8)
+    seen = d
+    if possibilistic:
+        eta = (has * alpha @ model.eta_)[:, None]
+        u, seen = oracles.typical_distances(d, eta, model.m)
+        assert_allclose(model.typicality(views), u, rtol=1e-6, atol=1e-9)
+    penalty = model.lambda_ * (pi * alpha) @ np.log(alpha * pi.sum())
+    expected = p @ oracles.power_mean(seen, -3.0) + penalty
+    assert_allclose(model.objective_, expected, rtol=1e-8)
+    shares = seen**-3.0 / (seen**-3.0).sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(views), shares, rtol=1e-5, atol=1e-9)
+    assert_array_equal(model.labels_, seen.argmin(axis=1))
+
+
+def test_random_features_and_exact_kernels_agree(views):
+    """Linear kernels in both: the same objective from the same clusters."""
+    labels = np.arange(N) % K
+    has = ~np.stack([np.isnan(x[:, 0]) for x in views], axis=1)
+    centers = np.hstack(
+        [
+            [x[(labels == j) & there].mean(axis=0) for j in range(K)]
+            for x, there in zip(views, has.T)
+        ]
+    )
+    options = {**GIVEN, "weight_entropy": 10.0, "tol": 1e-9, "n_init": 1}
+    exact = model_of(MultiKernelPowerKMeans, kernels=["linear"] * 3, init=labels, **options)
+    primal = model_of(
+        RFFMultiKernelPowerKMeans, kernels="linear", init=centers, possibilistic=False, sample=None,
+        **options,
+    )  # fmt: skip
+    exact.fit(views)
+    primal.fit(views)
+    pairs = zip(*([r for r in m.history_ if "s" in r] for m in (exact, primal)))
+    for a, b in itertools.islice(pairs, 60):
+        assert_allclose(a["objective"], b["objective"], rtol=1e-6)
+        assert_allclose(a["kernel_weights"], b["kernel_weights"], rtol=1e-4)
+    assert_array_equal(exact.labels_, primal.labels_)
+    assert_allclose(exact.objective_, primal.objective_, rtol=1e-6)
+    assert_allclose(exact.inertia_, primal.inertia_, rtol=1e-6)
+    assert_allclose(exact.transform(views), primal.transform(views), rtol=1e-4)
+    assert_allclose(exact.score(views), primal.score(views), rtol=1e-6)
+
+
+def masked_rows(dtype, typical, n=700):
+    random = np.random.default_rng(0)
+    xs = [(random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1))) for d in (4, 7, 2)]
+    xs = without([x.astype(dtype) for x in xs], lacking(n, 3, 0.4))
+    maps = [None, Fourier(random.standard_normal((7, 9)).astype(dtype)), None]
+    weight = random.uniform(1, 4, n)
+    shifts = [np.zeros(F, dtype) for F in (4, 18, 2)]
+    rows = make_rows(xs, maps, weight, 1, shifts, present_bits(xs))
+    rows = rows.covered(coverage_of(xs, weight, 5))
+    rows = replace(rows, eta=np.array([2.0, 0.5, 3.0]), m=1.7) if typical else rows
+    return rows, rows.features()[:5].astype(float)
+
+
+@pytest.mark.parametrize("s", [-0.7, -5.0, -np.inf])
+@pytest.mark.parametrize("typical", [True, False])
+def test_steps_are_those_of_the_twin(dtype, typical, s):
+    rows, theta = masked_rows(dtype, typical)
+    variance = total_variance(rows)
+    found, expected = (
+        take_steps(
+            rows, theta, s, variance=variance, tol=-1.0, most=6, close=(1e-8, 1e-12),
+            entropy=0.5 * rows.total_weight, backend=name,
+        )
+        for name in ("core", "numpy")
+    )  # fmt: skip
+    rtol = 5e-3 if dtype == np.float32 else 1e-9
+    for record, twin in zip(found.records, expected.records, strict=True):
+        assert_allclose(record[:4], twin[:4], rtol=rtol, atol=rtol * twin[1])
+    assert_allclose(found.theta, expected.theta, atol=rtol * np.abs(theta).max())
+    assert_allclose(found.alphas, expected.alphas, rtol=rtol)
+    assert_allclose(found.sums.G, expected.sums.G, rtol=rtol, atol=rtol)
+    assert np.ptp(found.alphas[-1]) > 0.01
+
+
+@pytest.mark.parametrize("typical", [True, False])
+def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typical):
+    """Centroids near the mean return to it above the exponent, and part below it."""
+    random = np.random.default_rng(0)
+    xs = without([random.standard_normal((700, d)) for d in (5, 7, 3)], lacking(700, 3, 0.4))
+    shifts, weight = [np.zeros(d) for d in (5, 7, 3)], random.uniform(1, 4, 700)
+    rows = make_rows(xs, [None] * 3, weight, 1, shifts, present_bits(xs))
+    rows = replace(rows, alpha=np.array([0.5, 1.0, 0.7]))
+    if typical:
+        rows = replace(rows, eta=np.array([9.0, 14.0, 4.0]), m=1.7)
+    for _ in range(50):  # the merged state, which depends on the typicalities
+        sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -1.0)
+        rows = replace(rows, shifts=[s + p for s, p in zip(
+            rows.shifts, np.split(sums.mean(), np.cumsum(rows.widths)[:-1]))])  # fmt: skip
+    z, present = rows.scaled(rows.features()), rows.present_features()
+    if typical:
+        eta = rows.combined(rows.eta)[:, 0]
+        s = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
+    else:
+        s = critical_exponent(z, rows.weight, present)
+    start = np.array([1e-4, -1e-4])[:, None] * np.random.default_rng(0).standard_normal(z.shape[1])
+    sizes = {}
+    for factor in (0.9, 1.1):
+        theta = start
+        for _ in range(1000):
+            theta = one_pass(rows, theta, factor * s)[0].centroids(theta, float)
+        sizes[factor] = np.abs(theta[0] - theta[1]).max()
+    assert sizes[0.9] < 1e-5 and sizes[1.1] > 1e-3, (s, sizes)
+
+
+# ---- what follows -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_rows_that_have_all_views_change_nothing(complete, cls, dtype):
+    xs = [x.astype(dtype) for x in complete[0]]
+    allowed, plain = model_of(cls).fit(xs), cls(K, random_state=0).fit(xs)
+    for name in ("labels_", "kernel_weights_", "objective_", "inertia_"):
+        assert_array_equal(getattr(allowed, name), getattr(plain, name))
+    assert_array_equal(allowed.transform(xs), plain.transform(xs))
+
+
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("cls", CLASSES)
+def test_clusters_are_found(complete, cls, kind, dtype):
+    xs, y = complete
+    xs = without([x.astype(dtype) for x in xs], lacking(N, 3, 0.2, kind))
+    model = model_of(cls).fit(xs)
+    assert normalized_mutual_info_score(y, model.labels_) > 0.9
+    assert_array_equal(model.predict(xs), model.labels_)
+    assert model.transform(xs).dtype == dtype
+    assert_allclose(model.predict_proba(xs).sum(axis=1), 1, rtol=1e-5)
+    assert_allclose(model.score(xs), -(model.transform(xs).min(axis=1) ** 2).sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("parameters", [
+    {"sample": 200}, {"kernels": "diffusion"}, {"kernels": ["linear", "rbf", "diffusion"]},
+    {"eta": "mean"}, {"eta": 0.5}, {"init": "random"}, {"init": "k-means"}, {"cache": True},
+    {"noise_threshold": 0.2},
+])  # fmt: skip
+def test_parameters_of_random_features(views, complete, parameters):
+    model = model_of(RFFMultiKernelPowerKMeans, **parameters).fit(views)
+    assert normalized_mutual_info_score(complete[1], model.labels_) > 0.75
+    assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_noise_is_told_by_the_views_that_rows_have(views):
+    model = model_of(RFFMultiKernelPowerKMeans).fit(views)
+    threshold = float(np.median(model.typicality(views).max(axis=1)))
+    model.set_params(noise_threshold=threshold).fit(views)
+    noise = model.typicality(views).max(axis=1) < threshold
+    assert noise.any() and not noise.all()
+    assert_array_equal(model.labels_ < 0, noise)
+
+
+@pytest.mark.parametrize("parameters", [{"cache": False}, {"init": "random"}])
+def test_parameters_of_exact_kernels(views, complete, parameters):
+    plain, model = (model_of(MultiKernelPowerKMeans, **p).fit(views) for p in ({}, parameters))
+    assert normalized_mutual_info_score(complete[1], model.labels_) > 0.9
+    assert_allclose(model.objective_, plain.objective_, rtol=0.02)
+    assert model.dual_coef_.shape == (3, K, N)
+    has = ~np.stack([np.isnan(x[:, 0]) for x in views])
+    assert not model.dual_coef_.swapaxes(1, 2)[~has].any()
+    assert_allclose(model.dual_coef_.sum(axis=2), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_new_rows_may_lack_views_that_fitted_rows_had(complete, cls):
+    xs = complete[0]
+    model = model_of(cls).fit(xs)
+    rows = without([x[:50] for x in xs], lacking(50, 3, 0.5))
+    assert (model.predict(rows) == model.labels_[:50]).mean() > 0.9
+    alone = without([x[:1] for x in xs], np.array([[True, False, True]]))
+    for method in ("transform", "predict_proba"):
+        assert_allclose(
+            getattr(model, method)(alone)[0],
+            getattr(model, method)(without(xs, np.array([[True, False, True]] * N)))[0],
+        )
+
+
+def test_a_view_of_no_weight_labels_the_rows_that_have_no_other():
+    random = np.random.default_rng(0)
+    y = random.integers(2, size=200)
+    xs = [1e6 * (y[:, None] + 0.1 * random.standard_normal((200, 2))), 5.0 * y[:, None]]
+    xs[1] = xs[1] + random.standard_normal((200, 1))
+    lacks = lacking(200, 2, 0.3)
+    for allowed in (xs, without(xs, lacks)):
+        model = model_of(RFFMultiKernelPowerKMeans, kernels="linear", possibilistic=False)
+        model.set_params(n_clusters=2).fit([x.astype(np.float32) for x in allowed])
+        found = model.transform([xs[0].astype(np.float32), np.full((200, 1), np.nan, np.float32)])
+        assert model.kernel_weights_[0] < 1e-8 and np.isfinite(found).all()
+        assert normalized_mutual_info_score(y, found.argmin(axis=1)) > 0.9
+
+
+def test_many_clusters(dtype):
+    random = np.random.default_rng(0)
+    y = np.arange(2400) % 120
+    xs = [random.uniform(-20, 20, (120, 4))[y] + random.standard_normal((2400, 4)) for _ in "ab"]
+    xs = without([x.astype(dtype) for x in xs], lacking(2400, 2, 0.2))
+    model = RFFMultiKernelPowerKMeans(
+        120, kernels="linear", allow_missing_views=True, random_state=0
+    )
+    assert normalized_mutual_info_score(y, model.fit(xs).labels_) > 0.9
+
+
+def test_weights_count_rows(views):
+    p = np.random.default_rng(0).integers(0, 3, N)
+    model = model_of(RFFMultiKernelPowerKMeans, kernels="linear", weight_entropy=10.0, sample=None)
+    centers = np.random.default_rng(1).standard_normal((K, 21))
+    model.set_params(init=centers, n_init=1, eta=5.0, **GIVEN)
+    repeated = clone(model).fit([np.repeat(x, p, axis=0) for x in views])
+    weighted = clone(model).fit(views, sample_weight=p)
+    assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-6)
+    assert_allclose(weighted.kernel_weights_, repeated.kernel_weights_, rtol=1e-5)
+    tiny = clone(model).fit(views, sample_weight=1e-6 * p)
+    assert_allclose(tiny.kernel_weights_, weighted.kernel_weights_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_same_bits_for_any_number_of_threads(views, cls):
+    one, two = (model_of(cls, n_jobs=n).fit(views) for n in (1, 2))
+    assert_array_equal(one.transform(views), two.transform(views))
+    assert one.objective_ == two.objective_
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_entries_that_are_none_are_missing(views, cls):
+    listed = [[None if np.isnan(row[0]) else list(row) for row in x] for x in views]
+    objects = [np.empty(N, dtype=object) for _ in views]
+    for array, rows in zip(objects, listed):
+        array[:] = rows
+    expected = model_of(cls).fit(views)
+    for xs in (listed, objects):
+        model = model_of(cls).fit(xs)
+        assert_array_equal(model.labels_, expected.labels_)
+        assert_array_equal(model.predict(xs), expected.labels_)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_views_of_a_table(views, cls):
+    X = np.hstack(views)
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
+    parts = [slice(0, 3), slice(3, 9), slice(9, 21)]
+    expected = model_of(cls).fit(views)
+    for table in (X, frame):
+        model = model_of(cls, views=parts).fit(table)
+        assert_array_equal(model.labels_, expected.labels_)
+        assert_array_equal(model.predict(table), expected.labels_)
+
+
+def test_input_is_not_changed(views):
+    given = [x.copy() for x in views]
+    for cls in CLASSES:
+        model = model_of(cls).fit(given)
+        model.predict(given)
+        for x, before in zip(given, views):
+            assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("kernels", ["rbf", "linear", "diffusion"])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_a_source_gives_the_bits_of_arrays(complete, kernels, weighted):
+    xs = [np.tile(x, (9, 1)) for x in complete[0]]
+    lacks = lacking(9 * N, 3, 0.3)
+    lacks[:1500, 0] = True  # blocks without a view
+    lacks[:1500, 1:] = False
+    xs = without(xs, lacks)
+    weight = np.random.default_rng(0).uniform(size=9 * N) if weighted else None
+    model = model_of(RFFMultiKernelPowerKMeans, kernels=kernels, sample=300)
+    arrays, labels = clone(model).fit(xs, sample_weight=weight), []
+    sources = [lambda x=x: iter(np.array_split(x, 7)) for x in xs]
+    read = clone(model).fit(sources, sample_weight=weight, labels_to=labels.append)
+    assert_allclose(read.cluster_centers_, arrays.cluster_centers_, rtol=1e-9, atol=1e-9)
+    assert_array_equal(np.concatenate(labels), arrays.labels_)
+    assert_array_equal(read.predict(sources), arrays.labels_)
+
+
+def test_collections_of_dask(complete):
+    array = pytest.importorskip("dask.array")
+    xs = without([np.tile(x, (4, 1)) for x in complete[0]], lacking(4 * N, 3, 0.3))
+    model = model_of(RFFMultiKernelPowerKMeans, sample=300)
+    arrays = clone(model).fit(xs)
+    given = [array.from_array(x, chunks=(700, -1)) for x in xs]
+    found = clone(model).fit(given)
+    assert_allclose(found.cluster_centers_, arrays.cluster_centers_, rtol=1e-9, atol=1e-9)
+    assert_array_equal(found.predict(given).compute(), arrays.labels_)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_models_are_kept(views, cls, tmp_path):
+    model = model_of(cls).fit(views)
+    model.save(tmp_path / "model")
+    for kept in (pickle.loads(pickle.dumps(model)), rffpk.load(tmp_path / "model")):
+        assert_array_equal(kept.transform(views), model.transform(views))
+        assert kept.score(views) == model.score(views)
+
+
+def test_a_checkpoint_goes_on_to_the_same_bits(views, tmp_path):
+    model = model_of(RFFMultiKernelPowerKMeans)
+    path = tmp_path / "checkpoint"
+    kept = clone(model).fit(views, checkpoint=path, checkpoint_seconds=0)
+    assert_array_equal(kept.cluster_centers_, model.fit(views).cluster_centers_)
+
+
+# ---- refusals -----------------------------------------------------------------------------------
+
+
+def refused(cls, xs, message, **parameters):
+    with pytest.raises((ValueError, TypeError), match=message):
+        model_of(cls, **parameters).fit(xs)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_what_is_refused(complete, cls):
+    xs = complete[0]
+    broken = [x.copy() for x in xs]
+    broken[1][7, 2] = np.nan
+    refused(cls, broken, r"X\[1\] has NaN in 1 of the 6 columns of row 7: .* fill")
+    broken[1][7, 2] = np.inf
+    refused(cls, broken, "infinity")
+    nowhere = without(xs, np.arange(N)[:, None] == np.full(3, 5))
+    refused(cls, nowhere, "no view of row 5")
+    rare = without(xs, np.c_[np.arange(N) > 2, np.zeros((N, 2), dtype=bool)])
+    refused(cls, rare, r"view 0 is missing in all rows but 3, .* n_clusters == 4")
+    unseen = without(xs, np.c_[np.zeros((N, 2), dtype=bool), np.ones(N, dtype=bool)])
+    refused(cls, unseen, "view 2 is missing in all rows but 0")
+    refused(cls, [xs[0], [None] * N], r"X\[1\] is None in all rows")
+    refused(cls, xs, "allow_missing_views == 1, must be True or False", allowed=1)
+    refused(cls, np.where(np.arange(N)[:, None] == 3, np.nan, xs[0]), "no view of row 3")
+    table = np.hstack(xs)
+    table[4, 1] = np.nan
+    refused(cls, table, r"views\[0\] has NaN in 1 of the 3 columns of row 4",
+            views=[[0, 1, 2], slice(3, None)])  # fmt: skip
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views, cls):
+    with pytest.raises(ValueError, match=r"X\[0\] contains NaN(.|\n)*allow_missing_views is True"):
+        cls(K).fit(views)
+
+
+def test_weights_of_zero_do_not_count(complete):
+    xs = without(complete[0], np.c_[np.arange(N) > 9, np.zeros((N, 2), dtype=bool)])
+    with pytest.raises(ValueError, match="view 0 is missing in all rows but 0"):
+        model_of(RFFMultiKernelPowerKMeans).fit(xs, sample_weight=np.arange(N) > 9)
+    outside = without(complete[0], np.c_[np.arange(N) > 470, np.zeros((N, 2), dtype=bool)])
+    model = model_of(RFFMultiKernelPowerKMeans).fit(outside, sample_weight=np.arange(N) <= 470)
+    assert np.isfinite(model.cluster_centers_).all()
+
+
+def test_what_needs_all_views(views):
+    refused(RFFMultiKernelPowerKMeans, views, "eta='within' needs all views", eta="within")
+    refused(MultiKernelPowerKMeans, views, "'spectral' needs all views", init="spectral")
+    refused(MultiKernelPowerKMeans, views, "precomputed", kernels="precomputed")
+
+
+def test_rows_of_a_view_are_those_that_have_it(views):
+    rows = make_rows(views, [None] * 3, np.arange(1.0, N + 1), 1, None, present_bits(views))
+    for number, x in enumerate(views):
+        there = ~np.isnan(x[:, 0])
+        assert_array_equal(rows.view(number).xs[0], x[there])
+        assert_allclose(rows.shifts[number], np.average(x[there], 0, np.arange(1.0, N + 1)[there]))
+    assert isinstance(rows, Rows)
