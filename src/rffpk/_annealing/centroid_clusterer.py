@@ -41,8 +41,8 @@ from rffpk._data.passes import (
     width,
 )
 from rffpk._data.progress import Progress, observed, reporting
-from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.sinks import LabelSink, check_labels_to, label_sink
+from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.streams import is_source, make_stream
 from rffpk._data.survey import Survey, survey_arrays, survey_stream
@@ -373,7 +373,9 @@ class CentroidClusterer(CentroidModel):
             return drawn - seeding.shift if isinstance(features, SparseRows) else drawn
         if callable(init):
             history.add_seeding(seeding.n)
-            given = features.matrix if isinstance(features, SparseRows) else features + seeding.shift
+            given = (
+                features.matrix if isinstance(features, SparseRows) else features + seeding.shift
+            )
             drawn = init(given, k, random_state=random)
             init = self._checked_centroids(drawn, width)
         return np.asarray(init - seeding.shift)

@@ -86,16 +86,15 @@ def _largest_squared_singular_value(z: Array) -> float:
 
 
 def of_rows(rows: Rows, features: Columns) -> float:
-    """The critical exponent of some rows, from what `some_features` returns; 0 if they are equal."""
+    """The critical exponent of rows, from their `some_features`; 0 if they are equal."""
     some = slice(None, None, max(1, len(features) // _FEATURE_ROWS))
-    if isinstance(features, SparseRows):
-        exponent = _of_sparse_rows(features[some], None if rows.weight is None else rows.weight[some])
-        return exponent if math.isfinite(exponent) else 0.0
-    z = rows.scaled(features[some].astype(np.float64))
     weight = None if rows.weight is None else rows.weight[some]
-    if rows.eta is None:
-        exponent = critical_exponent(z, weight)
+    if isinstance(features, SparseRows):
+        exponent = _of_sparse_rows(features[some], weight)
+    elif rows.eta is None:
+        exponent = critical_exponent(rows.scaled(features[some].astype(np.float64)), weight)
     else:
+        z = rows.scaled(features[some].astype(np.float64))
         exponent = typical_critical_exponent(z, weight, float(rows.eta @ rows.alpha), rows.m)
     return exponent if math.isfinite(exponent) else 0.0
 
