@@ -59,8 +59,8 @@ RECORDS |= {
     "Neighbourhoods": Record(
         Neighbourhoods,
         {
-            "landmarks": (np.ndarray, SparseRows), "r": _INT, "bandwidth": _FLOAT, "n_threads": _INT,
-            "radii": _MAYBE_ARRAY,
+            "landmarks": (np.ndarray, SparseRows), "r": _INT, "bandwidth": _FLOAT,
+            "n_threads": _INT, "radii": _MAYBE_ARRAY,
         },
     ),
     "SparseRows": Record(
