@@ -139,7 +139,7 @@ class CentroidClusterer(CentroidModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
             Finite numbers. A list of views, arrays of shape (n_samples, n_features_l) with the same
             rows, is for classes with the parameter `kernels` only. C-ordered float32 and float64
             arrays, memory-mapped ones too, are read in place; anything else is converted (integers
@@ -147,6 +147,8 @@ class CentroidClusterer(CentroidModel):
             arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
             such for views; they are read several times, and `labels_` is not set. So it is with
             arrays and frames of Dask, or a list of such, whose partitions stay where they are.
+            Sparse rows are for classes of one view: CSR of float32 or float64 is read in place,
+            other formats are converted to it.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional

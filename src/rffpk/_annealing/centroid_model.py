@@ -139,7 +139,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
 
         Returns
@@ -159,7 +159,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
         s : float, optional
             Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
@@ -181,7 +181,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
 
         Returns
@@ -199,7 +199,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
             As in `fit`.
         y : Ignored
             Present for scikit-learn's conventions.
@@ -219,7 +219,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
 
         Returns
@@ -234,7 +234,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
         y : Ignored
             Present for scikit-learn's conventions.
