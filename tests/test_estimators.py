@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import oracles
 import pytest
+from conventions import sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,7 +17,6 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import (
@@ -39,19 +39,10 @@ WEIGHT_CHECKS = {
 }
 
 
-# These checks take an estimator with predict_proba for a classifier, and ask for its tags;
-# tests/test_sparse.py has the formats that they try.
-SPARSE_CHECKS = {
-    f"check_estimator_sparse_{kind}": "memberships are not those of a classifier"
-    for kind in ("array", "matrix")
-}
-
-
 def expected_failures(estimator):
     if isinstance(estimator, RandomFourierFeatures):
         return {}
-    taken = SPARSE_CHECKS if get_tags(estimator).input_tags.sparse else {}
-    return WEIGHT_CHECKS | taken
+    return WEIGHT_CHECKS | sparse_failures(estimator)
 
 
 @parametrize_with_checks(

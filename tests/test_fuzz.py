@@ -12,8 +12,10 @@ import pandas as pd
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 
 import rffpk
 
@@ -173,6 +175,59 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
     assert np.isfinite(objective) and (objective >= 0 or "sigmoid" in str(model.get_params()))
     for row, label in zip(X, model.labels_):
         assert {*model.labels_[(X == row).all(axis=1)]} == {label}
+
+
+@st.composite
+def sparse_arrays(draw):
+    """The same with zeros, as CSR; some of the zeros are stored, some columns occur twice."""
+    X, random = draw(arrays()), np.random.default_rng(draw(st.integers(0, 2**20)))
+    kept = random.random(X.shape) < draw(st.sampled_from([0.1, 0.5, 1.0]))
+    rows, columns = np.nonzero(kept)
+    X = np.where(random.random(X.shape) < 0.9, X, 0).astype(X.dtype.newbyteorder("="))
+    order = np.lexsort((random.random(len(rows)), rows))
+    if draw(st.booleans()):
+        order = np.sort(np.r_[order, order[:3]])
+    indptr = np.r_[0, np.cumsum(np.bincount(rows[order], minlength=len(X)))]
+    return sparse.csr_array((X[rows, columns][order], columns[order], indptr), shape=X.shape)
+
+
+def takes_sparse(model):
+    return get_tags(model).input_tags.sparse
+
+
+@settings(max_examples=EXAMPLES)
+@given(models().filter(takes_sparse), sparse_arrays(), st.booleans())
+def test_sparse_rows_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
+    before, arguments = X.copy(), {}
+    if weighted and isinstance(model, WEIGHTED):
+        arguments["sample_weight"] = np.random.default_rng(len(X.indptr)).integers(0, 4, X.shape[0])
+    model = clone(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", EXPECTED, UserWarning)
+        try:
+            model.fit(X, **arguments)
+        except (ValueError, TypeError, MemoryError) as error:
+            assert is_named(error), error
+            assert not [name for name in vars(model) if name.endswith("_")]
+            return
+        finally:
+            for name in ("data", "indices", "indptr"):
+                assert_array_equal(getattr(X, name), getattr(before, name))
+        if not hasattr(model, "labels_"):
+            counted = arguments.get("sample_weight", np.ones(X.shape[0])) > 0
+            assert np.isfinite(model.transform(X[counted])).all()
+            return
+        assert np.isfinite(model.transform(X)).all()
+        if getattr(model, "n_landmarks", "auto") is not None:
+            assert_array_equal(model.predict(X), model.labels_)
+            assert_array_equal(model.predict(X[:1]), model.labels_[:1])
+    assert ((model.labels_ >= 0) & (model.labels_ < model.n_clusters)).all()
+    assert np.isfinite(model.inertia_) and model.inertia_ >= 0
+    array = X.astype(np.result_type(X.dtype, np.float32)).toarray()  # before columns are summed
+    for row, label in zip(array, model.labels_):
+        assert {*model.labels_[(array == row).all(axis=1)]} == {label}
 
 
 VIEW_CLASSES = [

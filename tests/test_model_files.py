@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from test_docs import CLASSES, FITS
 
@@ -105,6 +106,7 @@ def test_all_public_classes_can_be_saved_and_all_records_are_used(tmp_path):
     assert {*ESTIMATORS.values()} == {*CLASSES} and all(map(inspect.isclass, CLASSES))
     models = [fitted(getattr(rffpk, name), *fit) for name, fits in FITS.items() for fit in fits]
     models.append(rffpk.PowerKMeans(2).fit(NEW).partial_fit(NEW))
+    models.append(rffpk.KernelKMeans(2).fit(csr_array(NEW)))
     kinds = set()
     for model in models:
         model.save(tmp_path / "model")

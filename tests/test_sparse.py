@@ -12,7 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from test_pass import OUTPUTS, assert_same_pass
 
 from rffpk import (
+    DiffusionMap,
+    DiffusionPowerKMeans,
     FuzzyCMeans,
+    KernelKMeans,
+    KernelPowerKMeans,
+    MultiKernelPowerKMeans,
+    NystroemKernelKMeans,
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
@@ -27,6 +33,7 @@ from rffpk._data.sparse_rows import distinct_rows, sparse_rows
 from rffpk._data.store import projection_cost, written_out
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
+EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]
 
 
 def messy(n, d, density, seed, dtype=np.float64):
@@ -93,7 +100,7 @@ def test_core_agrees_with_its_twin(isa, dtype, n, d, density, k, kind, s, weight
 @pytest.mark.parametrize("s", [-2.0, -np.inf])
 def test_wide_rows_in_large_slots(isa, dtype, k, s):
     """Sums have an order of their own, also where they are as many numbers as of dense rows."""
-    rows, theta = problem(messy(5000, 2000, 0.002, 0), dtype, "columns", k, 0, True)
+    rows, theta = problem(messy(3000, 700, 0.005, 0), dtype, "columns", k, 0, True)
     assert_same_pass(rows, 0.1 * theta, s)
 
 
@@ -174,7 +181,7 @@ def formats(X):
     yield "integers", (100 * X).astype(np.int32)
 
 
-@pytest.mark.parametrize("estimator", CLUSTERERS)
+@pytest.mark.parametrize("estimator", EVERY)
 def test_formats(estimator):
     X = topics(60, 12, 3)[0]
     expected = estimator(3, random_state=0).fit(X)
@@ -212,11 +219,11 @@ def test_fits_are_those_of_dense_rows(estimator, shape, weighted, dtype):
         assert_allclose(found[1], same.predict_proba(X.toarray()), atol=50 * rtol)
 
 
-@pytest.mark.parametrize("estimator", CLUSTERERS)
+@pytest.mark.parametrize("estimator", [*EVERY, NystroemKernelKMeans])
 def test_fits_have_the_same_bits_for_any_number_of_threads(estimator):
-    X = topics(2500, 200, 4)[0]
+    X = topics(1500, 200, 4)[0]
     models = [estimator(4, random_state=0, n_jobs=n).fit(X) for n in (1, 3)]
-    assert_array_equal(*(model.cluster_centers_ for model in models))
+    assert_array_equal(*(model.transform(X) for model in models))
     assert_array_equal(*(model.labels_ for model in models))
 
 
@@ -268,7 +275,7 @@ def test_equal_rows_and_rows_of_zeros():
     X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
     with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows"):
         PowerKMeans(5, random_state=0).fit(X)
-    assert_array_equal(distinct_rows(sparse_rows(X)), [0, 4, 8])
+    assert_array_equal(distinct_rows(sparse_rows(X))[1], np.repeat([2, 1, 0], 4))
     with pytest.raises(ValueError, match="underflow"):
         PowerKMeans(2).fit(1e-170 * X)
 
@@ -365,5 +372,111 @@ def test_what_does_not_take_sparse_rows_says_so():
         RFFMultiKernelPowerKMeans(2).fit(X)
     with pytest.raises(TypeError, match=r"X\[0\] is sparse, and a list of views takes dense"):
         RFFMultiKernelPowerKMeans(2).fit([X, X])
+    for model in (
+        MultiKernelPowerKMeans(2),
+        KernelKMeans(2, kernel="precomputed"),
+        KernelKMeans(2, kernel=lambda x, y: float(x @ y)),
+        NystroemKernelKMeans(2, kernel="chi2"),
+    ):
+        with pytest.raises(TypeError, match="X is sparse, and .* dense"):
+            model.fit(X)
     with pytest.raises(TypeError, match="X gave a block that is sparse"):
         PowerKMeans(2).fit(lambda: iter([X]))
+
+
+# ---- exact kernels and diffusion ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "linear", "polynomial", "cosine", "sigmoid", "laplacian"]
+)
+def test_exact_kernels_are_those_of_dense_rows(kernel, weighted, dtype):
+    X, y = topics(300, 60, 3)
+    X = X.astype(dtype)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
+    for estimator in (KernelKMeans, KernelPowerKMeans):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "kernel 0 is indefinite")
+            model = estimator(3, kernel=kernel, random_state=0, store_memberships=True)
+            ours = model.fit(X, sample_weight=weight)
+            labels, inertia, u = ours.labels_, ours.inertia_, ours.memberships_
+            found = ours.predict(X), ours.transform(X), ours.score(X)
+            same = model.fit(X.toarray(), sample_weight=weight)
+        assert_array_equal(labels, same.labels_)
+        assert_array_equal(found[0], labels)
+        tolerance = {"rtol": 1e-8} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-3}
+        assert_allclose(inertia, same.inertia_, **tolerance)
+        assert_allclose(found[1], same.transform(X.toarray()), **tolerance)
+        assert_allclose(found[2], same.score(X.toarray()), **tolerance)
+        assert_allclose(u, same.memberships_, atol=1e-2)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "cosine"])
+def test_nystroem_features_are_those_of_dense_rows(kernel):
+    X = topics(300, 60, 3)[0]
+    model = NystroemKernelKMeans(3, kernel=kernel, n_anchors=40, random_state=0)
+    labels, features = model.fit(X).labels_, model.transform(X)
+    products = features @ features.T
+    features = model.fit(X.toarray()).transform(X.toarray())
+    assert_array_equal(labels, model.labels_)
+    assert_allclose(products, features @ features.T, atol=1e-8)
+
+
+def test_models_take_dense_rows_after_sparse_ones_and_the_other_way_round():
+    X = topics(300, 60, 3)[0]
+    for estimator in (*EVERY, NystroemKernelKMeans):
+        model = estimator(3, random_state=0).fit(X)
+        assert_array_equal(model.predict(X.toarray()), model.labels_)
+        model.fit(X.toarray())
+        assert_array_equal(model.predict(X), model.labels_)
+
+
+DIFFUSIONS = [
+    {},
+    {"metric": "cosine"},
+    {"n_landmarks": 60},
+    {"n_landmarks": 60, "metric": "cosine", "n_neighbors": 4},
+    {"n_landmarks": 60, "n_neighbors": 20},
+    {"n_landmarks": None},
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("parameters", DIFFUSIONS)
+def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
+    """Rows without ties, of which an array and sparse rows choose alike."""
+    X, y = topics(1500, 80, 3, length=10)
+    X.data *= np.random.default_rng(0).uniform(0.5, 2, X.nnz)
+    X = X.astype(dtype)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 1500) if weighted else None
+    model = DiffusionPowerKMeans(3, random_state=0, **parameters)
+    ours = model.fit(X, sample_weight=weight)
+    labels, mapped, found = ours.labels_, ours.feature_map_, ours.transform(X)
+    assert sparse.issparse(mapped.landmarks_)
+    assert_array_equal(ours.predict(X), labels) if parameters.get("n_landmarks", 1) else None
+    same = model.fit(X.toarray(), sample_weight=weight)
+    assert_array_equal(labels, same.labels_)
+    rtol = 1e-9 if dtype == np.float64 else 1e-3
+    assert_allclose(mapped.landmarks_.toarray(), same.feature_map_.landmarks_, rtol=rtol)
+    assert_allclose(mapped.eigenvalues_, same.feature_map_.eigenvalues_, atol=rtol)
+    assert_allclose(found, same.transform(X.toarray()), atol=50 * rtol)
+
+
+def test_distinct_rows_are_in_the_order_of_dense_rows():
+    random = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        X = random.integers(-1, 2, (400, 4)) * random.choice([0.5, 1, 3e5], (400, 4))
+        found, inverse = distinct_rows(sparse_rows(sparse.csr_array(X.astype(dtype))))
+        expected, numbers = np.unique(X.astype(dtype), axis=0, return_inverse=True)
+        assert_array_equal(found.toarray(), expected)
+        assert_array_equal(inverse, numbers.ravel())
+
+
+def test_diffusion_maps_can_be_saved(tmp_path):
+    X = topics(200, 40, 3)[0]
+    for fitted_map in (DiffusionMap(random_state=0).fit(X), KernelKMeans(2).fit(X)):
+        fitted_map.save(tmp_path / "model")
+        again = load(tmp_path / "model")
+        assert_array_equal(again.transform(X), fitted_map.transform(X))
+    assert sparse.issparse(DiffusionMap(random_state=0).fit(X).landmarks_)

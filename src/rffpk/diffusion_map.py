@@ -48,8 +48,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     Attributes
     ----------
-    landmarks_ : ndarray of shape (n_nodes, n_features_in_)
-        Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X.
+    landmarks_ : {ndarray, sparse array} of shape (n_nodes, n_features_in_)
+        Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X; CSR if X is
+        sparse.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
@@ -137,7 +138,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite numbers.
         y : Ignored
             Present for scikit-learn's conventions.
@@ -275,7 +276,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite numbers.
         y : Ignored
             Present for scikit-learn's conventions.
@@ -295,7 +296,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_)
             Finite numbers.
 
         Returns

@@ -143,7 +143,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     -----
     For n rows of d columns `fit` costs O(n d) for the mean distance and O(d^2 D) for orthogonal
     draws; `transform` costs O(n d D), with structured frequencies O(n D log d). Orthogonal and
-    structured frequencies (see `sampling`) are those of [2]_.
+    structured frequencies (see `sampling`) are those of [2]_. Sparse rows with m entries each cost
+    O(n m D); structured frequencies are then written out, O(d D) memory, where that is faster and a
+    quarter of the available memory holds them.
 
     References
     ----------
@@ -184,7 +186,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite numbers. Their values matter only if `gamma` is a str; float32 gives float32
             `frequencies_`, anything else float64.
         y : Ignored
@@ -281,7 +283,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite numbers, with as many columns as in `fit`.
 
         Returns

@@ -46,7 +46,7 @@ class FuzzyCMeans(IncrementalClusterer):
         a start. An array holds initial centroids, shape (n_clusters, n_features_in_), or
         memberships of the rows, shape (n_samples, n_clusters), >= 0 with rows that sum to one,
         whose centroids are taken. A callable gets (seeding rows, n_clusters, random_state=...) and
-        returns centroids.
+        returns centroids; the rows are CSR if X is sparse.
     n_init : "auto" or int
         Number of starts, at least 1, from initial centroids of their own; the best result is kept.
         "auto": one. An array or a callable as `init` is always one start.

@@ -69,8 +69,8 @@ RECORDS |= {
     "Neighbourhoods": Record(
         Neighbourhoods,
         {
-            "landmarks": _ARRAY, "r": _INT, "bandwidth": _FLOAT, "n_threads": _INT,
-            "radii": _MAYBE_ARRAY,
+            "landmarks": (np.ndarray, SparseRows), "r": _INT, "bandwidth": _FLOAT,
+            "n_threads": _INT, "radii": _MAYBE_ARRAY,
         },
     ),
     "SparseRows": Record(
@@ -79,9 +79,9 @@ RECORDS |= {
     "FittedKernel": Record(
         FittedKernel,
         {
-            "x": (np.ndarray, SparseRows), "metric": (str,), "n": _INT, "dtype": _DTYPE, "n_threads": _INT,
-            "definite": _BOOL, "precomputed": _BOOL, "diagonal": _ARRAY, "params": _TABLE,
-            "_center": _BOOL, "_normalize": _BOOL, "_origin": _MAYBE_ARRAY,
+            "x": (np.ndarray, SparseRows), "metric": (str,), "n": _INT, "dtype": _DTYPE,
+            "n_threads": _INT, "definite": _BOOL, "precomputed": _BOOL, "diagonal": _ARRAY,
+            "params": _TABLE, "_center": _BOOL, "_normalize": _BOOL, "_origin": _MAYBE_ARRAY,
             "_scale": (tuple, _NONE), "_columns": _MAYBE_ARRAY, "_mean": _FLOAT,
             "_raw_diagonal": _ARRAY, "_inverse_norms": _ARRAY,
         },

@@ -140,7 +140,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite numbers. float32 and float64 are kept, other dtypes become float64.
         y : Ignored
             Present for scikit-learn's conventions.
@@ -205,7 +205,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite numbers, with as many columns as in `fit`.
 
         Returns

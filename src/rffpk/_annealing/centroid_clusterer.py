@@ -41,8 +41,8 @@ from rffpk._data.passes import (
     width,
 )
 from rffpk._data.progress import Progress, observed, reporting
-from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.sinks import LabelSink, check_labels_to, label_sink
+from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
 from rffpk._data.streams import is_source, make_stream
 from rffpk._data.survey import Survey, survey_arrays, survey_stream
@@ -141,7 +141,7 @@ class CentroidClusterer(CentroidModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
             Finite numbers. A list of views, arrays of shape (n_samples, n_features_l) with the same
             rows, is for classes with the parameter `kernels` only. C-ordered float32 and float64
             arrays, memory-mapped ones too, are read in place; anything else is converted (integers
@@ -149,6 +149,8 @@ class CentroidClusterer(CentroidModel):
             arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
             such for views; they are read several times, and `labels_` is not set. So it is with
             arrays and frames of Dask, or a list of such, whose partitions stay where they are.
+            Sparse rows are for classes of one view: CSR of float32 or float64 is read in place,
+            other formats are converted to it.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -381,7 +383,9 @@ class CentroidClusterer(CentroidModel):
             return drawn - seeding.shift if isinstance(features, SparseRows) else drawn
         if callable(init):
             history.add_seeding(seeding.n)
-            given = features.matrix if isinstance(features, SparseRows) else features + seeding.shift
+            given = (
+                features.matrix if isinstance(features, SparseRows) else features + seeding.shift
+            )
             drawn = init(given, k, random_state=random)
             init = self._checked_centroids(drawn, width)
         return np.asarray(init - seeding.shift)

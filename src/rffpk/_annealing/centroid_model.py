@@ -145,7 +145,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
 
         Returns
@@ -165,7 +165,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
         s : float, optional
             Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
@@ -187,7 +187,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
 
         Returns
@@ -210,7 +210,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
             As in `fit`.
         y : Ignored
             Present for scikit-learn's conventions.
@@ -230,7 +230,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
 
         Returns
@@ -245,7 +245,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`.
         y : Ignored
             Present for scikit-learn's conventions.

@@ -118,13 +118,13 @@ def _largest_squared_singular_value(z: Array) -> float:
 
 
 def of_rows(rows: Rows, features: Columns) -> float:
-    """The critical exponent of some rows, from what `some_features` returns; 0 if they are equal."""
+    """The critical exponent of rows, from their `some_features`; 0 if they are equal."""
     some = slice(None, None, max(1, len(features) // _FEATURE_ROWS))
+    features, rows = features[some], rows.take(some)
     if isinstance(features, SparseRows):
-        exponent = _of_sparse_rows(features[some], None if rows.weight is None else rows.weight[some])
+        exponent = _of_sparse_rows(features, rows.weight)
         return exponent if math.isfinite(exponent) else 0.0
-    z = rows.scaled(features[some].astype(np.float64))
-    rows = rows.take(some)
+    z = rows.scaled(features.astype(np.float64))
     present = None if rows.present is None else rows.present_features()
     if rows.eta is None:
         exponent = critical_exponent(z, rows.weight, present)

@@ -98,10 +98,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
             Finite numbers; with precomputed kernels a kernel matrix of shape (n_samples,
             n_samples). A list of views, arrays of shape (n_samples, n_features_l) with the same
-            rows, or of kernel matrices, is for classes with the parameter `kernels` only.
+            rows, or of kernel matrices, is for classes with the parameter `kernels` only. Sparse
+            rows are for those without it and for the kernels "rbf", "linear", "polynomial",
+            "cosine", "sigmoid" and "laplacian".
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -329,7 +331,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
             shape (n_samples, n_samples_fit).
 
@@ -351,7 +353,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`, with kernels that are not precomputed.
         s : float, optional
             Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
@@ -377,7 +379,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`, with kernels that are not precomputed.
 
         Returns
@@ -399,7 +401,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`, with kernels that are not precomputed.
 
         Returns
@@ -419,7 +421,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
             As in `fit`, with kernels that are not precomputed.
         y : Ignored
             Present for scikit-learn's conventions.

@@ -13,7 +13,7 @@
 typedef struct {
     size_t rows, stride, lines;
     size_t d, scratch; /* largest d of the projected dense views; numbers of `strip` */
-    real *x;          /* (d, rows): the rows of one view, transposed */
+    real *x;           /* (d, rows): the rows of one view, transposed */
     real *phi; /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones, or of each view
                 * 1 where a row has it, else 0 | padding */
     real *dist;  /* (k, rows): squared distances */

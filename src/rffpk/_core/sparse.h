@@ -1,9 +1,9 @@
 /* Sparse rows: projection, distances and sums that visit the entries alone.
  *
  * Where the columns of sparse rows are themselves the features, phi = x - c for the shift c is not
- * formed: <phi, theta> = <x, theta> - <c, theta>, and sum g phi = sum g x - (sum g) c. Centroids and
- * sums have one line of numbers for each column of x, so that an entry meets those of all clusters
- * side by side. */
+ * formed: <phi, theta> = <x, theta> - <c, theta>, and sum g phi = sum g x - (sum g) c. Centroids
+ * and sums have one line of numbers for each column of x, so that an entry meets those of all
+ * clusters side by side. */
 #ifndef RFFPK_SPARSE_H
 #define RFFPK_SPARSE_H
 

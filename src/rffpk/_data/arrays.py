@@ -43,7 +43,6 @@ class Structure(NamedTuple):
             columns.append(third[:, None] * _hadamard(y))
         return np.asarray(self.scale * np.hstack(columns)[:d])
 
-
     def some_columns(self, d: int, begin: int) -> Array:
         """Some of its columns from `begin` on, all of one block, faster where p is large."""
         p = self.signs.shape[-1]
@@ -56,7 +55,7 @@ class Structure(NamedTuple):
 
 
 def _hadamard_by_products(lines: Array) -> Array:
-    """`_hadamard` by products with small Walsh-Hadamard matrices, which are fast where p is large."""
+    """`_hadamard` by products with small matrices, which is faster where p is large."""
     p, m = lines.shape
     h = 1
     while h < p:

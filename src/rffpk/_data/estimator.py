@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from rffpk._config import __version__
 from rffpk._data.model_state import Decoder, Encoder, class_name
 from rffpk._data.progress import Observed
-from rffpk._data.validation import takes_sparse
 from rffpk._data.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
+from rffpk._data.validation import takes_sparse
 
 _KEY = "_rffpk_version"
 

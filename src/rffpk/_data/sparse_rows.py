@@ -33,13 +33,13 @@ class SparseRows:
 
     def is_valid(self) -> bool:
         """Whether the arrays fit together."""
-        types = self.data.dtype.kind, self.indices.dtype, self.indptr.dtype
+        whole = self.indices.dtype == np.int32 and self.indptr.dtype == np.int64
         try:
             self.matrix.check_format(full_check=True)
         except (ValueError, TypeError, IndexError, OverflowError):
             return False
-        whole = len(self.indices) == len(self.data) == self.indptr[-1]
-        return bool(whole and types == ("f", np.int32, np.int64))
+        whole &= len(self.indices) == len(self.data) == self.indptr[-1]
+        return bool(whole and self.data.dtype.kind == "f")
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -77,8 +77,9 @@ class SparseRows:
         return np.asarray(self.matrix.toarray())
 
 
-# The columns of a view.
-Columns = NDArray[Any] | SparseRows
+# The columns of a view: an array (n, d) or SparseRows. Lists of either are passed to the same
+# functions, for which a union would not do.
+Columns = Any
 
 
 def dense(x: Columns) -> NDArray[Any]:
@@ -210,6 +211,6 @@ def sparse_rows(given: Any) -> SparseRows:
     n_entries = int(matrix.indptr[-1])  # arrays may have room for more
     found = from_canonical(matrix)
     return SparseRows(
-        np.require(found.data[:n_entries], requirements="CA"),
-        np.require(found.indices[:n_entries], requirements="CA"), found.indptr, given.shape,
+        np.require(found.data[:n_entries], requirements=["C", "A"]),
+        np.require(found.indices[:n_entries], requirements=["C", "A"]), found.indptr, given.shape,
     )  # fmt: skip

@@ -169,8 +169,8 @@ class Neighbourhoods:
             last = np.partition(squares, self.r - 1, axis=1)[:, self.r - 1 : self.r]
             ties, below = squares == last, squares < last
             missing = self.r - below.sum(axis=1, keepdims=True)
-            index = np.nonzero(below | (ties & (ties.cumsum(axis=1) <= missing)))[1]
-            index = index.reshape(-1, self.r)
+            kept = below | (ties & (ties.cumsum(axis=1) <= missing))
+            index = np.nonzero(kept)[1].reshape(-1, self.r)
             return np.take_along_axis(squares, index, axis=1).astype(X.dtype), index
 
         tiles = row_tiles(len(X), len(self.landmarks))
@@ -265,7 +265,7 @@ def _distinct(X: Columns, least: int, random: Any) -> Array:
     return distinct_rows(X)[0]
 
 
-def _k_means(X: Columns, weight: Array | None, centroids: Array, n_threads: int) -> Array:
+def _k_means(X: Columns, weight: Array | None, centroids: Columns, n_threads: int) -> Columns:
     """Centroids after a few passes over the rows of X; those of empty clusters stay."""
     p = np.ones(len(X)) if weight is None else weight
     ends = np.arange(len(X) + 1)

@@ -1,0 +1,148 @@
+"""Sparse rows: seconds and peak memory beside scikit-learn, and texts as CSR and as arrays.
+
+    python -m bench.speed.sparse [--rows N] [--columns N] [--entries N] [--clusters K]
+        [--methods NAME ...] [--data DIR] [--repeats N]
+
+The first table has fits of generated rows (10^5 x 10^5 with 100 entries each by default) whose
+clusters are topics: each has its own columns, from which most entries come. Every fit runs in a
+process of its own, which makes the rows first; memory is the peak of the process during the fit,
+less what it had before the rows, over the bytes of their CSR. The second table, with --data, has
+the texts of the folder, rows of length one, as CSR and as arrays in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from bench import commands, tables
+from bench.datasets import prepare, single_view
+from bench.timing import in_own_process, peak_memory, timed
+from rffpk import (
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+)
+
+METHODS: dict[str, Callable[[int], Any]] = {
+    "PowerKMeans": lambda k: PowerKMeans(k, random_state=0),
+    "PowerKMeans(swaps=0, n_init=1)": lambda k: PowerKMeans(k, swaps=0, n_init=1, random_state=0),
+    "FuzzyCMeans(m=1.05)": lambda k: FuzzyCMeans(k, m=1.05, random_state=0),
+    "DiffusionPowerKMeans(metric='cosine')": lambda k: DiffusionPowerKMeans(
+        k, metric="cosine", random_state=0
+    ),
+    "RFFKernelPowerKMeans(n_frequencies=256)": lambda k: RFFKernelPowerKMeans(
+        k, n_frequencies=256, random_state=0
+    ),
+    "sklearn KMeans(n_init=1)": lambda k: KMeans(k, n_init=1, random_state=0),
+    "sklearn KMeans(n_init=10)": lambda k: KMeans(k, n_init=10, random_state=0),
+    "sklearn MiniBatchKMeans": lambda k: MiniBatchKMeans(k, n_init=3, random_state=0),
+}
+DEFAULT = [name for name in METHODS if not name.startswith("RFF") and "n_init=10" not in name]
+
+# file, key of the view
+TEXTS = (("tr11", "X"), ("3sources", "X0"), ("bbcsport", "X0"))
+OF_TEXTS = (PowerKMeans, RFFKernelPowerKMeans, KernelPowerKMeans, DiffusionPowerKMeans)
+
+OWN = 0.5  # share of the entries in the columns of the topic
+
+
+def topics(n: int, d: int, m: int, k: int) -> tuple[sparse.csr_array, np.ndarray]:
+    """n rows of length one with m entries each (fewer where columns coincide) and their topics."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, k, n).astype(np.int32)
+    width = d // k
+    columns = random.integers(0, d, (n, m), dtype=np.int32)
+    own = random.integers(0, width, (n, m), dtype=np.int32) + width * y[:, None]
+    columns = np.where(random.random((n, m), dtype=np.float32) < OWN, own, columns)
+    indptr = np.arange(0, n * m + 1, m, dtype=np.int32)
+    X = sparse.csr_array((np.full(n * m, 1 / np.sqrt(m)), columns.ravel(), indptr), shape=(n, d))
+    X.sum_duplicates()
+    return X, y
+
+
+def one_fit(name: str, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
+    """Seconds, k-means objective, agreement with the topics, and peak memory over that of X."""
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    *rows, k = shape
+    before = peak_memory()
+    X, y = topics(*rows, k)
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    took, model = timed(lambda: METHODS[name](k).fit(X))
+    megabytes = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
+    peak = (peak_memory() - before) / megabytes
+    labels = model.labels_
+    sums = sparse.csr_array((np.ones(len(y)), (labels, np.arange(len(y))))) @ X
+    sizes = np.bincount(labels, minlength=sums.shape[0])
+    cost = (X.data**2).sum() - (sums.multiply(sums).sum(axis=1) / np.maximum(sizes, 1)).sum()
+    return took, float(cost), adjusted_rand_score(y, labels), peak
+
+
+def generated(args: argparse.Namespace) -> None:
+    shape = args.rows, args.columns, args.entries, args.clusters
+    print(f"\n{args.rows} x {args.columns} rows, {args.entries} entries, k = {args.clusters}\n")
+    tables.print_heading("method", "seconds", "objective", "ARI with the topics", "peak / CSR of X")
+    for name in args.methods:
+        took, cost, score, peak = in_own_process(one_fit, name, shape)
+        tables.print_row(name, f"{took:.1f}", f"{cost:.1f}", f"{score:.3f}", f"{peak:.2f}")
+
+
+def texts(data: Path, repeats: int) -> None:
+    print()
+    tables.print_heading(
+        "set", "n", "d", "entries a row", "class", "CSR, s", "array, s", "CSR / array",
+        "ARI of the labels", "objective of CSR over array",
+    )  # fmt: skip
+    for name, key in TEXTS:
+        array, y = single_view(data, name, key)
+        array = prepare(name, array)
+        X, k = sparse.csr_array(array), len(np.unique(y))
+        for estimator in OF_TEXTS:
+            cosine = {"metric": "cosine"} if estimator is DiffusionPowerKMeans else {}
+            model = estimator(k, random_state=0, **cosine)
+            times, ratios = [], []
+            for _ in range(repeats):
+                ours, labels = timed(lambda model=model, X=X: model.fit(X).labels_)
+                cost = model.inertia_
+                whole, same = timed(lambda model=model, X=array: model.fit(X).labels_)
+                times.append((ours, whole))
+                ratios.append(ours / whole)
+            tables.print_row(
+                name, *array.shape, f"{X.nnz / len(y):.0f}", estimator.__name__,
+                *(f"{median(column):.3f}" for column in zip(*times)), f"{median(ratios):.2f}",
+                f"{adjusted_rand_score(same, labels):.3f}", f"{cost / model.inertia_:.6f}",
+            )  # fmt: skip
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--columns", type=int, default=100_000)
+    parser.add_argument("--entries", type=int, default=100)
+    parser.add_argument("--clusters", type=int, default=20)
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=DEFAULT)
+    parser.add_argument("--repeats", type=int, default=3)
+    commands.add_data(parser, required=False)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    generated(args)
+    if args.data:
+        texts(args.data, args.repeats)
+
+
+if __name__ == "__main__":
+    main()
