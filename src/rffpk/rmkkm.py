@@ -9,10 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import logsumexp
 
-from rffpk._annealing.dual import KernelRun, KernelSpace
+from rffpk._annealing.dual import KernelRun, KernelSpace, cluster_means
 from rffpk._annealing.history import History
 from rffpk._annealing.kernel_clusterer import KernelClusterer
-from rffpk._annealing.kernel_components import cluster_means
 from rffpk._annealing.kernel_products import Products
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.parameters import Plan, given_starts

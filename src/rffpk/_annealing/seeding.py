@@ -14,7 +14,7 @@ from sklearn.metrics import euclidean_distances
 from rffpk._data.arrays import Array
 from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.presence import present_views
-from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_distances
+from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_norms
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most 20 000 rows
 # and 16 MB in float64, but at least twenty rows for each centroid. With twenty rows a cluster, a
@@ -117,12 +117,6 @@ def _columns(features: Columns, n_threads: int) -> Rows:
     """The rows with the features as columns."""
     zeros = np.zeros(features.shape[1], dtype=features.dtype)
     return make_rows([features], [None], None, n_threads, [zeros])
-
-
-def _squares(x: Columns) -> Array:
-    if isinstance(x, SparseRows):
-        return squared_distances(x, np.zeros(x.shape[1]))
-    return np.einsum("if,if->i", x, x)
 
 
 def _products(x: Columns, index: Array) -> Array:

@@ -235,7 +235,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
             X = validate_data(  # what is not finite is refused by name
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
                 ensure_all_finite=finite(may_lack),
-                accept_sparse="csr" if takes_sparse else False,
+                accept_sparse="csr" if sparse_too else False,
             )  # fmt: skip
         if sparse.issparse(X):
             X = sparse_rows(X)
