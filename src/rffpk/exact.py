@@ -288,7 +288,9 @@ class MultiKernelPowerKMeans(KernelClusterer):
     A pass takes one product of matrices for each kernel, which also gives the sums of squared
     distances that the kernel weights depend on. With n rows O(L n^2) memory if the kernels are
     stored. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i), and `init`
-    chooses them with the mean of the kernels. The kernels "du2015" are those of [2]_.
+    chooses them with the mean of the kernels. The kernels "du2015" are those of [2]_. Where rows
+    lack views `dual_coef_` is of shape (n_views, n_clusters, n_samples), a matrix for each kernel;
+    this takes views, not precomputed kernels, and no ``init="spectral"``.
 
     References
     ----------

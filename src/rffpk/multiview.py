@@ -141,6 +141,11 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     the printed algorithm: both orders have the same fixed points, and the objective falls at each
     step. The critical exponent (see `s0`) is that of the objective with typicality.
 
+    Where rows lack views (see `allow_missing_views`) the terms of the objective are multiplied by
+    the sums of the view weights of the rows, whose mean is one, so that it still falls at each
+    step (``docs/math.md``, eq. 19.1); centroids are means over the rows that have the view. Starts
+    then run on all features, not on principal components, and ``eta="within"`` is refused.
+
     References
     ----------
     .. [1] Chen et al.: Enhancing kernel power k-means: scalable and robust clustering with random
