@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from scipy.sparse.linalg import norm as sparse_norm
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +19,7 @@ from rffpk._data.messages import warn
 from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
 from rffpk._data.passes import unshifted
 from rffpk._data.progress import observed, reporting
-from rffpk._data.sparse_rows import Columns, SparseRows, pair_distances
+from rffpk._data.sparse_rows import Columns, SparseRows, pair_distances, squared_norms
 from rffpk._data.store import written_out
 from rffpk._data.survey import Moments, Survey, column_moments
 from rffpk._data.validation import Auto
@@ -320,13 +319,15 @@ def check_memory(needed: int, n_frequencies: int) -> None:
 def _check_phases(X: Columns, frequencies: Array | Structure, cause: str) -> None:
     """Raise a ValueError if most sines and cosines of some rows would be rounding errors."""
     some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
-    matrix, norm = some, np.linalg.norm
-    if isinstance(some, SparseRows):
-        matrix, norm = some.matrix, sparse_norm
     with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(squared_norms(some))
+        some = some[norms > 0]  # rows of zeros have phases of zero
+        if not len(some):
+            return
+        matrix = some.matrix if isinstance(some, SparseRows) else some
         if isinstance(frequencies, Structure):  # whose phases are nearly normal
             deviation = frequencies.scale * frequencies.signs.shape[-1]
-            phases = 0.67 * deviation * norm(matrix, axis=1)
+            phases = 0.67 * deviation * norms[norms > 0]
         else:
             phases = np.abs(matrix @ frequencies[:, :_PHASE_ROWS].astype(np.float64))
         phase = float(np.median(phases))

@@ -97,7 +97,7 @@ class IncrementalClusterer(CentroidClusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or iterator
-            A batch of any number of rows, as in `fit`, sparse or not; or an iterator of batches, such as a
+            A batch of any number of rows, as in `fit`; or an iterator of batches, such as a
             generator, which is read to its end, without sample_weight.
         y : Ignored
             Present for scikit-learn's conventions.

@@ -111,13 +111,15 @@ def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
     if not isinstance(x, SparseRows):
         return pdist(x.astype(np.float64), metric)
     matrix = x.astype(np.float64).matrix
-    if metric == "cityblock":
-        found = manhattan_distances(matrix)
-    else:
-        found = euclidean_distances(matrix, squared=True)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+        if metric == "cityblock":
+            found = manhattan_distances(matrix)
+        else:
+            found = euclidean_distances(matrix, squared=True)
     return np.asarray(found[np.triu_indices(len(x), 1)])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def squared_distances(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64]:
     """||x_i - c||^2, (n,), in float64."""
     c, data = center.astype(np.float64), x.data.astype(np.float64)
