@@ -94,7 +94,8 @@ class LKAM(AlternatingFusion):
     For n rows: O(L n^2) memory; O(n^3) time for W, once and for each n rows that are embedded, as
     one product of matrices in float32; O(L^2 n^2) for M; an iteration costs O(L n^2 k) and, for the
     eigenvectors, O(n^2 k) for some tens of steps of Lanczos' method. A fitted model holds n^2 / 8
-    bytes for the neighbourhoods. With `n_landmarks` n is their number.
+    bytes for the neighbourhoods, of which a prediction makes 4 n^2. With `n_landmarks` n is their
+    number.
 
     References
     ----------

@@ -166,7 +166,8 @@ class LateFusion:
             products = [H.T @ F for H in self.H]
             self.W = [procrustes(product) for product in products]
             agreements = np.array([np.vdot(p, W) for p, W in zip(products, self.W)])
-            self.beta = agreements / np.linalg.norm(agreements)
+            if agreements.any():
+                self.beta = agreements / np.linalg.norm(agreements)
 
     def maps(self) -> Array:
         """B_l, (L, n, k)."""
