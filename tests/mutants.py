@@ -28,7 +28,7 @@ TESTS = {
     "_annealing/schedule.py": ("schedule", ""),
     "_annealing/objective.py": ("rare_cases multiview", "penalty or weights_are"),
     "_annealing/critical.py": ("rare_cases math anneal multiview exact", "critical or gram"),
-    "_annealing/swaps.py": ("anneal many_clusters", "swaps or all_of_many"),
+    "_annealing/swaps.py": ("swaps", ""),
     "_annealing/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
     "_annealing/bounds.py": ("bounds", "not f64"),
     "_annealing/references.py": ("rare_cases multiview", "median or references or reference_dist"),
