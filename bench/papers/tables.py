@@ -97,7 +97,9 @@ def _half(
     if cell.method in AVERAGED:
         notes.append(f"mean of {len(group)}")
     elif len(group) > 1:
-        notes.append(f"best of {len(group)}: {cell.variant}")
+        done = sum(bool(found.get(point.key, {}).get("rows")) for point in group)
+        points = str(done) if done == len(group) else f"{done} of {len(group)}"
+        notes.append(f"best of {points}: {cell.variant}")
     return [*scores, f"{mean[3]:.2f}", "; ".join(filter(None, notes))]
 
 
