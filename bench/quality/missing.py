@@ -7,12 +7,13 @@ For each set, with k the number of classes, NMI of the labels of all rows (means
 share of the rows lacks each view. "random": each row for itself; a row that would lack all views
 keeps one. "blocks": that share of consecutive rows, in a random order, in which the block of each
 view begins an L-th of the rows later than that of the view before. "classes": the same in the order
-of the file, which is by class in most files, so that whole classes lack a view. Methods:
-`RFFMultiKernelPowerKMeans` with random and with diffusion
-features, and `MultiKernelPowerKMeans`, with allow_missing_views=True; the first of them on means
-of the columns in place of what is missing; and fitted to the rows that have all views, from at
-least two a cluster on, the others being labelled by `predict`. If the package imml is installed,
-also those of its methods for incomplete views that need no Octave. Columns of each view are
+of the file, which is by class in most files, so that whole classes lack a view.
+
+Methods: `RFFMultiKernelPowerKMeans` with random and with diffusion features, and
+`MultiKernelPowerKMeans` for up to EXACT_ROWS rows, with allow_missing_views=True; the first of them
+on means of the columns in place of what is missing; the first fitted to the rows that have all
+views, from two a cluster on, the others being labelled by `predict`. If the package imml is
+installed, also methods of it for incomplete views that need no Octave. Columns of each view are
 standardised where they are not counts.
 """
 
@@ -114,9 +115,7 @@ def of_imml(name: str) -> Method:
     return labels
 
 
-METHODS |= {
-    f"imml {name}": of_imml(name) for name in ("EEIMVC", "LFIMVC", "OPIMC", "PIMVC", "NEMO")
-}
+METHODS |= {f"imml {name}": of_imml(name) for name in ("EEIMVC", "LFIMVC", "OPIMC", "NEMO")}
 
 
 def score(method: Method, name: str, views: Views, y: np.ndarray, share: float, seeds: int) -> str:
