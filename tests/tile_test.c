@@ -49,6 +49,7 @@ static const struct {
 static real x[2][ROWS * MOST_d], omega[2][MOST_d * MOST_D], shift[2][MOST_F];
 static real theta[MOST_k * MOST_F], weight[ROWS];
 static double eta[MOST_k];
+static uint8_t present[ROWS]; /* of two views, where pr.present is not NULL */
 static int8_t signs[2][3 * (MOST_D + MOST_p)];
 static real points[MOST_POINTS * MOST_d], coordinates[MOST_POINTS * MOST_d];
 static rffpk_view views[2];
@@ -59,7 +60,8 @@ static size_t edge[3]; /* columns edge[l] to edge[l + 1] of features and theta a
 /* ... and what is expected of it. */
 static double features[ROWS * MOST_F], distances[ROWS * MOST_k], seen[ROWS * MOST_k]; /* d, d' */
 static double memberships[ROWS * MOST_k], nearest[ROWS], second_least[ROWS],
-    moments[MOST_k * (MOST_F + 3)], excess[MOST_k], totals[2];
+    moments[MOST_k * (MOST_F + 4)], excess[MOST_k], totals[2];
+static unsigned has = 3; /* the views of the row, as bits */
 static int checks, failures;
 
 /* The hard rule needs one nearest centroid: with this seed the next is 6e-5 farther or more. */
@@ -193,11 +195,11 @@ static void draw_problem(const size_t *s)
         weight[row] = draw(0.1, 3);
 }
 
-/* ||phi_l - theta_l||^2; without a centroid ||phi_l||^2 */
+/* ||phi_l - theta_l||^2, 0 if the row lacks the view; without a centroid ||phi_l||^2 */
 static double squared(size_t l, const double *phi, const real *centroid)
 {
     double sum = 0;
-    for (size_t f = edge[l]; f < edge[l + 1]; f++)
+    for (size_t f = edge[l]; f < edge[l + 1] && has >> l & 1; f++)
         sum += pow(phi[f] - (centroid ? centroid[f] : 0), 2);
     return sum;
 }
@@ -217,11 +219,43 @@ static void choose_eta(void)
         eta[j] = (0.5 + 0.3 * (double)j) * distance(features, j);
 }
 
+/* eta of the row and of centroid j */
+static double reference(size_t j)
+{
+    double sum = 0;
+    for (size_t l = 0; l < 2; l++)
+        sum += has >> l & 1 ? alpha[l] * eta[l] : 0;
+    return pr.present ? sum : eta[j];
+}
+
 /* u = 1/(1 + (d/eta)^(1/(m-1))); 1 without typicality */
 static double typicality(double d, size_t j)
 {
-    return pr.rule == RFFPK_TYPICALITY ? 1 / (1 + pow(d / eta[j], 1 / (pr.m - 1))) : 1;
+    return pr.rule == RFFPK_TYPICALITY ? 1 / (1 + pow(d / reference(j), 1 / (pr.m - 1))) : 1;
 }
+
+/* Every third row lacks the first view, every third the second; x is NaN there. */
+static void take_views(void)
+{
+    for (size_t row = 0; row < ROWS; row++) {
+        present[row] = row % 3 ? (uint8_t)(row % 3) : 3;
+        for (size_t l = 0; l < 2; l++) {
+            const rffpk_view *v = &views[l];
+            const size_t d = v->landmarks.points ? v->landmarks.d : v->d;
+            if (present[row] >> l & 1)
+                continue;
+            for (size_t i = 0; i < d; i++)
+                x[l][row * d + i] = NAN;
+            for (size_t f = edge[l]; f < edge[l + 1]; f++)
+                features[row * pr.F + f] = 0;
+        }
+    }
+    pr.present = present;
+}
+
+static size_t n_counts(void) { return pr.present ? pr.n_views : 1; }
+
+static size_t n_excess(void) { return pr.present ? pr.n_views : pr.k; }
 
 /* M' = (sum_j d'_j^s)^(1/s) and v_j = dM' / dd'_j, or their limits where s = -inf, with
  * d' = u^m d + (1-u)^m eta */
@@ -234,7 +268,7 @@ static void expect_row(const double *phi, double p, double *d, double *dd, doubl
     for (size_t j = 0; j < pr.k; j++) {
         d[j] = distance(phi, j);
         const double u = typicality(d[j], j);
-        dd[j] = pow(u, pr.m) * d[j] + pow(1 - u, pr.m) * eta[j];
+        dd[j] = pow(u, pr.m) * d[j] + pow(1 - u, pr.m) * reference(j);
         sum += pow(dd[j], pr.s);
         *second = fmin(*second, fmax(*least, dd[j]));
         *least = fmin(*least, dd[j]);
@@ -246,12 +280,15 @@ static void expect_row(const double *phi, double p, double *d, double *dd, doubl
         share[j] = hard ? dd[j] == *least : pow(dd[j], pr.s) / sum;
         const double v = hard ? share[j] : pow(dd[j], pr.s - 1) * pow(sum, 1 / pr.s - 1);
         const double g = p * v * pow(u, pr.m);
-        excess[j] += p * v * pow(1 - u, pr.m);
+        for (size_t l = 0; l < n_counts(); l++)
+            if (has >> l & 1)
+                excess[pr.present ? l : j] += p * v * pow(1 - u, pr.m);
         for (size_t f = 0; f < pr.F; f++)
             *out++ += g * phi[f];
         for (size_t l = 0; l < pr.n_views; l++)
             *out++ += g * squared(l, phi, NULL);
-        *out++ += g;
+        for (size_t l = 0; l < n_counts(); l++)
+            *out++ += has >> l & 1 ? g : 0;
     }
 }
 
@@ -260,9 +297,12 @@ static void expect(void)
     memset(moments, 0, sizeof moments);
     memset(excess, 0, sizeof excess);
     memset(totals, 0, sizeof totals);
-    for (size_t row = 0; row < ROWS; row++)
+    for (size_t row = 0; row < ROWS; row++) {
+        has = pr.present ? present[row] : 3;
         expect_row(features + row * pr.F, pr.weight ? weight[row] : 1, distances + row * pr.k,
                    seen + row * pr.k, memberships + row * pr.k, nearest + row, second_least + row);
+    }
+    has = 3;
 }
 
 /* Within `tolerance` of the largest number expected. */
@@ -282,7 +322,10 @@ static void compare(const char *name, const real *actual, const double *expected
     printf(
         "%s off by %.2g of %.2g: %zu views, first d = %zu, D = %zu%s; k = %zu, s = %g, m = %g%s\n",
         name, worst, largest, pr.n_views, views[0].d, views[0].D, views[0].p ? " structured" : "",
-        pr.k, pr.s, pr.m, pr.weight ? ", weighted" : "");
+        pr.k, pr.s, pr.m,
+        pr.weight    ? ", weighted"
+        : pr.present ? ", views are missing"
+                     : "");
 }
 
 /* Memory of the tile is NaN until it is written. */
@@ -298,9 +341,9 @@ static void *room(size_t bytes)
 /* Moments, excess and totals of the rows [begin, end), for the caller to free. */
 static double *run(size_t begin, size_t end, const rffpk_rows *rows)
 {
-    const size_t n_moments = pr.k * (pr.F + pr.n_views + 1);
-    double *out = room((n_moments + pr.k + 2) * sizeof *out);
-    const rffpk_sums sums = {out, out + n_moments, out + n_moments + pr.k};
+    const size_t n_moments = pr.k * (pr.F + pr.n_views + n_counts());
+    double *out = room((n_moments + n_excess() + 2) * sizeof *out);
+    const rffpk_sums sums = {out, out + n_moments, out + n_moments + n_excess()};
     void *prepared = room(core->prepared_bytes(&pr));
     void *workspace = room(core->workspace_bytes(&pr));
     core->prepare(&pr, prepared);
@@ -321,14 +364,14 @@ static double tolerance_of_weights(void)
 /* N, Q and G of a cluster differ in size: each is compared with its own. */
 static void compare_sums(const real *sums, double tolerance)
 {
-    const size_t width = pr.F + pr.n_views + 1;
+    const size_t width = pr.F + pr.n_views + n_counts();
     for (const double *m = moments; m < moments + pr.k * width; m += width, sums += width) {
         compare("N", sums, m, pr.F, tolerance);
         compare("Q", sums + pr.F, m + pr.F, pr.n_views, tolerance);
-        compare("G", sums + width - 1, m + width - 1, 1, tolerance);
+        compare("G", sums + width - n_counts(), m + width - n_counts(), n_counts(), tolerance);
     }
-    compare("excess", sums, excess, pr.k, tolerance);
-    compare("totals", sums + pr.k, totals, 2, tolerance);
+    compare("excess", sums, excess, n_excess(), tolerance);
+    compare("totals", sums + n_excess(), totals, 2, tolerance);
 }
 
 static void check_runs(void)
@@ -338,14 +381,14 @@ static void check_runs(void)
         real memberships[ROWS * MOST_k], distances[ROWS * MOST_k], nearest[ROWS], second[ROWS];
         int32_t neighbours[ROWS * RFFPK_MOST_NEIGHBOURS];
         real features[ROWS * MOST_F], shares[ROWS * RFFPK_MOST_NEIGHBOURS],
-            sums[MOST_k * (MOST_F + 4) + 2];
+            sums[MOST_k * (MOST_F + 5) + 4];
     } out;
     const rffpk_rows rows = {out.labels, out.memberships, out.distances,  out.nearest,
                              out.second, out.features,    out.neighbours, out.shares};
     const double tolerance = tolerance_of_weights();
     memset(&out, 0xff, sizeof out);
     double *first = run(0, CUT, &rows), *second = run(CUT, ROWS, &rows);
-    for (size_t i = 0; i < pr.k * (pr.F + pr.n_views + 2) + 2; i++)
+    for (size_t i = 0; i < pr.k * (pr.F + pr.n_views + n_counts()) + n_excess() + 2; i++)
         out.sums[i] = (real)(first[i] + second[i]);
     free(first);
     free(second);
@@ -360,6 +403,8 @@ static void check_runs(void)
         real sum = 0;
         for (size_t s = 0; s < r; s++)
             sum += out.neighbours[row * r + s] < MOST_POINTS ? out.shares[row * r + s] : INFINITY;
+        if (pr.present && !(present[row] & 1))
+            continue; /* the numbers of no neighbours are valid ones, and were read */
         compare("sum of the neighbours' weights", &sum, (double[]){1}, 1, 20 * eps);
     }
     for (size_t row = 0; row < ROWS; row++) { /* a label is the nearest, or a tie to rounding */
@@ -469,12 +514,9 @@ static void check_weights(void)
     compare("weights", squares, expected, pr.k, tolerance);
 }
 
-static void check_problem(const size_t *s, const size_t *landmarks, double scale)
+/* All numbers of centroids and rules, for the rows that were drawn. */
+static void check_rules(void)
 {
-    draw_problem(s);
-    if (landmarks)
-        draw_landmarks(landmarks, scale);
-    choose_eta();
     for (pr.k = 1; pr.k <= MOST_k; pr.k += 3) /* the last one is above ONE_HOT_CLUSTERS */
         for (size_t i = 0; i < 2 * sizeof rules / sizeof *rules; i++) {
             pr.rule = rules[i / 2].rule;
@@ -483,8 +525,23 @@ static void check_problem(const size_t *s, const size_t *landmarks, double scale
             pr.weight = i % 2 ? weight : NULL;
             expect();
             check_runs();
-            check_weights();
+            if (!pr.present)
+                check_weights();
         }
+}
+
+static void check_problem(const size_t *s, const size_t *landmarks, double scale)
+{
+    draw_problem(s);
+    if (landmarks)
+        draw_landmarks(landmarks, scale);
+    choose_eta();
+    check_rules();
+    if (pr.n_views == 2) {
+        take_views();
+        check_rules();
+        pr.present = NULL;
+    }
 }
 
 /* Shapes on both sides of panels, vectors and blocks; the matrix ends where its memory does. */

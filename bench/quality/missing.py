@@ -1,16 +1,19 @@
 """Rows without some of their views: NMI by the share of what is missing.
 
-    python -m bench.quality.missing --data DIR [--sets NAME ...] [--seeds N] [--methods NAME ...]
+    python -m bench.quality.missing --data DIR [--sets NAME ...] [--seeds N]
+        [--methods NAME ...] [--patterns NAME ...]
 
 For each set, with k the number of classes, NMI of the labels of all rows (means of the seeds). A
-share of the rows lacks each view: "random", each row for itself, and "blocks", that share of
-consecutive rows of the file, in which the block of each view begins L-th of the rows later than
-that of the view before; files are ordered by class, so that whole classes lack a view. A row that
-would lack all views keeps one. Methods: `RFFMultiKernelPowerKMeans` with random and with diffusion
-features, and `MultiKernelPowerKMeans`, with allow_missing_views=True; the first of them on means
-of the columns in place of what is missing; and fitted to the rows that have all views, from at
-least two a cluster on, the others being labelled by `predict`. If the package imml is installed,
-also those of its methods for incomplete views that need no Octave. Columns of each view are
+share of the rows lacks each view. "random": each row for itself; a row that would lack all views
+keeps one. "blocks": that share of consecutive rows, in a random order, in which the block of each
+view begins an L-th of the rows later than that of the view before. "classes": the same in the order
+of the file, which is by class in most files, so that whole classes lack a view.
+
+Methods: `RFFMultiKernelPowerKMeans` with random and with diffusion features, and
+`MultiKernelPowerKMeans` for up to EXACT_ROWS rows, with allow_missing_views=True; the first of them
+on means of the columns in place of what is missing; the first fitted to the rows that have all
+views, from two a cluster on, the others being labelled by `predict`. If the package imml is
+installed, also methods of it for incomplete views that need no Octave. Columns of each view are
 standardised where they are not counts.
 """
 
@@ -40,12 +43,16 @@ def lacks_at_random(n: int, n_views: int, share: float, random: np.random.Genera
     return random.random((n, n_views)) < share
 
 
-def lacks_in_blocks(n: int, n_views: int, share: float, random: np.random.Generator) -> np.ndarray:
+def lacks_by_class(n: int, n_views: int, share: float, random: np.random.Generator) -> np.ndarray:
     begins = random.integers(n) + n * np.arange(n_views) // n_views
     return (np.arange(n)[:, None] - begins) % n < share * n
 
 
-PATTERNS = {"random": lacks_at_random, "blocks": lacks_in_blocks}
+def lacks_in_blocks(n: int, n_views: int, share: float, random: np.random.Generator) -> np.ndarray:
+    return random.permutation(lacks_by_class(n, n_views, share, random))
+
+
+PATTERNS = {"random": lacks_at_random, "blocks": lacks_in_blocks, "classes": lacks_by_class}
 
 
 def without(views: Views, lacks: np.ndarray, random: np.random.Generator) -> Views:
@@ -108,9 +115,7 @@ def of_imml(name: str) -> Method:
     return labels
 
 
-METHODS |= {
-    f"imml {name}": of_imml(name) for name in ("EEIMVC", "LFIMVC", "OPIMC", "PIMVC", "NEMO")
-}
+METHODS |= {f"imml {name}": of_imml(name) for name in ("EEIMVC", "LFIMVC", "OPIMC", "NEMO")}
 
 
 def score(method: Method, name: str, views: Views, y: np.ndarray, share: float, seeds: int) -> str:
@@ -132,13 +137,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sets", nargs="+", choices=MULTI_VIEW, default=SETS)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=[*METHODS])
+    parser.add_argument("--patterns", nargs="+", choices=PATTERNS, default=[*PATTERNS])
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     methods = {name: METHODS[name] for name in args.methods}
     tables.print_heading("set", "views", "missing", *methods)
     for name in args.sets:
         views, y = prepared_views(args.data, name)
-        cases = [("random", 0.0), *((pattern, share) for pattern in PATTERNS for share in SHARES)]
+        cases = [
+            ("random", 0.0),
+            *((pattern, share) for pattern in args.patterns for share in SHARES),
+        ]
         for pattern, share in cases:
             cells = (score(each, pattern, views, y, share, args.seeds) for each in methods.values())
             what = f"{share:.0%}, {pattern}" if share else "nothing"

@@ -2,8 +2,8 @@
 Rows without some views
 =======================
 
-Two halves of the same digits. The larger the share of the rows that lack one of them, the less is known; nothing is
-filled in.
+Two halves of the same digits. The larger the share of the rows that lack one of them, the less is
+known; nothing is filled in.
 """
 
 import numpy as np
@@ -25,4 +25,4 @@ for share in shares:
     found.append(normalized_mutual_info_score(y, model.fit([upper, lower]).labels_))
 figure, axes = pyplot.subplots(layout="constrained")
 axes.plot(shares, found, "o-")
-axes.set(xlabel="share of the rows that lack a half", ylabel="agreement with the digits (NMI)", ylim=(0, 1))
+axes.set(ylim=(0, 1), xlabel="share of the rows that lack a half", ylabel="agreement (NMI)")
