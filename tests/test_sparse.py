@@ -1,5 +1,6 @@
 """Sparse rows: passes against the twin, and fits against those of the same rows as an array."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -480,3 +481,29 @@ def test_diffusion_maps_can_be_saved(tmp_path):
         again = load(tmp_path / "model")
         assert_array_equal(again.transform(X), fitted_map.transform(X))
     assert sparse.issparse(DiffusionMap(random_state=0).fit(X).landmarks_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(3),
+        FuzzyCMeans(3),
+        RFFKernelPowerKMeans(3, n_frequencies=64),
+        DiffusionPowerKMeans(3, n_landmarks=50),
+        KernelKMeans(3),
+        NystroemKernelKMeans(3, n_anchors=50),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_rows_are_not_written_out(model):
+    """An array of the rows would take 320 MB."""
+    X = topics(2000, 20_000, 3)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tracemalloc.start()
+        try:
+            model.set_params(random_state=0, n_jobs=1).fit(X).predict(X)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 120e6
