@@ -2,6 +2,7 @@
 
 import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,8 +113,7 @@ def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
     try:
         found = []
         for n_threads in (1, 2, 5):
-            object.__setattr__(rows, "n_threads", n_threads)
-            found.append(one_pass(rows, theta, -2.0, want=OUTPUTS))
+            found.append(one_pass(replace(rows, n_threads=n_threads), theta, -2.0, want=OUTPUTS))
     finally:
         use_thread_work(before)
     for sums, outputs in found[1:]:
@@ -139,6 +139,11 @@ def test_the_pass_refuses_what_it_does_not_take():
     landmarks = make_rows([x], [Landmarks(points, 1, 1.0, points)], None, 1, shifts[:1])
     with pytest.raises(ValueError, match="must not be sparse"):
         one_pass(landmarks, np.zeros((2, 4)), -1.0)
+    short = replace(x, data=x.data[:-1], indices=x.indices[:-1])
+    with pytest.raises(ValueError, match="entries, its rows have"):
+        one_pass(make_rows([short], [None], None, 1, shifts[:1]), np.zeros((2, 4)), -1.0)
+    with pytest.raises(TypeError, match="sparse rows are no array"):
+        np.asarray(x)
 
 
 def test_input_is_not_changed():
