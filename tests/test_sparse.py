@@ -25,7 +25,9 @@ from rffpk import (
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    cmeans,
     load,
+    select_n_clusters,
 )
 from rffpk._annealing import bounds, critical
 from rffpk._core import use_thread_work
@@ -386,6 +388,10 @@ def test_what_does_not_take_sparse_rows_says_so():
     ):
         with pytest.raises(TypeError, match="X is sparse, and .* dense"):
             model.fit(X)
+    with pytest.raises(TypeError, match="X is sparse, and select_n_clusters takes dense"):
+        select_n_clusters(X)
+    with pytest.raises(TypeError, match="X, but dense"):
+        cmeans(X, 2)
     with pytest.raises(TypeError, match="X gave a block that is sparse"):
         PowerKMeans(2).fit(lambda: iter([X]))
 
