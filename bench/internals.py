@@ -13,6 +13,7 @@ from rffpk._data.arrays import Fourier, Landmarks
 from rffpk._data.partitions import Partitions, make_partitions
 from rffpk._data.passes import Rows, make_rows, one_pass
 from rffpk._data.rules import power_weights, typicality
+from rffpk._data.sparse_rows import sparse_rows
 from rffpk._reference import squared_distances
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "one_pass",
     "partitions",
     "power_weights",
+    "sparse_rows",
     "squared_distances",
     "typicality",
 ]

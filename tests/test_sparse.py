@@ -1,6 +1,8 @@
 """Sparse rows: passes against the twin, and fits against those of the same rows as an array."""
 
+import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +25,9 @@ from rffpk import (
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    cmeans,
     load,
+    select_n_clusters,
 )
 from rffpk._annealing import bounds, critical
 from rffpk._core import use_thread_work
@@ -111,8 +115,7 @@ def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
     try:
         found = []
         for n_threads in (1, 2, 5):
-            object.__setattr__(rows, "n_threads", n_threads)
-            found.append(one_pass(rows, theta, -2.0, want=OUTPUTS))
+            found.append(one_pass(replace(rows, n_threads=n_threads), theta, -2.0, want=OUTPUTS))
     finally:
         use_thread_work(before)
     for sums, outputs in found[1:]:
@@ -138,6 +141,11 @@ def test_the_pass_refuses_what_it_does_not_take():
     landmarks = make_rows([x], [Landmarks(points, 1, 1.0, points)], None, 1, shifts[:1])
     with pytest.raises(ValueError, match="must not be sparse"):
         one_pass(landmarks, np.zeros((2, 4)), -1.0)
+    short = replace(x, data=x.data[:-1], indices=x.indices[:-1])
+    with pytest.raises(ValueError, match="entries, its rows have"):
+        one_pass(make_rows([short], [None], None, 1, shifts[:1]), np.zeros((2, 4)), -1.0)
+    with pytest.raises(TypeError, match="sparse rows are no array"):
+        np.asarray(x)
 
 
 def test_input_is_not_changed():
@@ -380,6 +388,10 @@ def test_what_does_not_take_sparse_rows_says_so():
     ):
         with pytest.raises(TypeError, match="X is sparse, and .* dense"):
             model.fit(X)
+    with pytest.raises(TypeError, match="X is sparse, and select_n_clusters takes dense"):
+        select_n_clusters(X)
+    with pytest.raises(TypeError, match="X, but dense"):
+        cmeans(X, 2)
     with pytest.raises(TypeError, match="X gave a block that is sparse"):
         PowerKMeans(2).fit(lambda: iter([X]))
 
@@ -480,3 +492,29 @@ def test_diffusion_maps_can_be_saved(tmp_path):
         again = load(tmp_path / "model")
         assert_array_equal(again.transform(X), fitted_map.transform(X))
     assert sparse.issparse(DiffusionMap(random_state=0).fit(X).landmarks_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(3),
+        FuzzyCMeans(3),
+        RFFKernelPowerKMeans(3, n_frequencies=64),
+        DiffusionPowerKMeans(3, n_landmarks=50),
+        KernelKMeans(3),
+        NystroemKernelKMeans(3, n_anchors=50),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_rows_are_not_written_out(model):
+    """An array of the rows would take 320 MB."""
+    X = topics(2000, 20_000, 3)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tracemalloc.start()
+        try:
+            model.set_params(random_state=0, n_jobs=1).fit(X).predict(X)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 120e6

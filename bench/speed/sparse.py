@@ -6,16 +6,20 @@
 The first table has fits of generated rows (10^5 x 10^5 with 100 entries each by default) whose
 clusters are topics: each has its own columns, from which most entries come. Every fit runs in a
 process of its own, which makes the rows first; memory is the peak of the process during the fit,
-less what it had before the rows, over the bytes of their CSR. The second table, with --data, has
-the texts of the folder, rows of length one, as CSR and as arrays in turn.
+less what it had before the rows, over the bytes of their CSR. The second table has the CPU time of
+a pass over sparse rows over that of a pass over the same rows as an array, by the share of entries;
+the third, with --data, the texts of the folder, rows of length one, as CSR and as arrays in turn.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import time
 import warnings
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,7 +32,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from bench import commands, tables
 from bench.datasets import prepare, single_view
-from bench.timing import in_own_process, peak_memory, timed
+from bench.internals import Rows, make_rows, one_pass, sparse_rows
+from bench.timing import alternate, in_own_process, peak_memory, timed
 from rffpk import (
     DiffusionPowerKMeans,
     FuzzyCMeans,
@@ -56,6 +61,8 @@ DEFAULT = [name for name in METHODS if not name.startswith("RFF") and "n_init=10
 # file, key of the view
 TEXTS = (("tr11", "X"), ("3sources", "X0"), ("bbcsport", "X0"))
 OF_TEXTS = (PowerKMeans, RFFKernelPowerKMeans, KernelPowerKMeans, DiffusionPowerKMeans)
+
+SHARES = (0.005, 0.02, 0.05, 0.1, 0.2)
 
 OWN = 0.5  # share of the entries in the columns of the topic
 
@@ -101,6 +108,31 @@ def generated(args: argparse.Namespace) -> None:
         tables.print_row(name, f"{took:.1f}", f"{cost:.1f}", f"{score:.3f}", f"{peak:.2f}")
 
 
+def pass_seconds(rows: Rows, theta: np.ndarray) -> float:
+    started = time.process_time()
+    one_pass(rows, theta, -2.5)
+    return time.process_time() - started
+
+
+def densities(repeats: int) -> None:
+    """Passes of one thread over 20 000 x 1000 rows."""
+    print()
+    tables.print_heading("dtype", "k", *(f"{share:.1%}" for share in SHARES))
+    random = np.random.default_rng(0)
+    for dtype, k in product((np.float32, np.float64), (10, 50)):
+        ratios = []
+        for share in SHARES:
+            X = random.random((20_000, 1000), dtype=np.float32)
+            X = np.where(random.random(X.shape, dtype=np.float32) < share, X, 0).astype(dtype)
+            given = (sparse_rows(sparse.csr_array(X)), X)
+            kinds = {i: make_rows([x], [None], None, 1) for i, x in enumerate(given)}
+            theta = X[:k] - kinds[1].shift
+            measures = {i: partial(pass_seconds, rows, theta) for i, rows in kinds.items()}
+            times = alternate(measures, repeats, warm_up=True)
+            ratios.append(f"{min(times[0]) / min(times[1]):.2f}")
+        tables.print_row(np.dtype(dtype), k, *ratios)
+
+
 def texts(data: Path, repeats: int) -> None:
     print()
     tables.print_heading(
@@ -139,7 +171,9 @@ def main() -> None:
     commands.add_data(parser, required=False)
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    generated(args)
+    if args.methods:
+        generated(args)
+    densities(args.repeats)
     if args.data:
         texts(args.data, args.repeats)
 

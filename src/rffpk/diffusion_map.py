@@ -48,9 +48,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     Attributes
     ----------
-    landmarks_ : {ndarray, sparse array} of shape (n_nodes, n_features_in_)
-        Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X; CSR if X is
-        sparse.
+    landmarks_ : ndarray of shape (n_nodes, n_features_in_)
+        Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X; a CSR array
+        if X is sparse.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float

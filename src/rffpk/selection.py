@@ -160,6 +160,7 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def _some_rows(X: Any, most: int, random: Any) -> Array:
+    validation.refuse_sparse(X, "X", "select_n_clusters")
     rows = validation.check_rows(PowerKMeans(), X, reset=True)
     if len(rows) <= most:
         return rows

@@ -255,6 +255,8 @@ cdef int fill_rows(rffpk_view *view, size_t i, x, size_t n, dtype) except -1:
     view.x = data(x.data, f"xs[{i}].data", dtype, entries)
     view.indices = <const int32_t *>data(x.indices, f"xs[{i}].indices", np.int32, entries)
     view.indptr = <const int64_t *>data(x.indptr, f"xs[{i}].indptr", np.int64, (n + 1,))
+    if view.indptr[n] != len(x.data):
+        raise ValueError(f"xs[{i}] has {len(x.data)} entries, its rows have {view.indptr[n]}")
     return 0
 
 

@@ -335,10 +335,14 @@ def _looks_like_kernel(x: Columns) -> bool:
 
 
 def _looks_like_sparse_kernel(x: sparse.csr_array) -> bool:
-    """The same for a sparse square matrix. O(entries)."""
+    """The same for a sparse square matrix. O(entries), with little memory where the first row and
+    the first column decide."""
+    first, column = x[:1].data, x.data[x.indices == 0]
+    close = _SYMMETRY * max(x.data.max(initial=0), -x.data.min(initial=0))
+    if len(first) != len(column) or (np.abs(first - column) > close).any():
+        return False
     diagonal, entries = x.diagonal(), x.tocoo()
     with np.errstate(over="ignore", invalid="ignore"):
-        close = _SYMMETRY * np.abs(x.data).max(initial=0)
         if np.abs((x - x.T).data).max(initial=0) > close:
             return False
         norms = np.sqrt(np.maximum(diagonal, 0))

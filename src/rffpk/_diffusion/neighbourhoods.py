@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, diags, diags_array, issparse
+from scipy.sparse import csr_array, csr_matrix, diags, diags_array
 
-from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
 from rffpk._data.passes import make_rows, one_pass, unshifted
 from rffpk._data.sparse_rows import (
     Columns,
     SparseRows,
-    dense,
     distinct_rows,
     scaled_rows,
     sparse_rows,
@@ -40,10 +38,6 @@ SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
 
-
-# Landmarks with this share of entries, which may take one of so many parts of the available memory,
-# are multiplied with sparse rows as an array: a product of sparse matrices looks up each entry.
-_DENSITY, _PARTS = 0.02, 8
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
@@ -166,13 +160,12 @@ class Neighbourhoods:
     def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
         """The same by the inner products of all rows with all landmarks, a tile at a time; of
         landmarks equally far away those of smaller index."""
-        c, norms = _columns_of(self.landmarks), squared_norms(self.landmarks)
+        c, norms = _matrix(self.landmarks).T.tocsr(), squared_norms(self.landmarks)
 
         def nearest(rows: slice) -> tuple[Array, Array]:
             sizes = squared_norms(X[rows])[:, None] + norms
             validation.check_overflow(float(sizes.max()), X.dtype)
-            products = _matrix(X[rows]) @ c
-            squares = sizes - 2 * (products.toarray() if issparse(products) else products)
+            squares = sizes - 2 * (_matrix(X[rows]) @ c).toarray()
             squares[squares < _EQUAL * sizes] = 0
             last = np.partition(squares, self.r - 1, axis=1)[:, self.r - 1 : self.r]
             ties, below = squares == last, squares < last
@@ -295,15 +288,6 @@ def _k_means(X: Columns, weight: Array | None, centroids: Columns, n_threads: in
 def _matrix(X: Columns) -> csr_array:
     return (X.astype(np.float64, copy=False).matrix if isinstance(X, SparseRows)
             else csr_array(X.astype(np.float64, copy=False)))  # fmt: skip
-
-
-def _columns_of(landmarks: Columns) -> Any:
-    """The transpose (d, m) of the landmarks: sparse, or an array if its products are faster and it
-    takes little of the available memory."""
-    matrix, (m, d) = _matrix(landmarks), landmarks.shape
-    if matrix.nnz > _DENSITY * m * d and _config.fits_memory(8 * m * d, _PARTS):
-        return np.ascontiguousarray(dense(landmarks).T, dtype=np.float64)
-    return matrix.T.tocsr()
 
 
 def unit_rows(X: Columns) -> Any:
