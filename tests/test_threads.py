@@ -3,6 +3,9 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import sysconfig
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -438,3 +441,17 @@ def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         limit.enter()
     assert limit.holders == 0 and taken == ["restored"]
+
+
+# ---- without the interpreter's lock -------------------------------------------------------------
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has the interpreter's lock"
+)
+def test_the_core_does_not_need_the_lock():
+    """Importing a module that needs it would turn it on, as those of pandas may."""
+    code = (
+        "import sys; sys.modules['pandas'] = None; import rffpk; assert not sys._is_gil_enabled()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
