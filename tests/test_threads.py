@@ -454,4 +454,5 @@ def test_the_core_does_not_need_the_lock():
     code = (
         "import sys; sys.modules['pandas'] = None; import rffpk; assert not sys._is_gil_enabled()"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
