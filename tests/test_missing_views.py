@@ -508,6 +508,9 @@ def test_what_is_refused(complete, cls):
 def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views, cls):
     with pytest.raises(ValueError, match=r"X\[0\] contains NaN(.|\n)*allow_missing_views is True"):
         cls(K).fit(views)
+    with pytest.raises(ValueError, match="X contains NaN") as error:
+        rffpk.PowerKMeans(K).fit(views[0])
+    assert "allow_missing_views" not in str(error.value)
 
 
 def test_weights_of_zero_do_not_count(complete):

@@ -230,7 +230,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not sparse.issparse(X):
         check_plain(X, "X")
     try:
-        may_lack = getattr(estimator, "allow_missing_views", None)
+        may_lack = vars(estimator).get("allow_missing_views")  # None: no such parameter
         with np.errstate(over="ignore", invalid="ignore"), hint_of_missing_views(may_lack):
             X = validate_data(  # what is not finite is refused by name
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",

@@ -138,7 +138,7 @@ def _refuse_split_views() -> None:
 def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
     _refuse_split_views()
     names = [_column_names(x) for x in X]
-    may_lack = getattr(estimator, "allow_missing_views", None)
+    may_lack = vars(estimator).get("allow_missing_views")  # None: no such parameter
     xs = [_checked_view(x, f"X[{i}]", may_lack) for i, x in enumerate(X)]
     for number, x in enumerate(xs):
         if len(x) != len(xs[0]):
