@@ -1,6 +1,7 @@
 """Rows of sources: the bits of arrays, few reads, and errors that say what is wrong."""
 
 import _thread
+import signal
 import subprocess
 import sys
 import threading
@@ -328,6 +329,16 @@ def ends(condition, seconds=5.0):
     return condition()
 
 
+@pytest.fixture
+def interrupts():
+    """Interrupts raise KeyboardInterrupt, also in a process that a shell started in the background,
+    where they are ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_does_not_wait_for_a_block(rows):
     """Ctrl-C while a block is read that takes long."""
     reads, released = [], threading.Event()
