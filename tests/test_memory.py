@@ -127,12 +127,29 @@ def test_an_allocation_of_the_core_that_fails_is_a_memory_error(preloaded, name,
 # ---- limits -------------------------------------------------------------------------------------
 
 LIMITED = """
-import resource, sys, warnings
+import resource, sys, threading, warnings
 import numpy as np
 import rffpk
+from scipy.linalg.blas import dgemm
 
 warnings.simplefilter("ignore")
 n, parameters = {n}, {parameters}
+
+# OpenBLAS ends the process where it has no memory for a buffer of its own, one for each thread that
+# is inside it: the buffers are there after this.
+square, start = np.ones((1500, 1500)), threading.Barrier(4)
+
+def multiply():
+    for product in (np.matmul, lambda a, b: dgemm(1.0, a, b)):
+        start.wait()
+        product(square, square)
+
+threads = [threading.Thread(target=multiply) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+
 X = np.random.default_rng(0).standard_normal((n, 20))
 model = rffpk.{name}(5, random_state=0, n_jobs=4, **parameters)
 expected = model.fit(X).labels_

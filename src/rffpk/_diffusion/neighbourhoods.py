@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, diags, diags_array
+from scipy.sparse import csr_array, csr_matrix, diags
 
 from rffpk._data import validation
 from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
@@ -275,8 +275,8 @@ def _k_means(X: Columns, weight: Array | None, centroids: Columns, n_threads: in
         members = csr_matrix((p, labels, ends), shape=(len(X), len(centroids)))
         mass = np.bincount(labels, p, len(centroids))[:, None]
         if isinstance(X, SparseRows):
-            some = diags_array(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
-            rest = diags_array(1.0 * (mass == 0)[:, 0])
+            some = diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
+            rest = diags(1.0 * (mass == 0)[:, 0])
             moved = some @ members.T @ X.matrix + rest @ centroids.matrix
             centroids = sparse_rows(moved.tocsr()).astype(X.dtype)
             continue
