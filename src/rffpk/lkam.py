@@ -202,4 +202,4 @@ def shares(rows: Array, members: Array) -> Array:
     counts = interruptible(
         work, np.matmul, rows.astype(np.float32), members.T.astype(np.float32, copy=False)
     )
-    return np.asarray(counts / np.float64(n))
+    return np.asarray(counts.astype(np.float64) / n)
