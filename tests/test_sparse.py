@@ -25,12 +25,14 @@ from rffpk import (
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    _config,
     cmeans,
     load,
     select_n_clusters,
 )
 from rffpk._annealing import bounds, critical
 from rffpk._core import use_thread_work
+from rffpk._data import store
 from rffpk._data.arrays import Fourier, Landmarks, Structure
 from rffpk._data.passes import accurate_cost, make_rows, one_pass
 from rffpk._data.sparse_rows import distinct_rows, sparse_rows
@@ -284,8 +286,12 @@ def test_equal_rows_and_rows_of_zeros():
     with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows"):
         PowerKMeans(5, random_state=0).fit(X)
     assert_array_equal(distinct_rows(sparse_rows(X))[1], np.repeat([2, 1, 0], 4))
-    with pytest.raises(ValueError, match="underflow"):
-        PowerKMeans(2).fit(1e-170 * X)
+    for differ in (X, X[:, [0, 0, 1, 2]] + sparse.csr_array(np.eye(12, 4))):
+        with pytest.raises(ValueError, match="underflow"):
+            PowerKMeans(2).fit(1e-170 * sparse.csr_array(differ))
+    same = sparse.csr_array(np.tile([0.0, 1e-170, 2e-170], (12, 1)))
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct rows"):
+        PowerKMeans(2).fit(same)
 
 
 def test_a_kernel_matrix_is_warned_of():
@@ -346,7 +352,7 @@ def test_costs_that_cancel_are_summed_from_differences():
     assert_allclose(accurate_cost(rows, sums.hard, sums, theta, theta), expected, rtol=1e-4)
 
 
-def test_structured_frequencies_are_written_out_where_rows_have_few_entries():
+def test_structured_frequencies_are_written_out_where_rows_have_few_entries(monkeypatch):
     random = np.random.default_rng(0)
     X = topics(100, 2000, 2, length=5)[0]
     x, each = sparse_rows(X), Fourier(structure(2000, 70, random))
@@ -357,6 +363,10 @@ def test_structured_frequencies_are_written_out_where_rows_have_few_entries():
     assert written_out(full, each, 1) is each
     assert written_out(X.toarray(), each, 1) is each
     assert projection_cost(x, written.frequencies) < projection_cost(x, each.frequencies)
+    monkeypatch.setattr(_config, "available_memory", lambda: 0.0)  # which changes no bit
+    assert written_out(x, each, 1) is written
+    monkeypatch.setattr(store, "_WRITTEN_BYTES", written.frequencies.nbytes - 1)
+    assert written_out(x, each, 1) is each
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])

@@ -143,8 +143,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     For n rows of d columns `fit` costs O(n d) for the mean distance and O(d^2 D) for orthogonal
     draws; `transform` costs O(n d D), with structured frequencies O(n D log d). Orthogonal and
     structured frequencies (see `sampling`) are those of [2]_. Sparse rows with m entries each cost
-    O(n m D); structured frequencies are then written out, O(d D) memory, where that is faster and a
-    quarter of the available memory holds them.
+    O(n m D); structured frequencies are then written out, O(d D) memory, where that is faster and
+    takes at most 256 MB.
 
     References
     ----------

@@ -30,7 +30,7 @@ cdef class Passes:
     cdef readonly object dtype
     cdef object arrays
     cdef object total
-    cdef double *result  # what `total` holds: moments (k, F + L + 1), excess, totals
+    cdef double *result  # what `total` holds: the numbers of `rffpk_sums`
     cdef size_t n_moments
     cdef void *prepared
 

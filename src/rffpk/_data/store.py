@@ -32,6 +32,7 @@ _WEIGHT = 200.0  # one weight: of one centroid for one row
 ALL_PASSES, LAST_PASSES = 30, 5
 
 _PARTS = 4  # one of so many parts of the available memory may be taken by default
+_WRITTEN_BYTES = 1 << 28  # of structured frequencies for sparse rows
 
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
@@ -83,13 +84,14 @@ _written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
 
 def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
     """The frequencies as a matrix in the dtype of the rows, if these are sparse, so that it is
-    faster than a transform of all columns, and it fits into a part of the available memory."""
+    faster than a transform of all columns, and it has at most _WRITTEN_BYTES: a limit that does not
+    change with the memory that is available, as the two are rounded otherwise."""
     structure, d = each.frequencies, x.shape[1]
     if not (isinstance(x, SparseRows) and isinstance(structure, Structure)):
         return each
     needed = d * structure.n_frequencies * x.dtype.itemsize
     gathering = _gathering(x, structure.n_frequencies)
-    if gathering >= projection_cost(x, structure) or not _config.fits_memory(needed, _PARTS):
+    if gathering >= projection_cost(x, structure) or needed > _WRITTEN_BYTES:
         return each
     key = id(structure.signs), x.dtype.str
     found = _written.get(key)

@@ -452,8 +452,11 @@ def check_underflow(variance: float, xs: list[Columns]) -> None:
 
 def _rows_differ(x: Columns) -> bool:
     if isinstance(x, SparseRows):
-        first = x[np.zeros(len(x), dtype=np.intp)]
-        return bool((x.matrix != first.matrix).nnz)
+        counts, shape = np.diff(x.indptr), (len(x), -1)
+        if (counts != counts[0]).any() or not counts[0]:
+            return bool(counts.any())
+        data, indices = x.data.reshape(shape), x.indices.reshape(shape)
+        return bool((data != data[0]).any() or (indices != indices[0]).any())
     return bool((x != x[0]).any())
 
 
