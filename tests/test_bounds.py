@@ -12,7 +12,7 @@ from rffpk import PowerKMeans, RFFKernelPowerKMeans
 from rffpk._annealing import bounds
 from rffpk._annealing.bounds import HardPasses
 from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass, shifted_features
 
 
 class Counted(HardPasses):
@@ -63,7 +63,7 @@ def test_labels_are_those_of_passes_over_all_rows(backend, n, k, d, weighted, sp
         X[random.integers(n, size=n // 3)] = X[0]  # ties
         weight = random.uniform(0, 2, n) + 1e-3 if weighted else None
         rows = make_rows([X], [None], weight, 2)
-        theta = rows.take(random.integers(n, size=k)).features().astype(np.float64)
+        theta = shifted_features(rows.take(random.integers(n, size=k))).astype(np.float64)
         assert_same_passes(rows, theta, 8)
 
 
@@ -74,7 +74,7 @@ def test_maps_and_views(dtype, n_threads):
     omega = random.standard_normal((6, 40)).astype(dtype)
     rows = make_rows([X, X[:, :4].copy()], [Fourier(omega), None], None, n_threads)
     rows = replace(rows, alpha=np.array([0.8, 0.2]))
-    theta = rows.take(np.arange(12)).features().astype(np.float64)
+    theta = shifted_features(rows.take(np.arange(12))).astype(np.float64)
     bounded = assert_same_passes(rows, theta, 30)
     assert bounded.visited < 0.6 * 30 * rows.n
 
@@ -82,7 +82,7 @@ def test_maps_and_views(dtype, n_threads):
 def test_a_centroid_that_moves_far_is_followed(dtype):
     X, random = mixture(3000, 8, 5, dtype, 1)
     rows = make_rows([X], [None], None, 1)
-    theta = rows.take(np.arange(8)).features().astype(np.float64)
+    theta = shifted_features(rows.take(np.arange(8))).astype(np.float64)
     bounded = Counted(rows)
     for step in range(20):
         bounded.sums(theta)

@@ -17,7 +17,7 @@ from rffpk._annealing.compression import compressed, total_squares
 from rffpk._annealing.kernel_components import kernel_components, kernel_variance
 from rffpk._annealing.kernel_products import Products
 from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows
+from rffpk._data.passes import make_rows, shifted_features
 from rffpk._data.store import Storage
 from rffpk.kernels import FittedKernel, specification
 
@@ -37,9 +37,9 @@ def test_distances_to_centroids_are_kept(monkeypatch, dtype, weighted):
     rows = wide_rows(dtype, weight)
     small = compressed(rows, 400, STORED)
     assert all(x.shape[1] < 80 for x in small.rows.xs)
-    theta = small.rows.features()[:5].astype(float)
-    found = _reference.squared_distances(small.rows.features().astype(float), theta)
-    full = _reference.squared_distances(rows.features().astype(float), small.expand(theta))
+    theta = shifted_features(small.rows)[:5].astype(float)
+    found = _reference.squared_distances(shifted_features(small.rows).astype(float), theta)
+    full = _reference.squared_distances(shifted_features(rows).astype(float), small.expand(theta))
     assert_allclose(found, full, rtol=1e-3, atol=1e-3 if dtype == np.float32 else 1e-6)
 
 
@@ -49,7 +49,7 @@ def test_what_is_left_out_is_a_small_part_of_the_variance():
     rows = make_rows([x * c for x, c in zip(wide.xs, scales)], wide.maps, None, 1)
     small = compressed(rows, 400, STORED)
     kept = sum(float((x**2).sum()) for x in small.rows.xs)
-    whole = float((rows.features() ** 2).sum())
+    whole = float((shifted_features(rows) ** 2).sum())
     assert 1 - 1e-3 <= kept / whole < 1
 
 
@@ -132,7 +132,7 @@ def test_partitions_keep_their_order_of_costs_in_few_components():
     assert compressed(rows, k, STORED) is None  # more than half have 99.9 % of the variance
     few = compressed(rows, k, STORED, True)
     assert few.rows.xs[0].shape[1] < 100
-    whole, small = rows.features(), few.rows.features()
+    whole, small = shifted_features(rows), shifted_features(few.rows)
     random, changes, costs = np.random.default_rng(1), [], []
     for labels in [np.arange(n) % k, *random.integers(0, k, (20, n))]:
         cost = [

@@ -12,7 +12,7 @@ from test_pass import OUTPUTS, assert_close, assert_same_pass
 from rffpk import _core, _reference
 from rffpk._data import store
 from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Fourier, Landmarks
-from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass, shifted_features
 from rffpk._diffusion.neighbourhoods import Neighbourhoods
 
 NEAR = ("neighbours", "neighbour_weights")
@@ -114,7 +114,7 @@ def test_features_are_those_of_the_definition(implementation, r, scale):
     z = definition(x, landmarks)
     assert_allclose(dense(*neighbours(x, landmarks), 16), z, atol=1e-12)
     rows = make_rows([x], [landmarks], None, 1)
-    assert_allclose(rows.features() + rows.shift, z @ landmarks.coordinates, atol=1e-12)
+    assert_allclose(shifted_features(rows) + rows.shift, z @ landmarks.coordinates, atol=1e-12)
     assert_allclose(rows.shift, (z @ landmarks.coordinates).mean(axis=0), atol=1e-12)
 
 
@@ -143,7 +143,7 @@ def test_neighbours_at_distance_zero_get_equal_weights(implementation, dtype):
 def test_one_landmark_gives_all_rows_its_coordinates(implementation, dtype):
     x, landmarks = draw(70, 3, 1, 1, 4, dtype)
     rows = make_rows([x], [landmarks], None, 1, [np.zeros(4, dtype)])
-    assert_array_equal(rows.features(), np.repeat(landmarks.coordinates, 70, axis=0))
+    assert_array_equal(shifted_features(rows), np.repeat(landmarks.coordinates, 70, axis=0))
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0])
@@ -182,7 +182,7 @@ def test_landmarks_around_the_edges_of_blocks(m, isa, dtype):
 def test_same_bits_for_any_number_of_threads(dtype):
     x, landmarks = draw(5000, 9, 300, 5, 8, dtype)
     rows = make_rows([x], [landmarks], np.linspace(0.5, 2, 5000), 1)
-    theta = rows.features()[:4]
+    theta = shifted_features(rows)[:4]
     results = []
     for n_threads in (1, 2, 5):
         sums, out = one_pass(
@@ -219,7 +219,7 @@ def test_stored_features_are_the_coordinates(backend):
     rows = make_rows([x], [landmarks], None, 1)
     kept = store.Storage(True, None).all_rows(rows, 3)
     assert kept.maps == [None] and kept.xs[0].shape == (400, 6)
-    theta = rows.features()[:3]
+    theta = shifted_features(rows)[:3]
     for name in ("N", "G", "Q", "soft", "hard"):
         expected, found = (
             getattr(one_pass(r, theta, -2.0, backend=backend)[0], name) for r in (rows, kept)
@@ -238,7 +238,9 @@ def test_a_search_among_many_landmarks_is_worth_storing():
 def test_a_view_keeps_its_landmarks():
     x, landmarks = draw(50, 3, 10, 2, 4, np.float64)
     rows = make_rows([x, x], [None, landmarks], None, 1)
-    assert rows.view(1).features().shape == (50, 4) and rows.view(0).features().shape == (50, 3)
+    assert shifted_features(rows.view(1)).shape == (50, 4) and shifted_features(
+        rows.view(0)
+    ).shape == (50, 3)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 from rffpk import RandomFourierFeatures
 from rffpk._annealing import critical
 from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass, power_constant
+from rffpk._data.passes import make_rows, one_pass, shifted_features
+from rffpk._data.sums import power_constant
 
 
 def two_views(n, weight):
@@ -29,7 +30,7 @@ def test_the_sums_of_a_pass_are_a_majorant_of_the_objective(backend, s, m):
     rows = replace(rows, alpha=np.array([0.3, 0.7]))
     if m is not None:
         rows = replace(rows, eta=np.array([2.0, 0.5]), m=m)
-    theta = rows.features()[:k]  # rows on centroids have distances of zero
+    theta = shifted_features(rows)[:k]  # rows on centroids have distances of zero
     theta[3] = theta[0]
     sums, _ = one_pass(rows, theta, s)
     scale = 1.0 if np.isinf(s) else power_constant(k, s)
@@ -83,7 +84,7 @@ def test_blocks_of_orthogonal_frequencies_have_a_variance_of_three_over_d_plus_t
 def test_the_critical_exponent_of_views_is_where_a_small_perturbation_stops_growing():
     """Section 8: the views side by side, scaled with the square roots of their weights."""
     rows = replace(two_views(300, weight=True), alpha=np.array([0.2, 0.8]))
-    largest = 1 / (2 * (1 - critical.of_rows(rows, rows.features())))
+    largest = 1 / (2 * (1 - critical.of_rows(rows, shifted_features(rows))))
     delta, s = np.random.default_rng(2).standard_normal((3, len(rows.shift))), -2.0
     for _ in range(300):
         delta *= 1e-7 / np.linalg.norm(rows.scaled(delta - delta.mean(axis=0)))

@@ -20,8 +20,9 @@ import rffpk
 from rffpk import MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
 from rffpk._annealing.critical import critical_exponent, typical_critical_exponent
 from rffpk._data.arrays import Fourier
-from rffpk._data.passes import Rows, make_rows, one_pass, take_steps, total_variance
+from rffpk._data.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
 from rffpk._data.presence import coverage_of, present_bits
+from rffpk._data.rows import Rows
 from rffpk._data.rules import LEAST_WEIGHT, view_penalty, view_weights
 
 K, N = 4, 500
@@ -225,7 +226,7 @@ def masked_rows(dtype, typical, n=700):
     rows = make_rows(xs, maps, weight, 1, shifts, present_bits(xs))
     rows = rows.covered(coverage_of(xs, weight, 5))
     rows = replace(rows, eta=np.array([2.0, 0.5, 3.0]), m=1.7) if typical else rows
-    return rows, rows.features()[:5].astype(float)
+    return rows, shifted_features(rows)[:5].astype(float)
 
 
 @pytest.mark.parametrize("s", [-0.7, -5.0, -np.inf])
@@ -263,7 +264,7 @@ def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typ
         sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -1.0)
         rows = replace(rows, shifts=[s + p for s, p in zip(
             rows.shifts, np.split(sums.mean(), np.cumsum(rows.widths)[:-1]))])  # fmt: skip
-    z, present = rows.scaled(rows.features()), rows.present_features()
+    z, present = rows.scaled(shifted_features(rows)), rows.present_features()
     if typical:
         eta = rows.combined(rows.eta)[:, 0]
         s = typical_critical_exponent(z, rows.weight, eta, rows.m, present)

@@ -12,14 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, _core, _reference
 from rffpk._data.arrays import Fourier, Landmarks
-from rffpk._data.passes import (
-    is_hard,
-    make_rows,
-    one_pass,
-    pass_of_block,
-    power_constant,
-    total_variance,
-)
+from rffpk._data.passes import make_rows, one_pass, pass_of_block, shifted_features, total_variance
+from rffpk._data.sums import is_hard, power_constant
 from rffpk._data.validation import check_rows
 
 OUTPUTS = ("labels", "memberships", "distances", "nearest", "second", "features")
@@ -339,7 +333,7 @@ def test_view_costs_without_a_second_pass(implementation):
     d = out["distances"]
     w = oracles.kpkm_weights(d, -1.7) * power_constant(5, -1.7) ** -1
     g = w * (rows.weight * rows.weight_unit)[:, None]
-    phi = rows.features()
+    phi = shifted_features(rows)
     new = (g.T @ phi) / g.sum(axis=0)[:, None]
     edges = np.cumsum([0, *sums.widths])
     for view, (a, b) in enumerate(zip(edges, edges[1:])):

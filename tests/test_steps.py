@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rffpk import PowerKMeans, _core, _reference
 from rffpk._annealing.schedule import Stage
 from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass, take_steps, total_variance
+from rffpk._data.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
 
 CLOSE = (1e-8, 1e-12)
 
@@ -28,7 +28,7 @@ def problem(kind, dtype, n=700, k=5, n_threads=1):
     rows = make_rows([x.astype(dtype) for x in xs], maps, weight, n_threads)
     if kind == "typical":
         rows = replace(rows, alpha=np.array([0.3, 0.7]), eta=np.array([2.0, 0.5]), m=1.7)
-    theta = rows.features()[random.choice(n, k, replace=False)].astype(float)
+    theta = shifted_features(rows)[random.choice(n, k, replace=False)].astype(float)
     return rows, theta, total_variance(rows)
 
 

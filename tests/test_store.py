@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 from rffpk import RFFKernelPowerKMeans, _config
 from rffpk._data import store
 from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass, shifted_features
 
 
 def rows_of(n, shapes, dtype=np.float64, weight=None):
@@ -22,7 +22,7 @@ def rows_of(n, shapes, dtype=np.float64, weight=None):
 def test_a_pass_over_stored_rows_returns_the_same_sums(shapes, weighted, backend):
     weight = np.random.default_rng(1).uniform(0, 2, 700) if weighted else None
     rows = rows_of(700, shapes, weight=weight)
-    theta = rows.features()[:4]
+    theta = shifted_features(rows)[:4]
     kept = store.stored(rows)
     assert all(each is None for each in kept.maps)
     expected, _ = one_pass(rows, theta, -2.0, backend=backend)

@@ -20,6 +20,7 @@ LAYERS = [
     {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
     {"_config", "_data.tensor_files"},
     {"_data.partitions"},
+    {"_data.rows", "_data.sums"},
     {"_data.passes", "_data.model_state"},
     {"_data.estimator"},
     {"_data.pairs", "_data.survey", "metrics", "sources"},

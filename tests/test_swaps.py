@@ -12,7 +12,7 @@ from rffpk._annealing import swaps
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.primal import FeatureRun
-from rffpk._data.passes import make_rows
+from rffpk._data.passes import make_rows, shifted_features
 
 N, K = 300, 6
 
@@ -21,7 +21,7 @@ def run_of(xs, k, weight=None, seed=0):
     """A run over rows whose centroids are some of them."""
     random = np.random.RandomState(seed)
     rows = make_rows(xs, [None] * len(xs), weight, 1)
-    theta = rows.features()[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
+    theta = shifted_features(rows)[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
     return FeatureRun(rows, theta, 1.0, PowerMean(), History([]), random)
 
 
@@ -70,7 +70,7 @@ def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     X, weight = data()
     run = run_of([X], K, weight)
     nearest = swaps._nearest(run)
-    candidates = run.rows.features()[:20]
+    candidates = shifted_features(run.rows)[:20]
     chosen, new = swaps._best_candidate(run.rows, candidates, nearest.least, nearest.weight)
     shifted = X - np.average(X, axis=0, weights=weight)
     costs = [hard_cost(shifted, weight, np.vstack([run.theta, row])) for row in candidates]
@@ -101,7 +101,7 @@ def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, 
 def test_more_centroids_are_removed_than_have_a_neighbour_that_stays():
     X = np.repeat([0.0, 1.0, 100.0, 101.0], 5)[:, None]
     run = run_of([X], 4)
-    run.theta = np.unique(run.rows.features(), axis=0).astype(np.float64)
+    run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
     assert [len(swaps._without_cheapest(run, count)) for count in (1, 2, 3)] == [3, 2, 1]
 
 
@@ -110,7 +110,7 @@ def test_as_many_centroids_are_added_and_removed_as_rows_are_away(away, added, m
     X = np.repeat(np.eye(4), 25, axis=0)
     X[:away] += np.arange(away)[:, None]
     run, sizes = run_of([X], 4), []
-    run.theta = np.vstack([run.rows.features()[[99, 74]], np.full((2, 4), 99.0)])
+    run.theta = np.vstack([shifted_features(run.rows)[[99, 74]], np.full((2, 4), 99.0)])
     monkeypatch.setattr(FeatureRun, "follow", lambda self, stage: sizes.append(len(self.theta)))
     swaps._exchange(run, np.where(np.arange(100) < away, 1.0, 0.0), 3)
     assert [*sizes, len(run.theta)] == [4 + added, 4, 4]
@@ -166,7 +166,7 @@ def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monke
 def test_rows_on_their_centroids_end_the_swaps():
     X = np.repeat(np.eye(4), 10, axis=0)
     run = run_of([X], 4)
-    run.theta = np.unique(run.rows.features(), axis=0).astype(np.float64)
+    run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
     assert swaps._Swaps(run).swap(0.0) is None
     swaps.improve(run, 0.0, 5)
     assert run.cost(-math.inf) == pytest.approx(0, abs=1e-12)

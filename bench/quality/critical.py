@@ -19,6 +19,7 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 from bench import commands, tables
 from bench.internals import Rows, critical_exponent, make_rows, one_pass
 from rffpk import PowerKMeans
+from rffpk._data.passes import shifted_features
 
 SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
 PASSES = 200
@@ -68,7 +69,7 @@ def main() -> None:
     )
     for name, (X, k) in data_sets().items():
         rows = make_rows([X], [None], None, 2)
-        critical = critical_exponent(rows.features(), None)
+        critical = critical_exponent(shifted_features(rows), None)
         largest = 1 / (2 * (1 - critical))
         base = min(critical, -0.4)
         for s in (0.5 * base, 0.9 * base, 1.1 * base, 2 * base):

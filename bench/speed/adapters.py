@@ -19,6 +19,7 @@ from bench.internals import Fourier, Rows, _core, make_rows, one_pass
 from bench.speed.problems import Problem
 from bench.timing import Measure, median, seconds, timed
 from rffpk import RandomFourierFeatures
+from rffpk._data.passes import shifted_features
 
 
 class Setting:
@@ -34,13 +35,13 @@ class Setting:
             fourier = Fourier(omega.astype(dtype))
         self.rows: Rows = make_rows([X], [fourier], None, threads)
         chosen = np.sort(random.choice(problem.n, problem.k, replace=False))
-        self.theta = self.rows.take(chosen).features().astype(np.float64)
+        self.theta = shifted_features(self.rows.take(chosen)).astype(np.float64)
         self._stored: np.ndarray | None = None
 
     @property
     def stored(self) -> np.ndarray:
         if self._stored is None:
-            self._stored = self.rows.features() if self.problem.D else self.rows.xs[0]
+            self._stored = shifted_features(self.rows) if self.problem.D else self.rows.xs[0]
         return self._stored
 
     @property
@@ -86,7 +87,7 @@ def rffpk_structured(setting: Setting) -> Measure:
     mapped.fit(X[:1000])
     fourier = Fourier(mapped.structure_)
     rows = make_rows([X], [fourier], None, setting.threads)
-    theta = rows.take(np.arange(setting.problem.k)).features()
+    theta = shifted_features(rows.take(np.arange(setting.problem.k)))
     return passes(rows, theta, -3.0)
 
 

@@ -24,6 +24,7 @@ from bench.internals import Fourier, make_rows
 from bench.speed.adapters import k_means, passes
 from bench.timing import median, pinned
 from rffpk import RandomFourierFeatures, show_config
+from rffpk._data.passes import shifted_features
 
 OURS = ("iid", "orthogonal", "structured")
 FREQUENCIES = (32, 64, 128, 256, 512)
@@ -56,7 +57,7 @@ def ours(X: np.ndarray, gamma: float, sampling: str, D: int, repeats: int) -> tu
     fitted = mapped(0).fit(X[:ERROR_ROWS])
     threads = show_config()["threads"]
     rows = make_rows([X], [Fourier(fitted.structure_ or fitted.frequencies_)], None, threads)
-    run = passes(rows, rows.take(np.arange(K)).features(), -3.0)
+    run = passes(rows, shifted_features(rows.take(np.arange(K))), -3.0)
     return error, median(partial(pinned, run, threads), repeats)
 
 

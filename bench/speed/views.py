@@ -20,6 +20,7 @@ from bench.internals import Fourier, make_rows
 from bench.speed.adapters import passes
 from bench.speed.problems import Machine, Problem
 from rffpk import RFFMultiKernelPowerKMeans, show_config
+from rffpk._data.passes import shifted_features
 
 
 def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[Fourier]]:
@@ -49,7 +50,7 @@ def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
     bounds = dict(zip(single, (machine.lower_bound(Problem(n, d, 108, k)) for d in widths)))
     measures = {}
     for name, rows in cases.items():
-        run = passes(rows, rows.take(np.arange(k)).features(), -3.0)
+        run = passes(rows, shifted_features(rows.take(np.arange(k))), -3.0)
         measures[name] = partial(timing.pinned, run, threads)
     took = {name: median(times) for name, times in timing.alternate(measures, 5).items()}
     print(f"\nn = {n}, {len(widths)} views of {sorted(set(widths))} columns, k = {k}\n")

@@ -11,7 +11,8 @@ from rffpk._annealing.centroid_clusterer import Init
 from rffpk._annealing.parameters import Plan
 from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Hard, Result, Stop
-from rffpk._data.passes import Rows, make_rows
+from rffpk._data.passes import make_rows
+from rffpk._data.rows import Rows
 from rffpk._data.store import check_cache
 from rffpk._data.survey import Survey
 from rffpk._data.validation import Auto

@@ -15,8 +15,10 @@ from rffpk._annealing.parameters import Plan, given_starts
 from rffpk._annealing.schedule import Schedule
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, make_rows, one_pass, power_constant, total_variance
+from rffpk._data.passes import make_rows, one_pass, total_variance
+from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows
+from rffpk._data.sums import power_constant
 from rffpk._data.validation import Auto
 from rffpk._docs import FUZZY, documented
 from rffpk.metrics import checked_memberships, partition_coefficient

@@ -21,7 +21,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.collections import by_partitions
 from rffpk._data.messages import warn
 from rffpk._data.partitions import Partitions
-from rffpk._data.passes import Rows
+from rffpk._data.rows import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.store import check_cache
 from rffpk._data.survey import Survey

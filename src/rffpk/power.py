@@ -18,7 +18,7 @@ from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Hard, Result, Stop, coarse_start
 from rffpk._annealing.seeding import MANY
 from rffpk._data import validation
-from rffpk._data.passes import Rows
+from rffpk._data.rows import Rows
 from rffpk._data.store import check_cache
 from rffpk._data.survey import Survey
 from rffpk._data.validation import Auto, is_option

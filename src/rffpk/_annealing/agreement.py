@@ -8,7 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows
 
 # From so many rows the index below is known to some thousandths, in a few milliseconds.

@@ -15,9 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, Sums, one_pass
+from rffpk._data.passes import one_pass
+from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import row_bytes
 from rffpk._data.store import pass_costs
+from rffpk._data.sums import Sums
 
 # Bounds pay from so many rows, and from a modelled cost of a row in a pass that is some times that
 # of the operations on its bounds: with 50 columns and 10 clusters they do not

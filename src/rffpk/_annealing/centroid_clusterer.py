@@ -32,15 +32,9 @@ from rffpk._data.arrays import Array
 from rffpk._data.collections import active_client, is_dask, sources_of
 from rffpk._data.messages import warn
 from rffpk._data.partitions import Partitions, make_partitions
-from rffpk._data.passes import (
-    Rows,
-    mean_features,
-    one_pass,
-    total_variance,
-    weight_unit,
-    width,
-)
+from rffpk._data.passes import mean_features, one_pass, some_features, total_variance
 from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.rows import Rows, weight_unit, width
 from rffpk._data.sinks import LabelSink, check_labels_to, label_sink
 from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
@@ -311,7 +305,7 @@ class CentroidClusterer(CentroidModel):
 
         pool = searched if samples or small is not None else some
         seeding = seeding_rows(pool, self._k, random)
-        features = seeding.some_features()
+        features = some_features(seeding)
         critical_exponent = critical.of_rows(seeding, features)
         if self._journal.keeps:
             self._journal.begin(words_of_rows(survey, features, critical_exponent, variance))

@@ -23,9 +23,11 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, View
 from rffpk._data.collections import by_partitions, is_dask, sources_of
 from rffpk._data.estimator import Estimator
-from rffpk._data.passes import Rows, Sums, accurate_cost, make_rows, one_pass
+from rffpk._data.passes import accurate_cost, make_rows, one_pass
 from rffpk._data.presence import present_bits
+from rffpk._data.rows import Rows
 from rffpk._data.streams import is_source, make_stream
+from rffpk._data.sums import Sums
 
 
 def mapped_views(xs: list[Array], maps: list[Any]) -> list[View]:

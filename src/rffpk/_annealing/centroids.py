@@ -10,7 +10,8 @@ import numpy as np
 
 from rffpk import _config
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, one_pass
+from rffpk._data.passes import one_pass, shifted_features
+from rffpk._data.rows import Rows
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
@@ -61,7 +62,7 @@ def features_at(rows: Rows, places: Array, theta: Array) -> Array:
     """The features of some rows as new centroids: in a view that a row lacks, those of the nearest
     of the centroids `theta`."""
     some = rows.take(places)
-    features = some.features()
+    features = shifted_features(some)
     if some.present is None:
         return features
     nearest = one_pass(some, theta, -math.inf, want=("labels",))[1]["labels"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import basis_of, eigh
-from rffpk._data.passes import Rows
+from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import dense
 from rffpk._data.store import Storage, has_maps
 

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import eigsh, svds
 
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import eigh
-from rffpk._data.passes import Rows
+from rffpk._data.rows import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.sparse_rows import Columns, SparseRows, centered_products
 

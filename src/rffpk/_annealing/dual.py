@@ -25,7 +25,7 @@ from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import Stage, StageEnd, StepResult
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.passes import (
+from rffpk._data.sums import (
     empty_clusters,
     is_hard,
     power_constant,

@@ -14,7 +14,9 @@ from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Result, Schedule
 from rffpk._annealing.seeding import MANY
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, Sums, accurate_cost, pass_of_block
+from rffpk._data.passes import accurate_cost, pass_of_block
+from rffpk._data.rows import Rows
+from rffpk._data.sums import Sums
 
 
 def finish(

@@ -18,9 +18,10 @@ from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Result
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, Sums
+from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import concatenated
 from rffpk._data.streams import is_source
+from rffpk._data.sums import Sums
 from rffpk._data.validation import is_option
 
 # What a fit says of its rows, which are not those of the stream.

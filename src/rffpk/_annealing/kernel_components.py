@@ -18,7 +18,8 @@ from rffpk._annealing.schedule import Result, Stage
 from rffpk._annealing.search import search
 from rffpk._annealing.seeding import seed_centroids
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, make_rows, one_pass, total_variance
+from rffpk._data.passes import make_rows, one_pass, total_variance
+from rffpk._data.rows import Rows
 
 # Of up to so many rows all components may be computed; of more, products with the kernel are as
 # fast as passes over so many.

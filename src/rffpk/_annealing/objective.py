@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows
+from rffpk._data.rows import Rows
 from rffpk._data.rules import view_penalty, view_weights
 
 

@@ -21,16 +21,9 @@ from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import HARDNESS, Stage, StageEnd, StepResult
 from rffpk._data.arrays import Array
-from rffpk._data.passes import (
-    Moved,
-    Rows,
-    StepRecord,
-    empty_clusters,
-    is_hard,
-    one_pass,
-    power_objective,
-    take_steps,
-)
+from rffpk._data.passes import Moved, StepRecord, one_pass, take_steps
+from rffpk._data.rows import Rows
+from rffpk._data.sums import empty_clusters, is_hard, power_objective
 
 # Without annealing the last exponent is found on so many rows, among powers of _FACTOR.
 _EXPONENT_ROWS, _HIGHEST, _FACTOR = 2000, -1.0, 1.2

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, view_variances
+from rffpk._data.passes import shifted_features, view_variances
+from rffpk._data.rows import Rows
 
 Eta = Literal["mean", "median", "within"]
 ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
@@ -60,7 +61,7 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
     medians = []
     for view in range(len(rows.xs)):
         those = some.view(view)
-        features = those.features().astype(np.float64)
+        features = shifted_features(those).astype(np.float64)
         features -= _median(features, those.weight)
         distances = np.einsum("if,if->i", features, features)
         medians.append(_median(distances[:, None], those.weight)[0])
@@ -71,7 +72,7 @@ def _distances_within(rows: Rows, k: int, model: Callable[..., Any]) -> NDArray[
     """The reference distances "within": of the rows to the centroids of a first fit without
     typicality, and then of a second one with these reference distances."""
     some = _some(rows, max(_MEDIAN_ROWS, 20 * k))
-    features = np.ascontiguousarray(some.scaled(some.features()), dtype=rows.dtype)
+    features = np.ascontiguousarray(some.scaled(shifted_features(some)), dtype=rows.dtype)
     size = float(np.abs(features).max(initial=0))
     if not 0 < size < math.inf:
         return np.zeros(len(rows.xs))

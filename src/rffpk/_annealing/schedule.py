@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from rffpk._data.passes import is_hard
+from rffpk._data.sums import is_hard
 
 # The words of parameters, which annotations and checks share.
 Hard = Literal["hard"]

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import euclidean_distances
 
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.presence import present_views
+from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_norms
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most 20 000 rows

@@ -19,7 +19,8 @@ from rffpk._annealing.primal import FeatureRun
 from rffpk._annealing.schedule import Stage
 from rffpk._annealing.seeding import MANY
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Rows, make_rows, one_pass
+from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.rows import Rows
 
 # After a swap at most _PASSES passes follow. They end when the centroids move by at most _TOL, or
 # the cost will not fall to that before the swap.

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, View
-from rffpk._data.passes import Rows, unshifted, width
+from rffpk._data.passes import unshifted
+from rffpk._data.rows import Rows, width
 from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.tiles import run_all
 from rffpk._data.validation import Auto

@@ -17,11 +17,13 @@ from rffpk import _core
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.partitions import Part, Partitions
-from rffpk._data.passes import Sums, make_rows, pass_of_block, weight_unit
+from rffpk._data.passes import make_rows, pass_of_block
 from rffpk._data.presence import coverage, coverage_of, rows_with, there_of
+from rffpk._data.rows import weight_unit
 from rffpk._data.sampling import Reservoir, Sample, inverse_probability, row_keys
 from rffpk._data.sparse_rows import Columns, column_means, row_bytes
 from rffpk._data.streams import Stream, each
+from rffpk._data.sums import Sums
 
 # A sample after the first is eight times as large as the one before it, as long as it has at most a
 # quarter of the rows and its copy takes at most 32 MB.
