@@ -4,6 +4,7 @@ RFFPK_INTERRUPTS=1 interrupts fits of 6000 rows of every class at ten random mom
 an iteration is O(n^3); by default small ones of a few are.
 """
 
+import _thread
 import os
 import signal
 import threading
@@ -107,11 +108,17 @@ def test_a_long_call_has_the_context_and_the_errors_of_a_short_one():
 
 
 def test_a_long_call_without_memory_for_a_thread_is_direct(monkeypatch):
-    def start(self):
+    def start(function, arguments):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(_thread, "start_new_thread", start)
     assert interruptible(LONG, threading.get_ident) == threading.get_ident()
+
+
+def test_a_thread_that_ends_before_its_first_line_is_a_memory_error(monkeypatch):
+    monkeypatch.setattr(_thread, "start_new_thread", lambda function, arguments: None)
+    with pytest.raises(MemoryError, match="a thread ended before its result"):
+        interruptible(LONG, threading.get_ident)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -305,7 +305,7 @@ def test_a_source_that_changes_is_refused(rows):
 
 
 def test_errors_of_a_reader_surface_and_its_thread_ends(rows):
-    before, closed = threading.active_count(), []
+    before, closed = len(sys._current_frames()), []
 
     def failing():
         try:
@@ -318,7 +318,7 @@ def test_errors_of_a_reader_surface_and_its_thread_ends(rows):
     with pytest.raises(OSError, match="the disk is gone"):
         model.fit(failing)
     assert not hasattr(model, "labels_") and closed == [1]
-    assert ends(lambda: threading.active_count() <= before)
+    assert ends(lambda: len(sys._current_frames()) <= before)
 
 
 def ends(condition, seconds=5.0):
@@ -352,12 +352,12 @@ def test_an_interrupt_does_not_wait_for_a_block(rows):
         yield rows[5000:]
 
     model = PowerKMeans(K, random_state=0)
-    before = threading.active_count()
+    before = len(sys._current_frames())
     with pytest.raises(KeyboardInterrupt):
         model.fit(slow)
     assert not released.is_set() and not hasattr(model, "cluster_centers_")
     released.set()
-    assert ends(lambda: threading.active_count() <= before)
+    assert ends(lambda: len(sys._current_frames()) <= before)
     model.fit(slow)
     array = PowerKMeans(K, random_state=0).fit(rows)
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)
@@ -400,11 +400,11 @@ def test_a_reading_that_is_left_ends_its_thread():
         finally:
             closed.set()
 
-    before = threading.active_count()
+    before = len(sys._current_frames())
     items = streams.prefetched(endless, streams.Clock())
     assert next(items) == 1
     items.close()
-    assert closed.wait(5) and ends(lambda: threading.active_count() <= before)
+    assert closed.wait(5) and ends(lambda: len(sys._current_frames()) <= before)
 
 
 def test_reading_and_computing_overlap():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
+import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from typing import Generic, TypeVar, cast
 
 Result = TypeVar("Result")
@@ -29,7 +33,7 @@ def interruptible(work: float, function: Callable[..., Result], *arguments: obje
     itself, and its result is dropped. `function` must release the interpreter's lock, and nobody
     else may write to its arguments, or read what it writes to.
     """
-    if work < LONG or threading.current_thread() is not threading.main_thread():
+    if work < LONG or threading.get_ident() != threading.main_thread().ident:
         return function(*arguments)
     found: Handover[tuple[Result, None] | tuple[None, BaseException]] = Handover()
     context = copy_context()
@@ -40,19 +44,18 @@ def interruptible(work: float, function: Callable[..., Result], *arguments: obje
         except BaseException as error:
             found.give((None, error))
 
-    thread = threading.Thread(target=run, name="rffpk", daemon=True)
     try:
-        thread.start()
+        found.start(run)
     except RuntimeError:  # no memory for the stack of a thread
         return function(*arguments)
-    result, error = found.take(thread)
+    result, error = found.take()
     if error is not None:
         raise error
     return cast(Result, result)
 
 
 class Handover(Generic[Result]):
-    """Items that one thread gives and another takes, in turn."""
+    """Items that a thread of its own gives and another thread takes, in turn."""
 
     def __init__(self) -> None:
         self._items: deque[Result] = deque()
@@ -60,16 +63,36 @@ class Handover(Generic[Result]):
         self._empty = threading.Lock()
         self._empty.acquire()
 
+    def start(self, function: Callable[..., None], *arguments: object) -> None:
+        """Call a function in a new thread, for which the end of the process does not wait.
+
+        `threading.Thread.start` waits until the thread has begun: for ever, in most versions of
+        Python, where that lacks the memory for its first lines.
+        """
+        call = partial(function, *arguments)
+        self._process, self._call = os.getpid(), weakref.ref(call)  # which the thread alone keeps
+        _thread.start_new_thread(call, ())
+
     def give(self, item: Result) -> None:
         """Let an item be taken; the one before has been."""
         self._items.append(item)
         self._empty.release()
 
-    def take(self, giver: threading.Thread) -> Result:
-        """The next item that `giver` gives; Ctrl-C ends the wait."""
+    def take(self) -> Result:
+        """The next item; Ctrl-C ends the wait.
+
+        Raises
+        ------
+        MemoryError
+            If the thread has ended without one, as it lacked memory.
+        RuntimeError
+            If this is a forked process, without the thread.
+        """
         while not self._empty.acquire(timeout=_SECONDS):
-            if not giver.is_alive() and not self._items:
+            if os.getpid() != self._process:
                 raise RuntimeError(
                     "a signal handler forked the process inside a call: the child lacks its thread"
                 )
+            if self._call() is None and not self._items:
+                raise MemoryError("a thread ended before its result, as it lacked memory")
         return self._items.popleft()

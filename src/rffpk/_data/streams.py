@@ -7,7 +7,6 @@ over them have the bits of passes over one array.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -215,13 +214,10 @@ def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
     process waits for an item that is being read."""
     wanted: SimpleQueue[bool] = SimpleQueue()  # whether one more item is
     found: Handover[Any] = Handover()
-    reader = threading.Thread(
-        target=_read, args=(make, wanted, found, clock), name="rffpk-reader", daemon=True
-    )
-    reader.start()
+    found.start(_read, make, wanted, found, clock)
     wanted.put(True)
     try:
-        while (item := found.take(reader)) is not _END:
+        while (item := found.take()) is not _END:
             if isinstance(item, _Failure):
                 raise item.error
             wanted.put(True)
