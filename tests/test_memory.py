@@ -194,8 +194,9 @@ def test_a_limit_of_the_address_space_is_a_memory_error(python, name, n, paramet
     """Stacks of threads count too: without memory for them there are fewer threads."""
     limits = [0, 1, 2, 4, 8, 16, 32, 64, 128] if EVERY else [0, 8, 64]
     code = LIMITED.format(name=name, n=n, parameters=parameters, limits=limits)
-    # freed arrays are given back: the fits under limits have none of the first one
-    assert int(python(code, MALLOC_MMAP_THRESHOLD_="262144")) >= 1
+    # freed arrays are given back, and threads reserve nothing: fits under limits need new memory
+    heap = {"MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_ARENA_MAX": "1"}
+    assert int(python(code, **heap)) >= 1
 
 
 # ---- peaks --------------------------------------------------------------------------------------
