@@ -75,6 +75,8 @@ if find_spec("clarabel"):
 
 
 COLUMN = np.array([[-2.0], [2.0], [1.0], [2.0]])
+# One squared distance is finite, and the sum of two is not.
+NEAR_OVERFLOW = np.array([[7e149], [1e149], [-9e149], [2e149], [-9.8e153]])
 
 
 @st.composite
@@ -137,6 +139,9 @@ def is_named(error):
 )
 @example(rffpk.RFFKernelPowerKMeans(1), np.full((1, 1), 0.12573022), False)
 @example(rffpk.SMKC(3), np.ones((9, 2)), False)
+@example(rffpk.PowerKMeans(1, random_state=0), NEAR_OVERFLOW, True)
+@example(rffpk.DiffusionPowerKMeans(1, n_neighbors=2, random_state=0), NEAR_OVERFLOW, True)
+@example(rffpk.DiffusionMap(random_state=0), NEAR_OVERFLOW, False)
 @example(rffpk.RandomFourierFeatures(kernel="cauchy", gamma=1e300), COLUMN, False)
 @example(rffpk.DiffusionMap(random_state=0), np.array([[1e149], [-1e149], [6e155]]), True)
 @settings(max_examples=EXAMPLES)

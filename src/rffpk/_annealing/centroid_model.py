@@ -114,8 +114,9 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             rows = rows.renormalised()
         theta = self._theta(rows)
         sums, outputs = one_pass(rows, theta, s, want=want)
-        farthest = outputs["distances"].max() if "distances" in want else 0.0
-        validation.check_overflow(sums.hard + float(farthest), rows.dtype)
+        validation.check_overflow(sums.hard, rows.dtype)
+        if "distances" in want:
+            validation.check_overflow(float(outputs["distances"].max()), rows.dtype)
         return rows, theta, sums, outputs
 
     def _new_views(self, X: Any, sample_weight: Any) -> Iterator[tuple[list[Array], Array | None]]:

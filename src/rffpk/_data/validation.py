@@ -461,7 +461,7 @@ def _rows_differ(x: Columns) -> bool:
 
 
 def check_overflow(distance: float, dtype: Any) -> None:
-    """Raise an error if `distance`, a sum of squared distances of the rows, is not finite."""
+    """Raise an error if `distance`, squared, or a sum of such, is not finite."""
     if not math.isfinite(distance):
         remedy = "rescale X or pass float64" if dtype == np.float32 else "rescale X"
         raise ValueError(

@@ -72,7 +72,7 @@ class Neighbourhoods:
             finite, index = self._nearest(X)
             near = True if self.radii is None else finite <= self.radii[index]
             z = _gaussian(finite, self.bandwidth, near).astype(X.dtype)
-        validation.check_overflow(float(finite.sum(dtype=np.float64)), X.dtype)
+        validation.check_overflow(float(finite.max()), X.dtype)
         ends = np.arange(0, z.size + 1, self.r)
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(X), len(self.landmarks)))
 
@@ -129,8 +129,9 @@ class Neighbourhoods:
     def mean_square(self, X: Columns, weight: Array | None) -> float:
         """The mean squared distance of the rows of X to their r nearest landmarks."""
         squares, _ = self._nearest(X)
-        means = squares.mean(axis=1, dtype=np.float64)
-        mean = float(np.average(means, weights=weight))
+        with np.errstate(over="ignore"):
+            means = squares.mean(axis=1, dtype=np.float64)
+            mean = float(np.average(means, weights=weight))
         validation.check_overflow(mean, X.dtype)
         return mean
 
