@@ -11,6 +11,7 @@ from scipy import sparse
 from rffpk import _config
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._data.interrupts import interruptible
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import (
     AlternatingFusion,
@@ -23,6 +24,9 @@ from rffpk.kernels import FittedKernel
 
 # Bytes of the programme and of its factors, over L n^2: measured for L = 1 to 6, n = 300 to 1000.
 _PROGRAMME_BYTES = 125
+
+# Multiply-adds of the programme, over (L n)^3: some ten steps, each with a factorisation.
+_PROGRAMME_WORK = 10
 
 
 @documented(
@@ -145,7 +149,7 @@ def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
 
 def semidefinite(K: Array) -> Array:
     """K with a multiple of the identity that makes negative eigenvalues zero."""
-    least = float(np.linalg.eigvalsh(K)[0])
+    least = float(interruptible(2.0 * len(K) ** 3, np.linalg.eigvalsh, K)[0])
     return K if least >= 0 else K - least * np.eye(len(K))
 
 
@@ -165,7 +169,10 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
     cones = [clarabel.ZeroConeT(n), clarabel.NonnegativeConeT(n * L)]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    found = clarabel.DefaultSolver(P, np.zeros(n * L), A, b, cones, settings).solve()
+    found = interruptible(
+        _PROGRAMME_WORK * (n * L) ** 3,
+        lambda: clarabel.DefaultSolver(P, np.zeros(n * L), A, b, cones, settings).solve(),
+    )
     theta = np.maximum(np.reshape(found.x, (L, n)).T, 0)
     return np.asarray(theta / theta.sum(axis=1, keepdims=True))
 
