@@ -402,6 +402,15 @@ def test_the_adaptive_schedule_is_slow_while_centroids_separate():
     assert stages_of([25])[1] == [10, 10, 5]  # no stage has more passes
 
 
+def test_rows_of_weight_zero_are_not_in_the_critical_exponent():
+    random = np.random.default_rng(0)
+    features, weight = random.standard_normal((50, 3)), random.uniform(0.5, 2, 50)
+    far, weights = np.vstack([features, [[1e9, 0, 0]]]), np.append(weight, 0)
+    assert critical_exponent(far, weights) == critical_exponent(features, weight)
+    alone = np.vstack([np.ones((50, 3)), [[1, 1, 1 + 1e-15]]])  # as rounding makes equal rows
+    assert critical_exponent(alone, weights) == -np.inf
+
+
 @pytest.mark.parametrize("shape", [(30, 250), (250, 230), (400, 12)])
 def test_the_critical_exponent_by_lanczos_is_that_of_the_full_decomposition(shape):
     z = np.random.default_rng(0).standard_normal(shape) * np.linspace(0.5, 2, shape[1])

@@ -36,7 +36,7 @@ def critical_exponent(features: Array, weight: Array | None, present: Array | No
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
     z = _about(features, (p @ features) / _weights(p, present), present)
-    z, kept = _directions(z, np.arange(len(p)))
+    z, kept = _directions(z, p)
     if not len(z):
         return -math.inf
     p = p[kept]
@@ -66,10 +66,17 @@ def _scaled(z: Array, p: Array, present: Array) -> Array:
 
 
 def _directions(z: Array, p: Array) -> tuple[Array, Array]:
-    """z / ||z|| and p, without the rows where z is zero to rounding."""
+    """z / ||z||, and the numbers of its rows: those of a weight p > 0 where z is not zero to
+    rounding."""
     norms = np.linalg.norm(z, axis=1)
-    apart = norms > 1e-6 * max(norms.max(), np.finfo(float).tiny)
-    return z[apart] / norms[apart, None], p[apart]
+    apart = _apart(norms, p)
+    return z[apart] / norms[apart, None], np.flatnonzero(apart)
+
+
+def _apart(norms: Array, p: Array) -> Array:
+    """A mask of the rows of a weight p > 0 whose distance from the mean is not zero to rounding."""
+    norms = np.where(p > 0, norms, 0)
+    return np.asarray(norms > 1e-6 * max(norms.max(), np.finfo(float).tiny))
 
 
 def typical_critical_exponent(
@@ -93,7 +100,7 @@ def typical_critical_exponent(
         center, before = (q @ features) / _weights(q, present), center
         if ((center - before) ** 2).sum() <= 1e-16 * np.max(eta):
             break
-    z, kept = _directions(_about(features, center, present), np.arange(len(features)))
+    z, kept = _directions(_about(features, center, present), p)
     if not len(z):
         return -math.inf
     u, q = u[kept], q[kept] / q.sum()
@@ -141,7 +148,7 @@ def _of_sparse_rows(x: SparseRows, weight: Array | None) -> float:
     p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
     gram = centered_products(x, (x.matrix.T @ p) / p.sum())
     norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
-    apart = norms > 1e-6 * max(norms.max(), np.finfo(float).tiny)
+    apart = _apart(norms, p)
     if not apart.any():
         return -math.inf
     scale = np.where(apart, np.sqrt(p / p[apart].sum()), 0) / np.where(apart, norms, 1)
