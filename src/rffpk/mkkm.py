@@ -16,7 +16,6 @@ from rffpk._fusion.spectral import (
     SpectralFusion,
     alternation,
     combined,
-    matrix_of,
     spectral_costs,
 )
 from rffpk.kernels import FittedKernel
@@ -109,7 +108,7 @@ class AverageMKKM(SpectralFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         alpha = _given_weights(self.kernel_weights, len(kernels))
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = self._matrices(kernels)
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]))
         self._record(alpha, float(alpha**2 @ spectral_costs(Ks, H)))
         self._keep(values, H, alpha)
@@ -170,7 +169,7 @@ class MKKM(AlternatingFusion):
     """
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = self._matrices(kernels)
         self._converge(alternation(Ks, k))
 
 

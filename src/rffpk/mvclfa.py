@@ -12,7 +12,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues, procrustes, svd
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.spectral import Iteration, LinearFusion, matrix_of, mean_of
+from rffpk._fusion.spectral import Iteration, LinearFusion, mean_of
 from rffpk.kernels import FittedKernel
 
 
@@ -134,7 +134,7 @@ class MVCLFA(LinearFusion):
         validation.check_real(self.mean_weight, "mean_weight", 0)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = self._matrices(kernels)
         state = LateFusion(Ks, k, float(self.mean_weight))
         self._converge(state.iterations(), rises=True)
         self._map = state.maps()

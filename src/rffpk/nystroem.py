@@ -174,10 +174,10 @@ class NystroemKernelKMeans(EmbeddingClusterer):
             k = validation.check_n_clusters(self.n_clusters, len(X))
             m = min(self.n_anchors, len(X))
             self.anchors_ = np.sort(random.choice(len(X), m, replace=False))
-            raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
+            raw = nystroem_features(X, spec, "kernel", self.anchors_, None, random, n_threads)
             self._features = self._restricted(raw, X, n_threads)
             self.embedding_ = self._embedded(X)
-            self._label(k, random, [few_rows("X", [X])], progress)
+            self._label(k, None, random, [few_rows("X", [X])], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 
