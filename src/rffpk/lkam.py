@@ -46,7 +46,8 @@ class LKAM(AlternatingFusion):
         Number of rows in a neighbourhood, at least 1, or their fraction of all rows, > 0 and at
         most 1: the rows of the largest values of the mean of the kernels, the row itself among
         them; more where values are equal. The paper chooses the fraction by the labels from 0.05,
-        0.1, ..., 0.95. 1.0: `MKKMMR`.
+        0.1, ..., 0.95. 1.0: `MKKMMR`. With sample weights these are the fewest such rows whose
+        weights reach `n_neighbors`, or this fraction of the sum of all weights.
     diversity : float
         Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels from 2^-15,
         2^-14, ..., 2^15. It grows with n_samples^2, the other term with n_samples.
@@ -92,11 +93,15 @@ class LKAM(AlternatingFusion):
     The published demo leaves a row out of its own neighbourhood; then W, and with it the embedding
     of a row, would depend on whether it was fitted.
 
+    *Sample weights.* W_uv is the share of the weights of the rows to whose neighbourhoods u and v
+    belong. Integer weights are repeated rows if `n_neighbors` is an integer, or times the sum of
+    the weights is one: without weights this number of rows is rounded.
+
     For n rows: O(L n^2) memory; O(n^3) time for W, once and for each n rows that are embedded, as
-    one product of matrices in float32; O(L^2 n^2) for M; an iteration costs O(L n^2 k) and, for the
-    eigenvectors, O(n^2 k) for some tens of steps of Lanczos' method. A fitted model holds n^2 / 8
-    bytes for the neighbourhoods, of which a prediction makes 4 n^2. With `n_landmarks` n is their
-    number.
+    one product of matrices in float32, with sample weights in float64; O(L^2 n^2) for M; an
+    iteration costs O(L n^2 k) and, for the eigenvectors, O(n^2 k) for some tens of steps of
+    Lanczos' method. A fitted model holds n^2 / 8 bytes for the neighbourhoods, of which a
+    prediction makes 4 n^2, or 8 n^2 with sample weights. With `n_landmarks` n is their number.
 
     References
     ----------

@@ -56,9 +56,10 @@ class LMKKM(AlternatingFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     kernel_weights_ : ndarray of shape (n_views,)
-        Means of `row_weights_`.
+        Means of `row_weights_`, by the sample weights.
     row_weights_ : ndarray of shape (n_learned, n_views)
-        Weights theta >= 0 of the kernels for each row that was learned on; rows sum to one.
+        Weights theta >= 0 of the kernels for each row that was learned on, which no row of sample
+        weight zero is; rows sum to one.
     objective_ : float
         Tr(K (I - HH')) at the last iteration.
 

@@ -43,7 +43,8 @@ class AverageMKKM(SpectralFusion):
     Attributes
     ----------
     objective_ : float
-        Tr(K_alpha) - Tr(H'K_alpha H): the k-means objective in the space of K_alpha, relaxed.
+        Tr(K_alpha) - Tr(H'K_alpha H): the k-means objective in the space of K_alpha, relaxed;
+        weighted by the sample weights.
 
     Raises
     ------

@@ -132,6 +132,10 @@ class SMKC(KernelFusion):
     in the subspace, as squared singular values are resolved to eps sigma_1^2 only. Columns of U are
     made orthonormal by a QR decomposition, whose triangular factor is absorbed by C.
 
+    Rows with sample weights P = diag(p) have P^(1/2) G_v in the place of G_v, and U = B C such that
+    the columns of P^(1/2) U are orthonormal. The anchors, and the mean of their features, have no
+    weights.
+
     New rows are embedded by B_new C with B_new = [k_1(x, anchors) ... k_V(x, anchors)], which on
     the fitted rows gives those of U. This extension is not in the paper.
 
@@ -213,10 +217,11 @@ class SMKC(KernelFusion):
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the rows, by default one each. With the same anchors a weight of two is
-            a repeated row. A row of weight zero has no influence, unless it is given as an anchor;
-            it is embedded and labelled like a new one. Results are precise to eps times the
-            largest weight.
+            Weights p >= 0 of the rows, by default one each. With the same anchors a row of weight
+            two counts like two equal rows, in G and all H_v and in k-means on the embedding. A row
+            of weight zero is drawn as no anchor and has no influence; it is embedded and labelled
+            like a new one. The columns of diag(p)^(1/2) `embedding_` are orthonormal. Results are
+            precise to eps times the largest weight.
 
         Returns
         -------

@@ -258,10 +258,12 @@ class KernelFusion(EmbeddingClusterer):
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the rows, by default one each. A weight of two is a repeated row, in the
-            objective and in k-means on the embedding, but draws differ where rows are repeated. A
-            row of weight zero has no influence; it is embedded and labelled like a new one. Results
-            are precise to eps times the largest weight.
+            Weights p >= 0 of the rows, by default one each. A row of weight two counts like two
+            equal rows, in the kernels, in the objective and in k-means on the embedding
+            (`docs/math.md`, section 12), but draws from repeated rows differ. A row of weight zero
+            has no influence; it is embedded and labelled like a new one. The columns of
+            diag(p)^(1/2) `embedding_` are orthonormal where without weights those of `embedding_`
+            are. Results are precise to eps times the largest weight.
 
         Returns
         -------
