@@ -221,7 +221,7 @@ def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
     return found - _EQUAL * np.abs(mean).max(axis=0)
 
 
-def shares(rows: Array, members: Array, weight: Array | None) -> Array:
+def shares(rows: Array, members: Array, weight: Array | None = None) -> Array:
     """W: the shares of the neighbourhoods (columns of both) that rows and members belong to, by
     the weights of the rows whose neighbourhoods they are. Counts are exact in float32."""
     n, dtype = len(members), np.float32 if weight is None else np.float64

@@ -242,7 +242,7 @@ class SMKC(KernelFusion):
 
     def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
         self._columns = None
-        self.anchors_ = self._choose_anchors(xs, counted_rows(weight), k, random)
+        self.anchors_ = self._choose_anchors(xs, k, random, counted_rows(weight))
         self._kernels = self._fit_kernels(xs, weight, random)
         for number, kernel in enumerate(self._kernels):
             if not (kernel.definite or kernel.precomputed):
@@ -255,7 +255,7 @@ class SMKC(KernelFusion):
         self._finish(B, last)
 
     def _choose_anchors(
-        self, xs: list[Array], counted: NDArray[np.intp] | None, k: int, random: Any
+        self, xs: list[Array], k: int, random: Any, counted: NDArray[np.intp] | None = None
     ) -> NDArray[np.intp] | None:
         n = len(xs[0])
         if validation.is_option(self.kernels, PRECOMPUTED):
