@@ -9,7 +9,7 @@ import numpy as np
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues
+from rffpk._data.decompositions import fixed_signs, leading_eigenvectors, over_eigenvalues
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
@@ -206,7 +206,9 @@ class FAMKKM(KernelFusion):
         else:
             given = None
             if self.fusion == "partition":
-                given = [leading_eigenvectors(one.times, k, one.n) for one in kernels]
+                # the result depends on the signs: they are those of the rows, without their weights
+                pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
+                given = [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
             state = Alternation(
                 kernels, k, float(self.lambda1), float(self.lambda2), random, n_threads, given
             )

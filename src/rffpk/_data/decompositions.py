@@ -142,9 +142,11 @@ def ritz_values(multiply: Callable[[Array], Array], n: int) -> Array:
     return np.asarray(scipy.linalg.eigh(projected, eigvals_only=True))
 
 
-def fixed_signs(vectors: Array) -> Array:
-    """The columns with signs such that the entry of largest absolute value is positive."""
-    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+def fixed_signs(vectors: Array, scale: Array | None = None) -> Array:
+    """The columns with signs such that the entry of largest absolute value is positive, or the one
+    that is largest after a division of the rows by `scale` > 0."""
+    sizes = np.abs(vectors if scale is None else vectors / scale[:, None])
+    largest = vectors[sizes.argmax(axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)
 
 

@@ -73,6 +73,7 @@ class Operator(Protocol):
     n: int
     n_features: int
     trace: float
+    roots: Array | None  # of the weights
 
     @property
     def features(self) -> Features:
@@ -110,8 +111,8 @@ class DenseOperator:
     of which this is a copy."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array | None = None) -> None:
-        roots = None if weight is None else np.sqrt(weight)
-        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel, roots)
+        self.roots = None if weight is None else np.sqrt(weight)
+        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel, self.roots)
         self._matrix = weighed(kernel.matrix(), weight)
         kernel.drop_matrix()
         self.n_features, self.trace = self.n, float(np.trace(self._matrix))
@@ -146,7 +147,7 @@ class FeatureOperator:
         weight: Array | None = None,
     ) -> None:
         self._n_threads, self.n = n_threads, len(x)
-        self._roots = None if weight is None else np.sqrt(weight)
+        self.roots = None if weight is None else np.sqrt(weight)
         self.n_features = width = raw(x[:1]).shape[1]
         self._tiles = row_tiles(self.n, width)
         mean = np.zeros(width)
@@ -164,7 +165,7 @@ class FeatureOperator:
 
     def _tile(self, tile: slice) -> Array:
         stored = self.stored[tile].astype(np.float64, copy=False)
-        return stored if self._roots is None else self._roots[tile, None] * stored
+        return stored if self.roots is None else self.roots[tile, None] * stored
 
     def times(self, V: Array, out: Array | None = None) -> Array:
         return self.spread(self.gathered(V), out)
