@@ -443,8 +443,12 @@ class FittedKernel:
         return run_all(function, row_tiles(self.n, self.n), self.n_threads)
 
     def _row_means(self, values: Array) -> Array:
-        """The means over the fitted rows, the last axis, by their weights."""
-        return np.asarray(values.mean(axis=-1) if self._shares is None else values @ self._shares)
+        """The means over the fitted rows, the last axis, by their weights; of equal numbers exactly
+        these."""
+        if self._shares is None:
+            return np.asarray(values.mean(axis=-1))
+        first = values[..., :1]
+        return np.asarray(first[..., 0] + (values - first) @ self._shares)
 
     def _raw(self, x: Array, y: Array) -> Array:
         if callable(self.metric):
