@@ -125,7 +125,7 @@ class Product:
     @property
     def resolved(self) -> Array:
         """A mask (k,) of the singular values whose squares are more than rounding errors."""
-        most = np.finfo(np.float64).eps * len(self.left) * self.squares[0]
+        most = np.finfo(np.float64).eps * max(len(self.left), len(self.right)) * self.squares[0]
         return np.asarray(self.squares > most)
 
 
