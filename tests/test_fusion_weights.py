@@ -472,6 +472,35 @@ def test_a_view_that_is_constant_on_the_rows_of_positive_weight_is_named():
     assert fit(MKKM(4), [VIEWS[0], constant]).n_iter_ > 0
 
 
+UNEQUAL = {
+    "one heavy": np.where(np.arange(60) == 4, 1e29, 1.0),
+    "two heavy": np.where(np.arange(60) < 2, 1e20, 1.0),
+    "one not tiny": np.where(np.arange(60) == 4, 1e-71, 1e-100),
+    "geometric": 10.0 ** np.linspace(0, 29, 60),
+}
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("normalize", [True, False])
+@every
+def test_very_unequal_weights_give_finite_results(model, center, normalize):
+    """What light rows have in common with heavy ones may be rounding."""
+    given = {"center": center, "normalize": normalize}
+    parameters = {name: value for name, value in given.items() if name in model.get_params()}
+    if isinstance(model, SMKC):
+        parameters["anchors"] = np.arange(20)
+    X, y = make_blobs(60, 5, centers=3, random_state=3)
+    noise = np.random.default_rng(0).standard_normal((60, 8))
+    views = [X, np.eye(3)[y] @ noise[:3] * 3 + noise]
+    for weight in UNEQUAL.values():
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "kernel .* is indefinite|sigma_1", UserWarning)
+            found = fit(model, views, weight, n_clusters=3, **parameters)
+        assert np.isfinite(found.embedding_).all() and np.isfinite(found.objective_)
+        assert found.inertia_ >= 0 and found.objective_ >= 0
+        assert_array_equal(found.predict(views), found.labels_)
+
+
 @pytest.mark.parametrize("size", [1e-99, 1e99])
 @every
 def test_weights_of_extreme_size_and_ratio(model, size):
