@@ -17,21 +17,6 @@ from test_mkkm_mr import by_slsqp
 from test_smkc import apart, direct
 
 import rffpk
-from rffpk import (
-    FAMKKM,
-    LKAM,
-    LMKKM,
-    MKKM,
-    MKKMMR,
-    MVCLFA,
-    ONKC,
-    SMKC,
-    AverageMKKM,
-    CoregSC,
-    KernelKMeans,
-    NystroemKernelKMeans,
-    SimpleMKKM,
-)
 from rffpk._data import tiles
 from rffpk._fusion import famkkm_solver
 from rffpk._fusion.operators import DenseOperator
@@ -48,15 +33,15 @@ FIRST = np.searchsorted(ROWS, COUNTED)  # of the copies of each row
 
 # Results that do not depend on draws, except those of k-means.
 FIXED = [
-    AverageMKKM(4), MKKM(4, tol=1e-10), SimpleMKKM(4), MKKMMR(4, tol=1e-10),
-    LKAM(4, tol=1e-10, n_neighbors=30), LKAM(4, n_neighbors=1.0), ONKC(4, max_iter=1000),
-    CoregSC(4), CoregSC(4, scheme="centroid"), MVCLFA(4), LMKKM(4, max_iter=8, tol=0),
-    FAMKKM(4, fusion="partition"), FAMKKM(4, fusion="kernel"),
+    rffpk.AverageMKKM(4), rffpk.MKKM(4, tol=1e-10), rffpk.SimpleMKKM(4), rffpk.MKKMMR(4, tol=1e-10),
+    rffpk.LKAM(4, tol=1e-10, n_neighbors=30), rffpk.LKAM(4, n_neighbors=1.0), rffpk.ONKC(4, max_iter=1000),
+    rffpk.CoregSC(4), rffpk.CoregSC(4, scheme="centroid"), rffpk.MVCLFA(4), rffpk.LMKKM(4, max_iter=8, tol=0),
+    rffpk.FAMKKM(4, fusion="partition"), rffpk.FAMKKM(4, fusion="kernel"),
 ]  # fmt: skip
 ALL = [
-    *FIXED, FAMKKM(4), FAMKKM(4, approximation="rff", n_frequencies=40),
-    FAMKKM(4, approximation="nystroem", n_anchors=30), SMKC(4, anchors=COUNTED[::2]),
-    SMKC(4, n_anchors=20),
+    *FIXED, rffpk.FAMKKM(4), rffpk.FAMKKM(4, approximation="rff", n_frequencies=40),
+    rffpk.FAMKKM(4, approximation="nystroem", n_anchors=30), rffpk.SMKC(4, anchors=COUNTED[::2]),
+    rffpk.SMKC(4, n_anchors=20),
 ]  # fmt: skip
 fixed = pytest.mark.parametrize("model", FIXED, ids=str)
 every = pytest.mark.parametrize("model", ALL, ids=str)
@@ -110,7 +95,7 @@ def test_a_weight_is_a_repeated_row(model, given):
         parameters["kernels"] = "precomputed"
     once = fit(model, X, WEIGHT, **parameters)
     more = fit(model, repeated, **parameters)
-    programme = isinstance(model, LMKKM)  # up to its tolerance
+    programme = isinstance(model, rffpk.LMKKM)  # up to its tolerance
     assert_allclose(once.objective_, more.objective_, rtol=1e-7 if programme else 1e-9)
     assert_allclose(once.kernel_weights_, more.kernel_weights_, atol=1e-6)
     assert once.n_iter_ == more.n_iter_
@@ -126,8 +111,8 @@ def test_a_weight_is_a_repeated_row(model, given):
 @pytest.mark.parametrize("anchors", [COUNTED[::2], COUNTED[:12]], ids=["stored", "tiles"])
 def test_weights_of_smkc_are_repeated_rows_for_the_same_anchors(anchors):
     """With B itself, and with the cross-products of more rows than its columns."""
-    once = fit(SMKC(4, anchors=anchors), VIEWS, WEIGHT, max_iter=20, tol=0)
-    more = fit(SMKC(4, anchors=np.searchsorted(ROWS, anchors)), REPEATED, max_iter=20, tol=0)
+    once = fit(rffpk.SMKC(4, anchors=anchors), VIEWS, WEIGHT, max_iter=20, tol=0)
+    more = fit(rffpk.SMKC(4, anchors=np.searchsorted(ROWS, anchors)), REPEATED, max_iter=20, tol=0)
     assert_allclose(
         [record["objective"] for record in once.history_],
         [record["objective"] for record in more.history_], rtol=1e-9,
@@ -149,9 +134,9 @@ def test_weights_of_famkkm_are_repeated_rows_from_the_same_start(monkeypatch, pa
         monkeypatch.setattr(famkkm_solver, "orthonormal", lambda n, k, random: U @ V)
 
     started(COUNTED, WEIGHT[COUNTED])
-    once = fit(FAMKKM(4, tol=1e-9), VIEWS, WEIGHT, **parameters)
+    once = fit(rffpk.FAMKKM(4, tol=1e-9), VIEWS, WEIGHT, **parameters)
     started(ROWS, np.ones(len(ROWS)))
-    more = fit(FAMKKM(4, tol=1e-9), REPEATED, **parameters)
+    more = fit(rffpk.FAMKKM(4, tol=1e-9), REPEATED, **parameters)
     assert once.n_iter_ == more.n_iter_
     assert_allclose(once.objective_, more.objective_, rtol=1e-9)
     assert_allclose(once.kernel_weights_, more.kernel_weights_, atol=1e-6)
@@ -161,7 +146,7 @@ def test_weights_of_famkkm_are_repeated_rows_from_the_same_start(monkeypatch, pa
 
 def test_weights_of_nystroem_k_means_are_repeated_rows():
     """All rows are anchors, so that the features have the inner products of the kernel."""
-    model = NystroemKernelKMeans(4, n_anchors=1000, n_components=3)
+    model = rffpk.NystroemKernelKMeans(4, n_anchors=1000, n_components=3)
     once, more = fit(model, VIEWS[1], WEIGHT), fit(model, REPEATED[1])
     found = [m.embedding_ @ m.embedding_.T for m in (once, more)]
     assert_allclose(found[0][np.ix_(ROWS, ROWS)], found[1], atol=1e-6)
@@ -186,7 +171,7 @@ def test_rows_of_weight_zero_have_no_influence_and_a_label(model):
         model = clone(model).set_params(anchors=np.searchsorted(COUNTED, model.anchors))
     without = fit(model, [x[COUNTED] for x in VIEWS], WEIGHT[COUNTED])
     for other in (moved, without):
-        tol = 1e-8 if isinstance(model, SMKC) else 1e-12  # it estimates gamma from all rows
+        tol = 1e-8 if isinstance(model, rffpk.SMKC) else 1e-12  # it estimates gamma from all rows
         assert_allclose(other.objective_, found.objective_, rtol=tol)
         assert_allclose(other.kernel_weights_, found.kernel_weights_, rtol=1e-12)
         assert_allclose(other.transform(VIEWS), found.embedding_, atol=1e-9)
@@ -199,7 +184,7 @@ def test_rows_of_weight_zero_have_no_influence_and_a_label(model):
 def test_rows_of_weight_zero_of_precomputed_kernels():
     Ks = [rbf_kernel(x, gamma=0.05) for x in VIEWS]
     part = np.ix_(COUNTED, COUNTED)
-    for model in [*FIXED, FAMKKM(4, approximation="nystroem", n_anchors=30)]:
+    for model in [*FIXED, rffpk.FAMKKM(4, approximation="nystroem", n_anchors=30)]:
         found = fit(model, Ks, WEIGHT, kernels="precomputed")
         without = fit(model, [K[part] for K in Ks], WEIGHT[COUNTED], kernels="precomputed")
         assert_allclose(found.transform([K[:, :] for K in Ks]), found.embedding_)
@@ -216,12 +201,14 @@ def test_certificates_of_any_weights(model, real):
         assert_allclose(U.T @ (p[:, None] * U), np.eye(4), atol=1e-8)
     assert_allclose(found.transform(VIEWS), U, atol=1e-12)
     assert_array_equal(found.predict(VIEWS), found.labels_)
-    rises = isinstance(model, (CoregSC, MVCLFA)) or getattr(model, "fusion", "") in (
+    rises = isinstance(model, (rffpk.CoregSC, rffpk.MVCLFA)) or getattr(model, "fusion", "") in (
         "both", "partition",
     )  # fmt: skip
     values = [record["objective"] * (-1 if rises else 1) for record in found.history_]
-    values = values[1:] if isinstance(model, FAMKKM) else values  # gamma begins inside the sphere
-    rounding = 1e-7 if isinstance(model, LMKKM) else 1e-11
+    values = (
+        values[1:] if isinstance(model, rffpk.FAMKKM) else values
+    )  # gamma begins inside the sphere
+    rounding = 1e-7 if isinstance(model, rffpk.LMKKM) else 1e-11
     for before, after in itertools.pairwise(values):
         assert after <= before + rounding * abs(before)
     rows = U / np.linalg.norm(U, axis=1, keepdims=True) if found.normalize_rows else U
@@ -232,7 +219,8 @@ def test_certificates_of_any_weights(model, real):
 
 @pytest.mark.parametrize(
     "model",
-    [m for m in FIXED if not isinstance(m, (MKKMMR, ONKC, LKAM))] + [LKAM(4, diversity=0)],
+    [m for m in FIXED if not isinstance(m, (rffpk.MKKMMR, rffpk.ONKC, rffpk.LKAM))]
+    + [rffpk.LKAM(4, diversity=0)],
     ids=str,
 )
 def test_a_common_factor_of_the_weights_scales_the_objective(model, real):
@@ -243,7 +231,7 @@ def test_a_common_factor_of_the_weights_scales_the_objective(model, real):
     assert_allclose(scaled.kernel_weights_, found.kernel_weights_, rtol=1e-6)
     assert_allclose(2.0**40 * scaled.embedding_, found.embedding_, atol=1e-6)
     free = (
-        isinstance(model, (SimpleMKKM, CoregSC, MVCLFA))
+        isinstance(model, (rffpk.SimpleMKKM, rffpk.CoregSC, rffpk.MVCLFA))
         or model.get_params().get("fusion") == "partition"
     )
     assert_allclose(scaled.objective_, found.objective_ * (1 if free else 4.0**40), rtol=1e-7)
@@ -268,7 +256,7 @@ def test_a_kernel_is_centered_at_the_weighted_mean(real):
 
 def test_mkkm_is_the_printed_alternation_of_weighted_kernels(real):
     p, Ks = real
-    model = fit(MKKM(4, kernels=GAMMAS, tol=1e-10), VIEWS, p)
+    model = fit(rffpk.MKKM(4, kernels=GAMMAS, tol=1e-10), VIEWS, p)
     alpha, objective = printed_mkkm(Ks, 4, 1e-10)
     assert_allclose(model.kernel_weights_, alpha, rtol=1e-7)
     assert_allclose(model.objective_, objective, rtol=1e-9)
@@ -279,9 +267,9 @@ def test_mkkm_is_the_printed_alternation_of_weighted_kernels(real):
 def test_no_partition_costs_less_than_the_relaxed_objective(real):
     """The weighted sum of squared distances to weighted means, in the space of the kernel."""
     p, Ks = real
-    model = fit(AverageMKKM(4, kernels=GAMMAS), VIEWS, p)
+    model = fit(rffpk.AverageMKKM(4, kernels=GAMMAS), VIEWS, p)
     K = sum(prepared(x, gamma, p) for x, (_, gamma) in zip(VIEWS, GAMMAS)) / 9
-    parted = KernelKMeans(4, kernel="precomputed", random_state=0).fit(K, sample_weight=p)
+    parted = rffpk.KernelKMeans(4, kernel="precomputed", random_state=0).fit(K, sample_weight=p)
     cost = 0.0
     for j in range(4):
         q = np.where(parted.labels_ == j, p, 0)
@@ -294,7 +282,7 @@ def test_no_partition_costs_less_than_the_relaxed_objective(real):
 @pytest.mark.parametrize("diversity", [1e-3, 0.1])
 def test_the_kernel_weights_of_mkkm_mr_are_those_of_a_general_solver(real, diversity):
     p, Ks = real
-    model = fit(MKKMMR(4, kernels=GAMMAS, diversity=diversity, tol=1e-13), VIEWS, p)
+    model = fit(rffpk.MKKMMR(4, kernels=GAMMAS, diversity=diversity, tol=1e-13), VIEWS, p)
     H = leading(np.einsum("l,lij->ij", model.kernel_weights_**2, Ks), 4)[1]
     costs = np.array([np.trace(K) - np.sum(H * (K @ H)) for K in Ks])
     M = np.einsum("pij,qij->pq", Ks, Ks)
@@ -308,7 +296,7 @@ def test_the_kernel_weights_of_mkkm_mr_are_those_of_a_general_solver(real, diver
 def test_smkc_is_the_direct_algorithm_on_weighted_rows(real, s):
     p, _ = real
     anchors = np.arange(s)
-    plain = SMKC(4, anchors=anchors, kernels=GAMMAS, center=False, normalize=False)
+    plain = rffpk.SMKC(4, anchors=anchors, kernels=GAMMAS, center=False, normalize=False)
     model = fit(plain, VIEWS, p, max_iter=5, tol=0)
     Gs = [
         np.sqrt(p)[:, None] * rbf_kernel(x, x[anchors], gamma=gamma)
@@ -322,7 +310,7 @@ def test_smkc_is_the_direct_algorithm_on_weighted_rows(real, s):
 
 def test_famkkm_is_the_printed_algorithm_on_weighted_kernels(real):
     p, Ks = real
-    model = fit(FAMKKM(4, kernels=GAMMAS, lambda1=0.5, lambda2=2.0, tol=1e-9), VIEWS, p)
+    model = fit(rffpk.FAMKKM(4, kernels=GAMMAS, lambda1=0.5, lambda2=2.0, tol=1e-9), VIEWS, p)
     kernels = [
         FittedKernel(x, Specification("rbf", {"gamma": gamma}), weight=p, center=True,
                      normalize=True)
@@ -365,21 +353,25 @@ def test_neighbourhoods_of_weighted_rows_are_those_of_repeated_ones():
 
 def test_a_fraction_is_a_share_of_the_weights():
     """It is not rounded, so that the scale of the weights does not matter."""
-    model = LKAM(4, n_neighbors=0.3, diversity=0)
+    model = rffpk.LKAM(4, n_neighbors=0.3, diversity=0)
     found = fit(model, VIEWS, WEIGHT)
     for factor in (0.001, 1000.0):
         scaled = fit(model, VIEWS, factor * WEIGHT)
         assert_allclose(scaled.kernel_weights_, found.kernel_weights_, rtol=1e-9)
         assert_allclose(scaled.objective_, factor * found.objective_, rtol=1e-9)
-    whole = fit(LKAM(4, n_neighbors=0.3), REPEATED[:1])  # 0.3 times the number of rows is rounded
+    whole = fit(
+        rffpk.LKAM(4, n_neighbors=0.3), REPEATED[:1]
+    )  # 0.3 times the number of rows is rounded
     mass = round(0.3 * len(ROWS))
-    assert_array_equal(whole.embedding_, fit(LKAM(4, n_neighbors=mass), REPEATED[:1]).embedding_)
+    assert_array_equal(
+        whole.embedding_, fit(rffpk.LKAM(4, n_neighbors=mass), REPEATED[:1]).embedding_
+    )
 
 
 # ---- landmarks and anchors ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [m for m in FIXED if not isinstance(m, FAMKKM)], ids=str)
+@pytest.mark.parametrize("model", [m for m in FIXED if not isinstance(m, rffpk.FAMKKM)], ids=str)
 def test_landmarks_have_weight_and_keep_theirs(model):
     found = fit(model, VIEWS, WEIGHT, n_landmarks=30)
     chosen = found.landmarks_
@@ -394,10 +386,10 @@ def test_landmarks_have_weight_and_keep_theirs(model):
 @pytest.mark.parametrize("anchors", ["uniform", "k-means++"])
 def test_anchors_have_weight(anchors):
     for seed in range(5):
-        model = SMKC(4, anchors=anchors, n_anchors=40, random_state=seed)
+        model = rffpk.SMKC(4, anchors=anchors, n_anchors=40, random_state=seed)
         chosen = model.fit(VIEWS, sample_weight=WEIGHT).anchors_
         assert len(chosen) == 40 and (WEIGHT[chosen] > 0).all()
-    model = SMKC(4, anchors=anchors, random_state=0).fit(VIEWS, sample_weight=WEIGHT)
+    model = rffpk.SMKC(4, anchors=anchors, random_state=0).fit(VIEWS, sample_weight=WEIGHT)
     assert_array_equal(model.anchors_, COUNTED)
 
 
@@ -458,18 +450,18 @@ def test_bad_weights_are_named_and_change_nothing(model, weight, message):
 
 def test_kernels_that_weights_make_overflow_are_named():
     K = 1e210 * np.eye(N)
-    for model in (MKKM(4), FAMKKM(4), SimpleMKKM(4), LKAM(4)):
+    for model in (rffpk.MKKM(4), rffpk.FAMKKM(4), rffpk.SimpleMKKM(4), rffpk.LKAM(4)):
         with pytest.raises(ValueError, match="sample_weight is so large"):
             fit(model, [K, K], np.full(N, 1e99), kernels="precomputed")
     with pytest.raises(ValueError, match="scale the views or sample_weight"):
-        fit(MKKMMR(4), [K, K], np.full(N, 1e70), kernels="precomputed")
+        fit(rffpk.MKKMMR(4), [K, K], np.full(N, 1e70), kernels="precomputed")
 
 
 def test_a_view_that_is_constant_on_the_rows_of_positive_weight_is_named():
     constant = np.where(WEIGHT > 0, 1.0, np.arange(N))[:, None]
     with pytest.raises(ValueError, match=r"X\[1\] has equal rows"):
-        fit(MKKM(4), [VIEWS[0], constant], WEIGHT)
-    assert fit(MKKM(4), [VIEWS[0], constant]).n_iter_ > 0
+        fit(rffpk.MKKM(4), [VIEWS[0], constant], WEIGHT)
+    assert fit(rffpk.MKKM(4), [VIEWS[0], constant]).n_iter_ > 0
 
 
 UNEQUAL = {
@@ -487,7 +479,7 @@ def test_very_unequal_weights_give_finite_results(model, center, normalize):
     """What light rows have in common with heavy ones may be rounding."""
     given = {"center": center, "normalize": normalize}
     parameters = {name: value for name, value in given.items() if name in model.get_params()}
-    if isinstance(model, SMKC):
+    if isinstance(model, rffpk.SMKC):
         parameters["anchors"] = np.arange(20)
     X, y = make_blobs(60, 5, centers=3, random_state=3)
     noise = np.random.default_rng(0).standard_normal((60, 8))
@@ -510,7 +502,7 @@ def test_weights_of_extreme_size_and_ratio(model, size):
     weight = np.where(np.arange(N) % 7, 1.0, 1e-29)
     found = fit(model, X, weight)
     assert adjusted_rand_score(y, found.labels_) == 1
-    if isinstance(model, FAMKKM) or getattr(model, "n_neighbors", 1.0) == 30:
+    if isinstance(model, rffpk.FAMKKM) or getattr(model, "n_neighbors", 1.0) == 30:
         return
     extreme = fit(model, X, size * weight)
     assert np.isfinite(extreme.objective_)

@@ -22,8 +22,8 @@ import rffpk
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))
 
 EXPECTED = (
-    r"X(\[\d\])? is symmetric like|kernel .* is indefinite|sigma_1 / sigma_k"
-    "|n_frequencies='auto' ends"
+    r"X(\[\d\])? is symmetric like|kernel .* is indefinite|sigma_1 / sigma_k|"
+    "n_frequencies='auto' ends"
 )
 KERNEL = st.sampled_from(["rbf", "laplacian", "linear", "polynomial", "cosine", "sigmoid"])
 WEIGHTED = (
