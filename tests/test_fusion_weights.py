@@ -123,9 +123,7 @@ def test_weights_of_smkc_are_repeated_rows_for_the_same_anchors(anchors):
     assert adjusted_rand_score(once.labels_[ROWS], more.labels_) == 1
 
 
-@pytest.mark.parametrize(
-    "parameters", [{}, {"approximation": "rff", "n_frequencies": 40, "kernels": GAMMAS}], ids=str
-)
+@pytest.mark.parametrize("parameters", [{}, {"approximation": "rff", "n_frequencies": 40}], ids=str)
 def test_weights_of_famkkm_are_repeated_rows_from_the_same_start(monkeypatch, parameters):
     normal = np.random.default_rng(3).standard_normal((N, 4))
 
