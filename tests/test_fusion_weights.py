@@ -486,6 +486,15 @@ def test_very_unequal_weights_give_finite_results(model, center, normalize):
         assert_array_equal(found.predict(views), found.labels_)
 
 
+def test_a_rank_that_weights_leave_is_named():
+    weight = np.where(np.arange(N) < 3, 1e25, 1.0)
+    message = (
+        "kernels of the weighted rows have rank [23], less than n_clusters=4, .* weights nearer"
+    )
+    with pytest.warns(ConvergenceWarning, match=message):
+        rffpk.AverageMKKM(4, random_state=0).fit(VIEWS, sample_weight=weight)
+
+
 @pytest.mark.parametrize("size", [1e-99, 1e99])
 @every
 def test_weights_of_extreme_size_and_ratio(model, size):

@@ -303,7 +303,7 @@ class KernelFusion(EmbeddingClusterer):
             scaled = self.embedding_
             if weight is not None:  # its columns are orthonormal then
                 scaled = np.sqrt(weight)[:, None] * scaled
-            flaw = low_rank(scaled, some)
+            flaw = low_rank(scaled, some, weight is not None)
             self._label(k, weight, random, [few_rows("X", some), flaw], progress)
             if self._clusterer._n_distinct == k and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
