@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import oracles
 import pytest
-from conventions import sparse_failures
+from conventions import WEIGHT_CHECKS, sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -30,13 +30,6 @@ from rffpk import (
 from rffpk._data.survey import survey_arrays
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
-
-# scikit-learn exempts its own KMeans from these checks too: seeding draws rows, and a row of weight
-# two is not drawn like two rows. `test_weights_are_repetitions_at_a_fixed_start` checks weights.
-WEIGHT_CHECKS = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "seeding draws rows, not weights"
-    for kind in ("dense", "sparse")
-}
 
 
 def expected_failures(estimator):

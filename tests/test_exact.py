@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conventions import sparse_failures
+from conventions import WEIGHT_CHECKS, sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -35,11 +35,6 @@ from rffpk._data.decompositions import ritz_values
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]
 EVERY = [*ONE_KERNEL, MultiKernelPowerKMeans]
-
-WEIGHT_CHECKS = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "seeding draws rows, not weights"
-    for kind in ("dense", "sparse")
-}
 
 
 @parametrize_with_checks(

@@ -28,7 +28,9 @@ EXPECTED = (
 KERNEL = st.sampled_from(["rbf", "laplacian", "linear", "polynomial", "cosine", "sigmoid"])
 WEIGHTED = (
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans, rffpk.MultiKernelPowerKMeans,
-    rffpk.RMKKM, rffpk.DiffusionMap,
+    rffpk.RMKKM, rffpk.DiffusionMap, rffpk.AverageMKKM, rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM,
+    rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC, rffpk.LMKKM, rffpk.SimpleMKKM, rffpk.SMKC,
+    rffpk.FAMKKM, rffpk.NystroemKernelKMeans,
 )  # fmt: skip
 DIFFUSION = {
     "metric": st.sampled_from(["euclidean", "cosine"]),

@@ -159,7 +159,7 @@ def test_a_row_alone_has_the_label_that_it_has_among_others(model):
     assert_ties_are_broken_alike(model, rows)
 
 
-@named([cls(3, random_state=0) for cls in EXACT])
+@named([cls(3, random_state=0) for cls in KERNELS])
 def test_fitted_labels_are_those_of_predict_with_weights(model, dtype):
     random = np.random.default_rng(1)
     rows = random.integers(0, 3, (50, 2)).astype(dtype)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from conventions import WEIGHT_CHECKS
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,12 +20,6 @@ from rffpk.rmkkm import NormedWeights
 
 KERNELS = [("rbf", 0.1), ("rbf", 0.01), "linear"]
 X, Y = make_blobs(150, 4, centers=4, cluster_std=1.5, random_state=0)
-
-
-WEIGHT_CHECKS = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "seeding draws rows, not weights"
-    for kind in ("dense", "sparse")
-}
 
 
 @parametrize_with_checks([RMKKM()], expected_failed_checks=lambda _: WEIGHT_CHECKS)

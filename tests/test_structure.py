@@ -34,10 +34,10 @@ LAYERS = [
     {"_annealing.history", "_annealing.critical", "_annealing.bounds", "kernels"},
     {"_annealing.checkpoint", "_diffusion.neighbourhoods", "_diffusion.spectrum"},
     {"_diffusion.graph"},
-    {"diffusion_map"},
+    {"diffusion_map", "_fusion.weights"},
     {
         *("_annealing.primal", "_annealing.search", "_annealing.kernel_products"),
-        *("_fusion.operators", "_fusion.weights"),
+        "_fusion.operators",
     },
     {"_annealing.swaps", "_annealing.dual"},
     {"_annealing.evaluation", "_annealing.kernel_seeding", "_annealing.kernel_components"},

@@ -465,7 +465,8 @@ n_init : "auto" or int
 n_landmarks : int or None
     Number of random rows, at least n_clusters, to learn on; all rows are embedded by what was
     learned there (MKC-AE: Liang et al., NeurIPS 2022), in time and memory linear in n_samples.
-    None, or a number >= n_samples: learn on all rows.
+    None, or a number >= n_samples: learn on all rows. Sample weights are those of the landmarks
+    then, which are drawn from the rows of weight above zero with equal probability.
 random_state : int, RandomState instance or None
     Draws the rows that gammas are estimated from, the landmarks, and the starts of k-means. An int
     gives the same result in each call.
@@ -477,13 +478,14 @@ embedding_ : ndarray of shape (n_samples, n_clusters)
 eigenvalues_ : ndarray of shape (n_clusters,)
     Largest eigenvalues of the combined kernel, in falling order.
 landmarks_ : ndarray of int, shape (n_landmarks,), or None
-    Rows that were learned on, in rising order. None: all rows.
+    Rows that were learned on, in rising order. None: all rows, except those of weight zero.
 kernel_weights_ : ndarray of shape (n_views,)
     Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
 cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
     Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
 inertia_ : float
-    k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`.
+    k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
+    weighted by the sample weights.
 s_ : float
     Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
 n_iter_ : int

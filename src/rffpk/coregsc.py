@@ -13,6 +13,7 @@ from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues, s
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import Iteration, LinearFusion, matrix_of
+from rffpk._fusion.weights import weighed
 from rffpk.kernels import FittedKernel
 
 Scheme = Literal["pairwise", "centroid"]
@@ -157,20 +158,25 @@ class CoregSC(LinearFusion):
                 raise ValueError(
                     f"kernel {number} has negative values: CoregSC takes affinities, such as 'rbf'."
                 )
-        self._roots = np.array([inverse_roots(K.sum(axis=1)) for K in Ks])
+        self._roots = np.array([inverse_roots(self._degrees(K)) for K in Ks])
         for K, root in zip(Ks, self._roots):
             K *= root
             K *= root[:, None]
+            weighed(K, self._weight)
         state = Agreement(Ks, k, float(self.agreement), self.scheme == "centroid")
         self._converge(state.iterations(), rises=True)
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
+
+    def _degrees(self, K: Array) -> Array:
+        """Sums over the rows learned on, by their weights."""
+        return np.asarray(K.sum(axis=1) if self._weight is None else K @ self._weight)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
         total = super()._mapping()
 
         def embed(crosses: list[Array]) -> Array:
             scaled = [
-                inverse_roots(K.sum(axis=1))[:, None] * K * root
+                inverse_roots(self._degrees(K))[:, None] * K * root
                 for K, root in zip(crosses, self._roots)
             ]
             return total(scaled)

@@ -9,17 +9,17 @@ import numpy as np
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues
+from rffpk._data.decompositions import fixed_signs, leading_eigenvectors, over_eigenvalues
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.famkkm_solver import Alternation
 from rffpk._fusion.operators import Operator, check_definite, operators
-from rffpk._fusion.skeleton import KernelFusion
+from rffpk._fusion.skeleton import KernelFusion, counted_rows
 from rffpk._fusion.spectral import remainder
 from rffpk._fusion.weights import inverse_shares
 from rffpk.feature_maps import Frequencies, check_n_frequencies, n_frequencies
-from rffpk.kernels import BANKS, matched
+from rffpk.kernels import BANKS
 
 Fusion = Literal["both", "partition", "kernel"]
 Approximation = Literal["rff", "nystroem"]
@@ -198,15 +198,17 @@ class FAMKKM(KernelFusion):
 
     # ---- fitting
 
-    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
-        kernels = self._operators_of(xs, k, random)
+    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
+        kernels = self._operators_of(xs, weight, k, random)
         n_threads = _config.n_threads(self.n_jobs)
         if self.fusion == "kernel":
             maps = self._fuse_kernels(kernels, k)
         else:
             given = None
             if self.fusion == "partition":
-                given = [leading_eigenvectors(one.times, k, one.n) for one in kernels]
+                # the result depends on the signs: they are those of the rows, without their weights
+                pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
+                given = [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
             state = Alternation(
                 kernels, k, float(self.lambda1), float(self.lambda2), random, n_threads, given
             )
@@ -226,9 +228,13 @@ class FAMKKM(KernelFusion):
         self._features, self._maps = [one.features for one in kernels], maps
         self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
 
-    def _operators_of(self, xs: list[Array], k: int, random: Any) -> list[Operator]:
-        one_array = not self._n_views
-        xs, specs = matched(xs, self.kernels, one_array)
+    def _operators_of(
+        self, xs: list[Array], weight: Array | None, k: int, random: Any
+    ) -> list[Operator]:
+        one_array, counted = not self._n_views, counted_rows(weight)
+        xs, specs = self._matched(xs, counted)
+        if weight is not None and counted is not None:
+            weight = weight[counted]
         names = [f"X[{i}]" for i in range(len(xs))]
         if one_array:
             given = self.kernels is not None and not isinstance(self.kernels, str)
@@ -237,7 +243,7 @@ class FAMKKM(KernelFusion):
             xs, specs, names, self.approximation,
             n_frequencies=n_frequencies(self.n_frequencies, k), n_anchors=self.n_anchors,
             center=self.center, normalize=self.normalize, random=random,
-            n_threads=_config.n_threads(self.n_jobs),
+            n_threads=_config.n_threads(self.n_jobs), weight=weight,
         )  # fmt: skip
         if self.approximation is None:
             for one, spec, name in zip(found, specs, names):
@@ -275,7 +281,7 @@ class FAMKKM(KernelFusion):
 
     def _embedded(self, xs: list[Array]) -> Array:
         def embed(parts: list[Array]) -> Array:
-            views = parts if self._n_views else parts * len(self._maps)
+            views = self._view_of_each(parts, len(self._maps))
             each = zip(self._features, views, self._maps)
             return np.asarray(sum(features(x) @ B for features, x, B in each))
 

@@ -325,6 +325,9 @@ class FittedKernel:
     from all rows: its expanded squares would lose the digits that differ if rows have a large
     offset in common. That is so for "rbf", and for "linear" if it is centered or if
     `differences` says that only differences of features matter.
+
+    A `weight` of the fitted rows counts in an estimated gamma and in the mean feature at which the
+    kernel is centered.
     """
 
     def __init__(
@@ -354,6 +357,8 @@ class FittedKernel:
             with np.errstate(over="ignore"):  # kernels that are not finite are refused
                 self._origin = x.mean(axis=0, dtype=np.float64)
         self._scale: tuple[float, float] | None = None
+        # of the rows in the mean feature, where the kernel is centered and they are not equal
+        self._shares = None if weight is None or not self._center else weight / weight.sum()
         self._columns: Array | None = None  # means, where the kernel is centered
         self._mean = 0.0
         self.params = dict(spec.params)
@@ -374,9 +379,9 @@ class FittedKernel:
             return
         self._raw_diagonal = self._diagonal_of(self.x)
         if self._center:
-            raw = self._by_rows(lambda b: self._raw(self.x[b], self.x).mean(axis=1))
+            raw = self._by_rows(lambda b: self._row_means(self._raw(self.x[b], self.x)))
             self._columns = np.concatenate(raw)
-            self._mean = float(self._columns.mean())
+            self._mean = float(self._row_means(self._columns))
         if self._normalize:
             diagonal = self._centered_diagonal(self._raw_diagonal, self._columns)
             self._inverse_norms = _inverse_norms(diagonal)
@@ -407,7 +412,7 @@ class FittedKernel:
         if self.precomputed:
             return x.astype(np.float64), None
         raw, diagonal = self._raw(x, self.x), self._diagonal_of(x)
-        means = raw.mean(axis=1) if self._center else None
+        means = self._row_means(raw) if self._center else None
         return self._finished(raw, diagonal, means), self._finished_diagonal(diagonal, means)
 
     def values(self, x: Array) -> Array:
@@ -436,6 +441,14 @@ class FittedKernel:
     def _by_rows(self, function: Callable[[slice], Any]) -> list[Any]:
         """`function` of all blocks of rows, in order, computed by threads."""
         return run_all(function, row_tiles(self.n, self.n), self.n_threads)
+
+    def _row_means(self, values: Array) -> Array:
+        """The means over the fitted rows, the last axis, by their weights; of equal numbers exactly
+        these."""
+        if self._shares is None:
+            return np.asarray(values.mean(axis=-1))
+        first = values[..., :1]
+        return np.asarray(first[..., 0] + (values - first) @ self._shares)
 
     def _raw(self, x: Array, y: Array) -> Array:
         if callable(self.metric):

@@ -10,10 +10,11 @@ import numpy as np
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.interrupts import interruptible
+from rffpk._data.tiles import row_tiles
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import AlternatingFusion, alternation, combined, matrix_of, mean_of
-from rffpk._fusion.weights import diversity_penalty
+from rffpk._fusion.weights import diversity_penalty, weighed
 from rffpk.kernels import FittedKernel
 
 # Values of the mean kernel that differ by this fraction of the largest are equal: rounding must not
@@ -45,7 +46,8 @@ class LKAM(AlternatingFusion):
         Number of rows in a neighbourhood, at least 1, or their fraction of all rows, > 0 and at
         most 1: the rows of the largest values of the mean of the kernels, the row itself among
         them; more where values are equal. The paper chooses the fraction by the labels from 0.05,
-        0.1, ..., 0.95. 1.0: `MKKMMR`.
+        0.1, ..., 0.95. 1.0: `MKKMMR`. With sample weights these are the fewest such rows whose
+        weights reach `n_neighbors`, or this fraction of the sum of all weights.
     diversity : float
         Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels from 2^-15,
         2^-14, ..., 2^15. It grows with n_samples^2, the other term with n_samples.
@@ -91,11 +93,15 @@ class LKAM(AlternatingFusion):
     The published demo leaves a row out of its own neighbourhood; then W, and with it the embedding
     of a row, would depend on whether it was fitted.
 
+    *Sample weights.* W_uv is the share of the weights of the rows to whose neighbourhoods u and v
+    belong. Integer weights are repeated rows if `n_neighbors` is an integer, or times the sum of
+    the weights is one: without weights this number of rows is rounded.
+
     For n rows: O(L n^2) memory; O(n^3) time for W, once and for each n rows that are embedded, as
-    one product of matrices in float32; O(L^2 n^2) for M; an iteration costs O(L n^2 k) and, for the
-    eigenvectors, O(n^2 k) for some tens of steps of Lanczos' method. A fitted model holds n^2 / 8
-    bytes for the neighbourhoods, of which a prediction makes 4 n^2. With `n_landmarks` n is their
-    number.
+    one product of matrices in float32, with sample weights in float64; O(L^2 n^2) for M; an
+    iteration costs O(L n^2 k) and, for the eigenvectors, O(n^2 k) for some tens of steps of
+    Lanczos' method. A fitted model holds n^2 / 8 bytes for the neighbourhoods, of which a
+    prediction makes 4 n^2, or 8 n^2 with sample weights. With `n_landmarks` n is their number.
 
     References
     ----------
@@ -161,26 +167,34 @@ class LKAM(AlternatingFusion):
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         mean = mean_of(Ks)
-        self._least = least_values(mean, self._size(len(mean)))
+        self._least = self._least_values(mean)
         members = mean >= self._least
         self._members = np.packbits(members, axis=1)
-        W = shares(members, members)
+        W = shares(members, members, self._weight)
+        Ks = [weighed(K, self._weight) for K in Ks]
         near = [W * K for K in Ks]
         penalty = diversity_penalty(near, Ks, float(self.diversity))
         del Ks, mean, members, W
         self._converge(alternation(near, k, penalty))
 
-    def _size(self, n: int) -> int:
-        """The number of rows in a neighbourhood, of n."""
-        size = self.n_neighbors
-        return min(n, max(1, round(size * n)) if isinstance(size, float) else int(size))
+    def _least_values(self, mean: Array) -> Array:
+        """The value of the mean kernel from which on rows belong to the neighbourhood of each
+        row."""
+        size, n, p = self.n_neighbors, len(mean), self._weight
+        if p is None:
+            rows = max(1, round(size * n)) if isinstance(size, float) else int(size)
+            return least_values(mean, min(n, rows))
+        total = float(p.sum())
+        share = size if isinstance(size, float) else min(1.0, size / total)
+        return least_values_of_mass(mean, p, share * total)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
         n = len(self._least)
-        members = np.unpackbits(self._members, axis=1, count=n).astype(np.float32)
+        members = np.unpackbits(self._members, axis=1, count=n)
+        members = members.astype(np.float32 if self._weight is None else np.float64)
 
         def embed(crosses: list[Array]) -> Array:
-            W = shares(mean_of(crosses) >= self._least, members)
+            W = shares(mean_of(crosses) >= self._least, members, self._weight)
             return (W * combined(crosses, self.kernel_weights_)) @ self._map
 
         return embed
@@ -194,12 +208,24 @@ def least_values(mean: Array, size: int) -> Array:
     return np.asarray(values[n - size] - _EQUAL * np.abs(mean).max(axis=0))
 
 
-def shares(rows: Array, members: Array) -> Array:
-    """W: the shares of the neighbourhoods (columns of both) that rows and members belong to. Counts
-    are exact in float32."""
-    n = len(members)
+def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
+    """The same for weighted rows, of which the fewest whose weights reach `mass` belong to a
+    neighbourhood."""
+    found = np.empty(len(mean))
+    for tile in row_tiles(*mean.shape):
+        order = np.argsort(-mean[tile], axis=1, kind="stable")
+        before = np.cumsum(weight[order], axis=1) - weight[order]
+        last = np.maximum((before < (1 - _EQUAL) * mass).sum(axis=1), 1) - 1
+        index = np.take_along_axis(order, last[:, None], axis=1)
+        found[tile] = np.take_along_axis(mean[tile], index, axis=1)[:, 0]
+    return found - _EQUAL * np.abs(mean).max(axis=0)
+
+
+def shares(rows: Array, members: Array, weight: Array | None = None) -> Array:
+    """W: the shares of the neighbourhoods (columns of both) that rows and members belong to, by
+    the weights of the rows whose neighbourhoods they are. Counts are exact in float32."""
+    n, dtype = len(members), np.float32 if weight is None else np.float64
+    parts = rows.astype(dtype) if weight is None else rows * (weight / weight.sum())
     work = float(len(rows)) * n**2
-    counts = interruptible(
-        work, np.matmul, rows.astype(np.float32), members.T.astype(np.float32, copy=False)
-    )
-    return np.asarray(counts.astype(np.float64) / n)
+    counts = interruptible(work, np.matmul, parts, members.T.astype(dtype, copy=False))
+    return np.asarray(counts.astype(np.float64) / n if weight is None else counts)

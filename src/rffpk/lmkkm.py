@@ -20,6 +20,7 @@ from rffpk._fusion.spectral import (
     mean_of,
     spectral_costs,
 )
+from rffpk._fusion.weights import weighed
 from rffpk.kernels import FittedKernel
 
 # Bytes of the programme and of its factors, over L n^2: measured for L = 1 to 6, n = 300 to 1000.
@@ -59,9 +60,10 @@ class LMKKM(AlternatingFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     kernel_weights_ : ndarray of shape (n_views,)
-        Means of `row_weights_`.
+        Means of `row_weights_`, by the sample weights.
     row_weights_ : ndarray of shape (n_learned, n_views)
-        Weights theta >= 0 of the kernels for each row that was learned on; rows sum to one.
+        Weights theta >= 0 of the kernels for each row that was learned on, which no row of sample
+        weight zero is; rows sum to one.
     objective_ : float
         Tr(K (I - HH')) at the last iteration.
 
@@ -117,6 +119,7 @@ class LMKKM(AlternatingFusion):
         check_memory(len(kernels), kernels[0].n)
         Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         self._squares = mean_of(Ks).diagonal()
+        Ks = [weighed(K, self._weight) for K in Ks]
         convex = [K if one.definite else semidefinite(K) for K, one in zip(Ks, kernels)]
         self._converge(self._iterations_of(Ks, convex, k))
 
@@ -127,7 +130,8 @@ class LMKKM(AlternatingFusion):
             K = localised(Ks, theta, theta)
             values, H = leading_eigenvectors(K, k, len(K), start)
             start = H.sum(axis=1)
-            yield Iteration(theta.mean(axis=0), values, H, float(spectral_costs([K], H)[0]))
+            alpha = np.average(theta, axis=0, weights=self._weight)
+            yield Iteration(alpha, values, H, float(spectral_costs([K], H)[0]))
             theta = row_weights(convex, H)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:

@@ -16,7 +16,6 @@ from rffpk._fusion.spectral import (
     SpectralFusion,
     alternation,
     combined,
-    matrix_of,
     spectral_costs,
 )
 from rffpk.kernels import FittedKernel
@@ -44,7 +43,8 @@ class AverageMKKM(SpectralFusion):
     Attributes
     ----------
     objective_ : float
-        Tr(K_alpha) - Tr(H'K_alpha H): the k-means objective in the space of K_alpha, relaxed.
+        Tr(K_alpha) - Tr(H'K_alpha H): the k-means objective in the space of K_alpha, relaxed;
+        weighted by the sample weights.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class AverageMKKM(SpectralFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         alpha = _given_weights(self.kernel_weights, len(kernels))
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = self._matrices(kernels)
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]))
         self._record(alpha, float(alpha**2 @ spectral_costs(Ks, H)))
         self._keep(values, H, alpha)
@@ -170,7 +170,7 @@ class MKKM(AlternatingFusion):
     """
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = self._matrices(kernels)
         self._converge(alternation(Ks, k))
 
 

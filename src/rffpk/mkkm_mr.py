@@ -7,7 +7,7 @@ from typing import Any
 from rffpk._data import validation
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.spectral import AlternatingFusion, alternation, matrix_of
+from rffpk._fusion.spectral import AlternatingFusion, alternation
 from rffpk._fusion.weights import diversity_penalty
 from rffpk.kernels import FittedKernel
 
@@ -120,5 +120,5 @@ class MKKMMR(AlternatingFusion):
         validation.check_real(self.diversity, "diversity", 0)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = self._matrices(kernels)
         self._converge(alternation(Ks, k, diversity_penalty(Ks, Ks, float(self.diversity))))

@@ -9,10 +9,16 @@ import numpy as np
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues, procrustes, svd
+from rffpk._data.decompositions import (
+    fixed_signs,
+    leading_eigenvectors,
+    over_eigenvalues,
+    procrustes,
+    svd,
+)
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.spectral import Iteration, LinearFusion, matrix_of, mean_of
+from rffpk._fusion.spectral import Iteration, LinearFusion, mean_of
 from rffpk.kernels import FittedKernel
 
 
@@ -134,22 +140,25 @@ class MVCLFA(LinearFusion):
         validation.check_real(self.mean_weight, "mean_weight", 0)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
-        state = LateFusion(Ks, k, float(self.mean_weight))
+        Ks = self._matrices(kernels)
+        roots = None if self._weight is None else np.sqrt(self._weight)
+        state = LateFusion(Ks, k, float(self.mean_weight), roots)
         self._converge(state.iterations(), rises=True)
         self._map = state.maps()
 
 
 class LateFusion:
-    """The variables of the objective, and their updates."""
+    """The variables of the objective, and their updates. The result depends on the signs of the
+    eigenvectors, which are therefore those of the rows without the `roots` of their weights."""
 
-    def __init__(self, Ks: list[Array], k: int, weight: float) -> None:
+    def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array | None = None) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
-        pairs = [leading_eigenvectors(K, k, n) for K in Ks]
-        self.H = [H for _, H in pairs]
-        self._H_maps = [over_eigenvalues(H, values) for values, H in pairs]
-        values, self.M = leading_eigenvectors(mean_of(Ks), k, n)
-        self._M_map = over_eigenvalues(self.M, values) / L
+        pairs = [leading_eigenvectors(K, k, n) for K in [*Ks, mean_of(Ks)]]
+        *self.H, self.M = [fixed_signs(H, roots) for _, H in pairs]
+        *self._H_maps, M_map = [
+            over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
+        ]
+        self._M_map = M_map / L
         self.W = [np.eye(k)] * L
         self.beta = np.full(L, L**-0.5)
         self.P = np.empty(0)  # F = (sum_l beta_l H_l W_l + weight M) P

@@ -18,7 +18,7 @@ from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.operators import FeatureOperator, Nystroem, nystroem_features
-from rffpk._fusion.skeleton import EmbeddingClusterer
+from rffpk._fusion.skeleton import EmbeddingClusterer, counted_rows, drawn_rows, row_weights
 from rffpk.feature_maps import Gamma
 from rffpk.kernels import Specification, check_one_kernel, one_kernel
 
@@ -39,8 +39,8 @@ class NystroemKernelKMeans(EmbeddingClusterer):
     kernel : str or callable
         Kernel: a name of scikit-learn's pairwise kernels, or a function of two rows.
     n_anchors : int
-        Number of anchors, at least 1, drawn at random without replacement; all rows if that is
-        less.
+        Number of anchors, at least 1, drawn at random without replacement from the rows of weight
+        above zero; all of these if that is less.
     n_components : int or None
         Number of leading directions of the features that are kept, at least 1 and at most
         `n_anchors` (about their origin, as in the best approximation of this rank of Z W^+ Z').
@@ -60,8 +60,8 @@ class NystroemKernelKMeans(EmbeddingClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids of the features, in the dtype of X.
     inertia_ : float
-        k-means objective of the features: the sum of their squared distances to the means of their
-        clusters.
+        k-means objective of the features: the weighted sum of their squared distances to the means
+        of their clusters.
     n_iter_ : int
         Number of passes of k-means.
     history_ : list of dict
@@ -135,7 +135,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
 
     @observed
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the features of the rows and cluster them.
 
         Parameters
@@ -144,6 +144,9 @@ class NystroemKernelKMeans(EmbeddingClusterer):
             Finite numbers. float32 and float64 are kept, other dtypes become float64.
         y : Ignored
             Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each: in the gamma that is estimated, the
+            leading directions and k-means. A row of weight zero has no influence.
 
         Returns
         -------
@@ -153,8 +156,8 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or X is not as described, or W is not positive semidefinite; nothing is
-            changed then.
+            If a parameter, X or sample_weight is not as described, or W is not positive
+            semidefinite; nothing is changed then.
 
         Warns
         -----
@@ -162,31 +165,38 @@ class NystroemKernelKMeans(EmbeddingClusterer):
             If centroids of the features coincide.
         """
         with reporting(self, X) as progress:
-            return self._fit(X, progress)
+            return self._fit(X, sample_weight, progress)
 
-    def _fit(self, X: Any, progress: Progress) -> Self:
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress) -> Self:
         self._check_parameters()
         spec = Specification(*one_kernel(self))
         random = validation.check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             X = validation.check_rows(self, X, reset=True)
-            k = validation.check_n_clusters(self.n_clusters, len(X))
-            m = min(self.n_anchors, len(X))
-            self.anchors_ = np.sort(random.choice(len(X), m, replace=False))
-            raw = nystroem_features(X, spec, "kernel", self.anchors_, random, n_threads)
-            self._features = self._restricted(raw, X, n_threads)
+            weight = row_weights(sample_weight, len(X))
+            counted = counted_rows(weight)
+            most = len(X) if counted is None else len(counted)
+            k = validation.check_n_clusters(self.n_clusters, len(X), most)
+            self.anchors_ = drawn_rows(len(X), min(self.n_anchors, most), counted, random)
+            raw = nystroem_features(X, spec, "kernel", self.anchors_, weight, random, n_threads)
+            self._features = self._restricted(raw, X, weight, n_threads)
             self.embedding_ = self._embedded(X)
-            self._label(k, random, [few_rows("X", [X])], progress)
+            self._label(k, weight, random, [few_rows("X", [X], weight)], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 
-    def _restricted(self, raw: Nystroem, X: Array, n_threads: int) -> Nystroem:
+    def _restricted(
+        self, raw: Nystroem, X: Array, weight: Array | None, n_threads: int
+    ) -> Nystroem:
         """The features in the basis of the leading eigenvectors of their second moments."""
         if self.n_components is None:
             return raw
-        full = FeatureOperator(X, raw, center=False, normalize=False, n_threads=n_threads)
-        _, vectors = eigh(full.gathered(full.stored))
+        full = FeatureOperator(
+            X, raw, center=False, normalize=False, n_threads=n_threads, weight=weight
+        )
+        stored = full.stored if weight is None else np.sqrt(weight)[:, None] * full.stored
+        _, vectors = eigh(full.gathered(stored))
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
     def _embedded(self, X: Array) -> Array:

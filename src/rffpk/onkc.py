@@ -13,7 +13,7 @@ from rffpk._data.decompositions import eigh, fixed_signs, leading_eigenvectors, 
 from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.spectral import Iteration, LinearFusion, combined, matrix_of
+from rffpk._fusion.spectral import Iteration, LinearFusion, combined
 from rffpk._fusion.weights import inner_products, simplex_minimum
 from rffpk.kernels import FittedKernel
 
@@ -147,7 +147,7 @@ class ONKC(LinearFusion):
         validation.check_real(self.diversity, "diversity", 0)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = self._matrices(kernels)
         state = NearKernel(Ks, k, float(self.rho), float(self.diversity))
         self._converge(state.iterations())
         self._map = np.array(state.maps)

@@ -18,6 +18,7 @@ from rffpk._data.messages import warn
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
 from rffpk._fusion.spectral import SpectralFusion, matrix_of
+from rffpk._fusion.weights import weighed
 from rffpk.kernels import FittedKernel
 
 # The tolerance in the subspace, relative to the tolerance of the fit.
@@ -54,7 +55,8 @@ class SimpleMKKM(SpectralFusion):
     Attributes
     ----------
     objective_ : float
-        F(alpha): the sum of `eigenvalues_` divided by the number of rows learned on.
+        F(alpha): the sum of `eigenvalues_` divided by the number of rows learned on, or by the sum
+        of their weights.
     history_ : list of dict
         A record for each iteration, with "stage" ("weights"), "rows" (number of rows learned on),
         "objective", "kernel_weights", "seconds" and "gap", the number that `tol` is compared with:
@@ -146,9 +148,10 @@ class SimpleMKKM(SpectralFusion):
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
-            K = matrix_of(kernel, number)
+            K = weighed(matrix_of(kernel, number), self._weight)
             interruptible(A_NUMBER * n**2, np.copyto, Ks[number], K)
-        for point in minimise(Ks, k, float(self.tol), int(self.max_iter)):
+        total = None if self._weight is None else float(self._weight.sum())
+        for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
             self._record(point.alpha, point.objective, gap=point.gap)
         self._keep(point.values, point.vectors, point.alpha)
 
@@ -173,7 +176,7 @@ class Point:
 class Alignment:
     """F(alpha) = max Tr(K_alpha HH') / n over H with k orthonormal columns, for Ks (L, r, r)."""
 
-    def __init__(self, Ks: Array, k: int, n: int) -> None:
+    def __init__(self, Ks: Array, k: int, n: float) -> None:
         self.Ks, self.k, self.n = Ks, k, n
         self._start: Array | None = None
 
@@ -210,10 +213,13 @@ class Subspace:
         self.basis = np.hstack([V, new])
 
 
-def minimise(Ks: Array, k: int, tol: float, max_iter: int) -> Iterator[Point]:
+def minimise(
+    Ks: Array, k: int, tol: float, max_iter: int, total: float | None = None
+) -> Iterator[Point]:
     """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum, of at most
-    `max_iter` evaluations; the notes of `SimpleMKKM` describe the method."""
-    whole, subspace = Alignment(Ks, k, Ks.shape[1]), Subspace(Ks)
+    `max_iter` evaluations; the notes of `SimpleMKKM` describe the method. `total` is the sum of the
+    weights of the rows, n by default."""
+    whole, subspace = Alignment(Ks, k, total or Ks.shape[1]), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
     yield point
     subspace.add(point.vectors)

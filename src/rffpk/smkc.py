@@ -20,7 +20,7 @@ from rffpk._data.messages import warn
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
-from rffpk._fusion.skeleton import KernelFusion
+from rffpk._fusion.skeleton import KernelFusion, counted_rows, drawn_rows
 from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, iterations
 from rffpk._fusion.spectral import matrix_of
 from rffpk.feature_maps import resolve_gamma
@@ -132,6 +132,10 @@ class SMKC(KernelFusion):
     in the subspace, as squared singular values are resolved to eps sigma_1^2 only. Columns of U are
     made orthonormal by a QR decomposition, whose triangular factor is absorbed by C.
 
+    Rows with sample weights P = diag(p) have P^(1/2) G_v in the place of G_v, and U = B C such that
+    the columns of P^(1/2) U are orthonormal. The anchors, and the mean of their features, have no
+    weights.
+
     New rows are embedded by B_new C with B_new = [k_1(x, anchors) ... k_V(x, anchors)], which on
     the fitted rows gives those of U. This extension is not in the paper.
 
@@ -201,7 +205,7 @@ class SMKC(KernelFusion):
 
     # ---- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
         Parameters
@@ -212,6 +216,12 @@ class SMKC(KernelFusion):
             of one dtype, float32 or float64, are not copied, nor are memory-mapped ones.
         y : Ignored
             Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights p >= 0 of the rows, by default one each. With the same anchors a row of weight
+            two counts like two equal rows, in G and all H_v and in k-means on the embedding. A row
+            of weight zero is drawn as no anchor and has no influence; it is embedded and labelled
+            like a new one. The columns of diag(p)^(1/2) `embedding_` are orthonormal. Results are
+            precise to eps times the largest weight.
 
         Returns
         -------
@@ -221,29 +231,32 @@ class SMKC(KernelFusion):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or a view is not as described; nothing is changed then.
+            If a parameter, a view or sample_weight is not as described; nothing is changed then.
 
         Warns
         -----
         ConvergenceWarning, UserWarning
             As the class says; also if centroids in the embedding coincide.
         """
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
-    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
-        self.anchors_ = self._choose_anchors(xs, k, random)
-        self._kernels = self._fit_kernels(xs, random)
+    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
+        self._columns = None
+        self.anchors_ = self._choose_anchors(xs, k, random, counted_rows(weight))
+        self._kernels = self._fit_kernels(xs, weight, random)
         for number, kernel in enumerate(self._kernels):
             if not (kernel.definite or kernel.precomputed):
                 matrix_of(kernel, number)  # warns if it is indefinite among the anchors
-        B = self._anchored(xs)
+        B = self._anchored(xs, None if weight is None else np.sqrt(weight))
         self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
         last = self._iterate(B.coordinates(), k, len(xs[0]))
         self.singular_values_ = np.sqrt(last.fused.squares)
         self.objective_, self.n_iter_ = last.objective, len(self.history_)
         self._finish(B, last)
 
-    def _choose_anchors(self, xs: list[Array], k: int, random: Any) -> NDArray[np.intp] | None:
+    def _choose_anchors(
+        self, xs: list[Array], k: int, random: Any, counted: NDArray[np.intp] | None = None
+    ) -> NDArray[np.intp] | None:
         n = len(xs[0])
         if validation.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
@@ -253,11 +266,16 @@ class SMKC(KernelFusion):
         if not isinstance(self.anchors, str):
             return _check_anchors(self.anchors, n, k)
         auto = _FEW_ANCHORS if n <= _LARGE else math.ceil(3 * math.sqrt(n))
-        s = min(n, max(auto, k) if isinstance(self.n_anchors, str) else int(self.n_anchors))
-        chosen = random.choice(n, s, replace=False) if self.anchors == "uniform" else None
-        return np.sort(_spread_rows(xs, s, random) if chosen is None else chosen)
+        most = n if counted is None else len(counted)
+        s = min(most, max(auto, k) if isinstance(self.n_anchors, str) else int(self.n_anchors))
+        if self.anchors == "uniform":
+            return drawn_rows(n, s, counted, random)
+        sample = drawn_rows(n, min(most, _SAMPLE * s), counted, random)
+        return np.sort(_spread_rows(xs, sample, s, random))
 
-    def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
+    def _fit_kernels(
+        self, xs: list[Array], weight: Array | None, random: Any
+    ) -> list[FittedKernel]:
         """Kernels fitted to the anchors, with gammas estimated from all rows."""
         if self.anchors_ is None:
             return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
@@ -268,7 +286,7 @@ class SMKC(KernelFusion):
         for x, rows, spec in zip(self._view_of_each(xs, len(specs)), anchors, specs):
             gamma = spec.params.get("gamma", "mean")
             if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
-                gamma = resolve_gamma(x, str(spec.metric), gamma, None, random, n_threads)
+                gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
                 spec = replace(spec, params={**spec.params, "gamma": gamma})
             kernel = FittedKernel(
                 rows, spec, n_threads=n_threads, center=self.center, normalize=self.normalize
@@ -276,14 +294,10 @@ class SMKC(KernelFusion):
             kernels.append(kernel)
         return kernels
 
-    def _view_of_each(self, xs: list[Array], n_kernels: int) -> list[Array]:
-        """The view of each kernel."""
-        return xs if self._n_views else xs * n_kernels
-
-    def _anchored(self, xs: list[Array]) -> AnchorKernels:
+    def _anchored(self, xs: list[Array], roots: Array | None = None) -> AnchorKernels:
         views = self._view_of_each(xs, len(self._kernels))
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
-        return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs))
+        return AnchorKernels(views, self._kernels, s, _config.n_threads(self.n_jobs), roots)
 
     def _iterate(self, B: Array, k: int, n: int) -> Iteration:
         """Iterate until G converges; return the last iteration."""
@@ -305,11 +319,12 @@ class SMKC(KernelFusion):
         return iteration
 
     def _finish(self, B: AnchorKernels, last: Iteration) -> None:
-        """U = B C with orthonormal columns, as many as G has singular values that are resolved."""
+        """U = B C with orthonormal columns of P^(1/2) U, as many as G has singular values that are
+        resolved."""
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
-        Q, triangle = basis_of(Y)
+        Q, triangle = basis_of(Y if B.roots is None else B.roots[:, None] * Y)
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
         inverse = solve_triangular(triangle, np.diag(signs))
         self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))
@@ -368,10 +383,10 @@ def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
     return found.astype(np.intp)
 
 
-def _spread_rows(xs: list[Array], s: int, random: Any) -> NDArray[np.intp]:
-    """Rows chosen by k-means++ from a sample, with equal weight of all views."""
-    n = len(xs[0])
-    sample = np.sort(random.choice(n, min(n, _SAMPLE * s), replace=False))
+def _spread_rows(
+    xs: list[Array], sample: NDArray[np.intp], s: int, random: Any
+) -> NDArray[np.intp]:
+    """Rows chosen by k-means++ from a sample of them, with equal weight of all views."""
     scaled = []
     for x in xs:
         part = x[sample].astype(np.float64)

@@ -88,18 +88,22 @@ def few_rows(name: str, xs: list[Columns], weight: Array | None = None) -> Cause
     return cause
 
 
-def low_rank(embedding: Array, xs: list[Array]) -> Cause:
+def low_rank(embedding: Array, xs: list[Array], weighted: bool) -> Cause:
     """An embedding by leading eigenvectors with fewer dimensions than clusters. The views `xs` are
-    those of its rows: m distinct rows have kernels of rank m - 1 if these are centered."""
+    those of its rows: m distinct rows have kernels of rank m - 1 if these are centered. Those of
+    `weighted` rows may have less than eps times the largest eigenvalue in other directions."""
 
     def cause(k: int) -> str:
         values = np.linalg.eigvalsh(embedding.T @ embedding)
         rank = int((values > _RANK * values[-1]).sum())
         if rank >= k or rank >= _n_distinct(xs) - 1:
             return ""
+        rows = " of the weighted rows" if weighted else ""
+        also = ", or weights nearer to each other" if weighted else ""
         return (
-            f"the kernels have rank {rank}, less than n_clusters={k}, and so has the embedding; "
-            f"take n_clusters <= {max(rank, 1)}, or kernels of higher rank, such as 'rbf'."
+            f"the kernels{rows} have rank {rank}, less than n_clusters={k}, and so has the "
+            f"embedding; take n_clusters <= {max(rank, 1)}, or kernels of higher rank, such as "
+            f"'rbf'{also}."
         )
 
     return cause

@@ -35,11 +35,12 @@ def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
     holds the interpreter's lock, so that Ctrl-C waits for it; where that is long, NumPy's is used,
     which does not."""
     n = len(matrix)
+    first, last = options.get("subset_by_index", (0, n - 1))
     work = _EIGH * n**3
     if work < LONG:
         values, vectors = scipy.linalg.eigh(matrix, **options)
-        return values, vectors
-    first, last = options.get("subset_by_index", (0, n - 1))
+        if len(values) == last - first + 1:  # LAPACK's may find none where many are equal
+            return values, vectors
     values, vectors = interruptible(work, np.linalg.eigh, matrix)
     return values[first : last + 1], vectors[:, first : last + 1]
 
@@ -142,9 +143,11 @@ def ritz_values(multiply: Callable[[Array], Array], n: int) -> Array:
     return np.asarray(scipy.linalg.eigh(projected, eigvals_only=True))
 
 
-def fixed_signs(vectors: Array) -> Array:
-    """The columns with signs such that the entry of largest absolute value is positive."""
-    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+def fixed_signs(vectors: Array, scale: Array | None = None) -> Array:
+    """The columns with signs such that the entry of largest absolute value is positive, or the one
+    that is largest after a division of the rows by `scale` > 0."""
+    sizes = np.abs(vectors if scale is None else vectors / scale[:, None])
+    largest = vectors[sizes.argmax(axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)
 
 

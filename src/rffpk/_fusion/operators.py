@@ -14,6 +14,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import eigh, leading_eigenvectors, ritz_values, svd
 from rffpk._data.tiles import row_tiles, run_all
 from rffpk._data.validation import Auto
+from rffpk._fusion.weights import weighed
 from rffpk.feature_maps import Kernel, RandomFourierFeatures, resolve_gamma
 from rffpk.kernels import (
     PRECOMPUTED,
@@ -62,11 +63,17 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
 
 
 class Operator(Protocol):
-    """A kernel over n fitted rows: k(x, fitted rows) @ B is features(x) @ gathered(B)."""
+    """A kernel over n fitted rows: k(x, fitted rows) @ B is features(x) @ gathered(B).
+
+    Where the rows have weights, K stands for P^(1/2) K P^(1/2) with their diagonal matrix P, a line
+    of whose products is that of the row times the root of its weight: k(x, fitted rows) P^(1/2) @ B
+    is features(x) @ gathered(B).
+    """
 
     n: int
     n_features: int
     trace: float
+    roots: Array | None  # of the weights
 
     @property
     def features(self) -> Features:
@@ -79,7 +86,7 @@ class Operator(Protocol):
         """The matrix that maps `features` to k(x, fitted rows) @ B; it may be B itself."""
 
     def spread(self, sums: Array, out: Array | None = None) -> Array:
-        """features(fitted rows) @ sums, in `out` if that is given."""
+        """P^(1/2) features(fitted rows) @ sums, in `out` if that is given."""
 
 
 def _filled(
@@ -103,9 +110,10 @@ class DenseOperator:
     """The kernel matrix: O(n^2) memory, O(n^2 k) a product. `kernel` drops its precomputed matrix,
     of which this is a copy."""
 
-    def __init__(self, kernel: FittedKernel, n_threads: int) -> None:
-        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel)
-        self._matrix = kernel.matrix()
+    def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array | None = None) -> None:
+        self.roots = None if weight is None else np.sqrt(weight)
+        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel, self.roots)
+        self._matrix = weighed(kernel.matrix(), weight)
         kernel.drop_matrix()
         self.n_features, self.trace = self.n, float(np.trace(self._matrix))
 
@@ -129,15 +137,23 @@ class FeatureOperator:
     """
 
     def __init__(
-        self, x: Array, raw: Features, *, center: bool, normalize: bool, n_threads: int
+        self,
+        x: Array,
+        raw: Features,
+        *,
+        center: bool,
+        normalize: bool,
+        n_threads: int,
+        weight: Array | None = None,
     ) -> None:
         self._n_threads, self.n = n_threads, len(x)
+        self.roots = None if weight is None else np.sqrt(weight)
         self.n_features = width = raw(x[:1]).shape[1]
         self._tiles = row_tiles(self.n, width)
         mean = np.zeros(width)
         if center:
-            sums = run_all(lambda t: raw(x[t]).sum(axis=0), self._tiles, n_threads)
-            mean = np.sum(sums, axis=0) / self.n
+            sums = run_all(lambda t: _sum(raw(x[t]), weight, t), self._tiles, n_threads)
+            mean = np.sum(sums, axis=0) / (self.n if weight is None else weight.sum())
         self.features = Finished(raw, mean, normalize)
         self.stored = np.empty((self.n, width), dtype=x.dtype)
 
@@ -148,7 +164,8 @@ class FeatureOperator:
         self.trace = sum(run_all(fill, self._tiles, n_threads))
 
     def _tile(self, tile: slice) -> Array:
-        return self.stored[tile].astype(np.float64, copy=False)
+        stored = self.stored[tile].astype(np.float64, copy=False)
+        return stored if self.roots is None else self.roots[tile, None] * stored
 
     def times(self, V: Array, out: Array | None = None) -> Array:
         return self.spread(self.gathered(V), out)
@@ -162,17 +179,23 @@ class FeatureOperator:
         return sum(parts[1:], parts[0])
 
 
+def _sum(features: Array, weight: Array | None, rows: slice) -> Array:
+    return np.asarray(features.sum(axis=0) if weight is None else weight[rows] @ features)
+
+
 # ---- functions from rows to features, float64; they hold no array of the size of n -------------
 
 
 @dataclass(frozen=True)
 class Exact:
-    """The values of a kernel between rows and the fitted ones."""
+    """The values of a kernel between rows and the fitted ones, times the roots of their weights."""
 
     kernel: FittedKernel
+    roots: Array | None = None
 
     def __call__(self, x: Array) -> Array:
-        return self.kernel.values(x)
+        values = self.kernel.values(x)
+        return values if self.roots is None else values * self.roots
 
 
 @dataclass(frozen=True)
@@ -213,7 +236,12 @@ class Nystroem:
 
 
 def fourier_features(
-    x: Array, spec: Specification, name: str, n_frequencies: Auto | int, random: Any
+    x: Array,
+    spec: Specification,
+    name: str,
+    n_frequencies: Auto | int,
+    weight: Array | None,
+    random: Any,
 ) -> Fourier:
     """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
@@ -221,15 +249,21 @@ def fourier_features(
     mapping = RandomFourierFeatures(
         n_frequencies,
         kernel=cast(Kernel, spec.metric),
-        gamma=_gamma(x, spec, random, 1),
+        gamma=_gamma(x, spec, weight, random, 1),
         random_state=random.randint(2**31 - 1),
         n_jobs=1,
     )
-    return Fourier(mapping.fit(x))
+    return Fourier(mapping.fit(x, sample_weight=weight))
 
 
 def nystroem_features(
-    x: Array, spec: Specification, name: str, anchors: Array, random: Any, n_threads: int
+    x: Array,
+    spec: Specification,
+    name: str,
+    anchors: Array,
+    weight: Array | None,
+    random: Any,
+    n_threads: int,
 ) -> Nystroem:
     """Features with the inner products Z W^+ Z'; eigenvalues of W that are rounding are left out.
 
@@ -240,7 +274,7 @@ def nystroem_features(
     if precomputed:
         kernel = FittedKernel(np.ascontiguousarray(x[np.ix_(anchors, anchors)]), spec)
     else:
-        params = {**spec.params, "gamma": _gamma(x, spec, random, n_threads)}
+        params = {**spec.params, "gamma": _gamma(x, spec, weight, random, n_threads)}
         params = {key: value for key, value in params.items() if value is not None}
         kernel = FittedKernel(x[anchors], replace(spec, params=params))
     values, vectors = eigh(kernel.matrix())
@@ -255,7 +289,7 @@ def nystroem_features(
     return Nystroem(kernel, anchors, vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def _gamma(x: Array, spec: Specification, random: Any, n_threads: int) -> Any:
+def _gamma(x: Array, spec: Specification, weight: Array | None, random: Any, n_threads: int) -> Any:
     """For kernels of distances, the number, estimated from all rows if it is a name; for other
     kernels the given number, or None."""
     gamma: Any = spec.params.get("gamma", "mean")
@@ -263,7 +297,7 @@ def _gamma(x: Array, spec: Specification, random: Any, n_threads: int) -> Any:
         return None if isinstance(gamma, str) else gamma
     if gamma is None:
         return 1 / x.shape[1]  # the default of scikit-learn's kernels
-    return resolve_gamma(x, str(spec.metric), gamma, None, random, n_threads)
+    return resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
 
 
 def check_definite(
@@ -300,6 +334,7 @@ def operators(
     normalize: bool,
     random: Any,
     n_threads: int,
+    weight: Array | None = None,
 ) -> list[Operator]:
     """One for each view and its kernel: a matrix (None), "rff" or "nystroem" features.
 
@@ -317,12 +352,14 @@ def operators(
             "normalize": normalize and computed,
         }
         if approximation is None:
-            kernel = FittedKernel(x, spec, random=random, n_threads=n_threads, **finish)
-            found.append(DenseOperator(kernel, n_threads))
+            kernel = FittedKernel(
+                x, spec, weight=weight, random=random, n_threads=n_threads, **finish
+            )
+            found.append(DenseOperator(kernel, n_threads, weight))
             continue
         if approximation == "rff":
-            raw: Features = fourier_features(x, spec, name, n_frequencies, random)
+            raw: Features = fourier_features(x, spec, name, n_frequencies, weight, random)
         else:
-            raw = nystroem_features(x, spec, name, anchors, random, n_threads)
-        found.append(FeatureOperator(x, raw, n_threads=n_threads, **finish))
+            raw = nystroem_features(x, spec, name, anchors, weight, random, n_threads)
+        found.append(FeatureOperator(x, raw, n_threads=n_threads, weight=weight, **finish))
     return found

@@ -25,7 +25,7 @@ from rffpk._data.messages import warn
 from rffpk._data.progress import Progress, observed, reporting
 from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
-from rffpk.kernels import PRECOMPUTED, check_kernels
+from rffpk.kernels import PRECOMPUTED, Specification, check_kernels, matched
 from rffpk.power import PowerKMeans
 
 
@@ -57,13 +57,15 @@ class EmbeddingClusterer(
         """The rows of an embedding as k-means takes them."""
         return embedding
 
-    def _label(self, k: int, random: Any, causes: list[Cause], progress: Progress) -> None:
+    def _label(
+        self, k: int, weight: Array | None, random: Any, causes: list[Cause], progress: Progress
+    ) -> None:
         """Annealed k-means with restarts on the embedding; `causes` that its centroids coincide
         come before those in the embedding."""
         seed = random.randint(2**31 - 1)
         self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
         self._clusterer._rows_name = "the embedding of X"
-        self._clusterer._fit(self._prepared(self.embedding_), None, causes, progress=progress)
+        self._clusterer._fit(self._prepared(self.embedding_), weight, causes, progress=progress)
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
@@ -136,7 +138,7 @@ class EmbeddingClusterer(
         embedding = self._embedded_rows(X)
         return self._clusterer.medoids(embedding)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the sum of squared distances of the embedded rows to their nearest centroids.
 
         Scores of models with different embeddings, such as of other kernels or numbers of clusters,
@@ -148,6 +150,8 @@ class EmbeddingClusterer(
             As in `transform`.
         y : Ignored
             Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each.
 
         Returns
         -------
@@ -155,7 +159,7 @@ class EmbeddingClusterer(
             At most 0; the higher the better.
         """
         embedding = self._embedded_rows(X)
-        return self._clusterer.score(embedding)
+        return self._clusterer.score(embedding, sample_weight=sample_weight)
 
 
 class Iterations:
@@ -193,6 +197,9 @@ class KernelFusion(EmbeddingClusterer):
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
+    # of precomputed kernels those of the rows learned on; None: all
+    _columns: NDArray[np.intp] | None
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -228,7 +235,7 @@ class KernelFusion(EmbeddingClusterer):
             validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
 
-    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
+    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
         """Set the fitted attributes except those of k-means; append to `history_`."""
         raise NotImplementedError
 
@@ -239,7 +246,7 @@ class KernelFusion(EmbeddingClusterer):
     # ---- fitting ----------------------------------------------------------------------------
 
     @observed
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
         Parameters
@@ -250,6 +257,13 @@ class KernelFusion(EmbeddingClusterer):
             each.
         y : Ignored
             Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights p >= 0 of the rows, by default one each. A row of weight two counts like two
+            equal rows, in the kernels, in the objective and in k-means on the embedding
+            (`docs/math.md`, section 12), but draws from repeated rows differ. A row of weight zero
+            has no influence; it is embedded and labelled like a new one. The columns of
+            diag(p)^(1/2) `embedding_` are orthonormal where without weights those of `embedding_`
+            are. Results are precise to eps times the largest weight.
 
         Returns
         -------
@@ -259,7 +273,7 @@ class KernelFusion(EmbeddingClusterer):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or a view is not as described; nothing is changed then.
+            If a parameter, a view or sample_weight is not as described; nothing is changed then.
 
         Warns
         -----
@@ -270,24 +284,50 @@ class KernelFusion(EmbeddingClusterer):
             If a kernel has a clearly negative eigenvalue and its spectrum is used.
         """
         with reporting(self, X) as progress:
-            return self._fit(X, progress)
+            return self._fit(X, sample_weight, progress)
 
-    def _fit(self, X: Any, progress: Progress) -> Self:
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress) -> Self:
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = check_views(self, X, reset=True)
-            k = validation.check_n_clusters(self.n_clusters, len(xs[0]))
-            self._check_no_zero_kernel(xs)
+            weight = row_weights(sample_weight, len(xs[0]))
+            counted = counted_rows(weight)
+            some = xs if counted is None else [x[counted] for x in xs]
+            k = validation.check_n_clusters(self.n_clusters, len(xs[0]), len(some[0]))
+            self._check_no_zero_kernel(some)
             self.history_: list[dict[str, Any]] = []
             self._iterations = Iterations(self.history_, progress)
-            self._fuse(xs, k, random)
+            self._fuse(xs, weight, k, random)
             del self._iterations
-            flaw = low_rank(self.embedding_, xs)
-            self._label(k, random, [few_rows("X", xs), flaw], progress)
+            scaled = self.embedding_
+            if weight is not None:  # its columns are orthonormal then
+                scaled = np.sqrt(weight)[:, None] * scaled
+            flaw = low_rank(scaled, some, weight is not None)
+            self._label(k, weight, random, [few_rows("X", some), flaw], progress)
             if self._clusterer._n_distinct == k and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
+
+    def _matched(
+        self, xs: list[Array], rows: NDArray[np.intp] | None
+    ) -> tuple[list[Array], list[Specification]]:
+        """Some rows of the view of each kernel, or the kernels among these rows if they are
+        precomputed, and its specification; None: all rows. Sets `_columns`."""
+        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
+        self._columns = rows if precomputed else None
+        if rows is not None and not precomputed:
+            xs = [x[rows] for x in xs]
+        xs, specs = matched(xs, self.kernels, not self._n_views)
+        if self._columns is not None:
+            chosen = np.ix_(self._columns, self._columns)
+            xs = [np.ascontiguousarray(x[chosen]) for x in xs]
+        return xs, specs
+
+    def _view_of_each(self, xs: list[Array], n_kernels: int) -> list[Array]:
+        """The view of each kernel; of precomputed ones the columns of the rows learned on."""
+        xs = xs if self._n_views else xs * n_kernels
+        return xs if self._columns is None else [x[:, self._columns] for x in xs]
 
     def _check_no_zero_kernel(self, xs: list[Array]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
@@ -340,3 +380,30 @@ class KernelFusion(EmbeddingClusterer):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = validation.is_option(self.kernels, PRECOMPUTED)
         return tags
+
+
+def row_weights(sample_weight: Any, n: int) -> Array | None:
+    """The weights of n rows, checked; None: one each."""
+    weight = validation.check_sample_weight(sample_weight, n)
+    if weight is None or (weight == 1).all():
+        return None
+    if weight.max() < 1 / validation.MAX_WEIGHT:  # products with squares of kernels underflow
+        raise ValueError(
+            f"sample_weight contains no number above {weight.max()}, must contain one >= "
+            f"{1 / validation.MAX_WEIGHT}."
+        )
+    return weight
+
+
+def counted_rows(weight: Array | None) -> NDArray[np.intp] | None:
+    """The rows of positive weight; None: all."""
+    return None if weight is None or weight.all() else np.flatnonzero(weight)
+
+
+def drawn_rows(
+    n: int, size: int, counted: NDArray[np.intp] | None, random: Any
+) -> NDArray[np.intp]:
+    """Random rows of n, of those that are counted, without replacement, in rising order."""
+    if counted is None:
+        return np.sort(random.choice(n, size, replace=False))
+    return counted[np.sort(random.choice(len(counted), size, replace=False))]

@@ -31,6 +31,7 @@ class AnchorKernels:
     kernels: list[FittedKernel]
     s: int
     n_threads: int
+    roots: Array | None = None  # of the weights of the rows, which scale B in its coordinates
 
     @property
     def width(self) -> int:
@@ -41,6 +42,12 @@ class AnchorKernels:
             out[:, v * self.s : (v + 1) * self.s] = kernel.values(x)
         return out
 
+    def _weighed(self, B: Array, rows: slice = slice(None)) -> Array:
+        """Some rows of P^(1/2) B, in place of those of B, for the diagonal matrix P of weights."""
+        if self.roots is not None:
+            B *= self.roots[rows, None]
+        return B
+
     def times(self, C: Array) -> Array:
         """B C."""
 
@@ -50,20 +57,20 @@ class AnchorKernels:
         return by_blocks(product, self.xs, self.width, self.n_threads)
 
     def coordinates(self) -> Array:
-        """B in an orthonormal basis of its columns, (r, V s): B itself if it has at most V s rows,
-        else R of the numerical rank of B with R'R = B'B."""
+        """P^(1/2) B in an orthonormal basis of its columns, (r, V s): itself if it has at most V s
+        rows, else R of its numerical rank with R'R = B'P B."""
         if len(self.xs[0]) > self.width:
             return factor(self.gram())
         B = by_blocks(
             lambda xs: self._filled(xs, np.empty((len(xs[0]), self.width))),
             self.xs, self.width, self.n_threads,
         )  # fmt: skip
-        validation.check_finite_kernel(B)
+        validation.check_finite_kernel(self._weighed(B))
         return B
 
     def gram(self) -> Array:
-        """B'B, tile after tile; threads fill the rows of a tile and then add to the blocks of
-        B'B."""
+        """B'P B, tile after tile; threads fill the rows of a tile and then add to the blocks of
+        B'P B."""
         M = np.zeros((self.width, self.width))
         columns = list(gen_batches(self.width, _COLUMNS))
         upper = [(a, b) for i, a in enumerate(columns) for b in columns[i:]]
@@ -74,7 +81,7 @@ class AnchorKernels:
 
             def fill(rows: slice, B: Array = B, first: int = tile.start) -> None:
                 here = slice(first + rows.start, first + rows.stop)
-                self._filled([x[here] for x in self.xs], B[rows])
+                self._weighed(self._filled([x[here] for x in self.xs], B[rows]), here)
 
             def add(pair: tuple[slice, slice], B: Array = B) -> None:
                 M[pair] += B[:, pair[0]].T @ B[:, pair[1]]
@@ -118,7 +125,7 @@ class Product:
     @property
     def resolved(self) -> Array:
         """A mask (k,) of the singular values whose squares are more than rounding errors."""
-        most = np.finfo(np.float64).eps * len(self.left) * self.squares[0]
+        most = np.finfo(np.float64).eps * max(len(self.left), len(self.right)) * self.squares[0]
         return np.asarray(self.squares > most)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,17 @@ from rffpk._data.decompositions import leading_eigenvectors, over_eigenvalues, r
 from rffpk._data.interrupts import A_NUMBER, interruptible
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
-from rffpk._fusion.skeleton import KernelFusion
-from rffpk._fusion.weights import inverse_shares, simplex_minimum
-from rffpk.kernels import PRECOMPUTED, FittedKernel, matched
+from rffpk._fusion.skeleton import KernelFusion, counted_rows, drawn_rows
+from rffpk._fusion.weights import inverse_shares, simplex_minimum, weighed
+from rffpk.kernels import FittedKernel
 
 
 class SpectralFusion(KernelFusion):
     """Base of the methods whose embedding consists of leading eigenvectors of sum_l alpha_l^2 K_l,
     and that can learn on landmarks."""
+
+    _weight: Array | None  # of the rows learned on
+    _map: Array  # from the kernels with the rows learned on to the embedding
 
     def __init__(
         self,
@@ -64,40 +67,44 @@ class SpectralFusion(KernelFusion):
             validation.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        """Append to `history_` by `_record`, and end with `_keep`."""
+        """Append to `history_` by `_record`, and end with `_keep`. Kernels of weighted rows are
+        P^(1/2) K_l P^(1/2), with P the diagonal matrix of `_weight`."""
         raise NotImplementedError
 
-    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
+    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
         """Set the fitted attributes except those of k-means."""
-        self.landmarks_ = self._choose_landmarks(len(xs[0]), random)
-        self._kernels = self._fit_kernels(xs, random)
+        counted = counted_rows(weight)
+        self.landmarks_ = self._choose_landmarks(len(xs[0]), counted, random)
+        learned = counted if self.landmarks_ is None else self.landmarks_
+        self._weight = weight if weight is None or learned is None else weight[learned]
+        xs_learned, specs = self._matched(xs, learned)
+        self._kernels = [
+            FittedKernel(
+                x, spec, weight=self._weight, random=random,
+                n_threads=_config.n_threads(self.n_jobs), center=self.center,
+                normalize=self.normalize,
+            )
+            for x, spec in zip(xs_learned, specs)
+        ]  # fmt: skip
         self._learn(self._kernels, k, random)
+        if self._weight is not None:  # rows are embedded by K P^(1/2)
+            self._map = np.sqrt(self._weight)[:, None] * self._map
         self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
         for kernel in self._kernels:
             kernel.drop_matrix()
 
-    def _choose_landmarks(self, n: int, random: Any) -> NDArray[np.intp] | None:
-        """Indices of the random rows to learn on, in rising order; None: all rows."""
-        if self.n_landmarks is None or self.n_landmarks >= n:
+    def _choose_landmarks(
+        self, n: int, counted: NDArray[np.intp] | None, random: Any
+    ) -> NDArray[np.intp] | None:
+        """Indices of the random rows to learn on, in rising order; None: all that are counted."""
+        most = n if counted is None else len(counted)
+        if self.n_landmarks is None or self.n_landmarks >= most:
             return None
-        return np.sort(random.choice(n, self.n_landmarks, replace=False))
+        return drawn_rows(n, self.n_landmarks, counted, random)
 
-    def _fit_kernels(self, xs: list[Array], random: Any) -> list[FittedKernel]:
-        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
-        if self.landmarks_ is not None and not precomputed:
-            xs = [x[self.landmarks_] for x in xs]
-        xs, specs = matched(xs, self.kernels, not self._n_views)
-        if self.landmarks_ is not None and precomputed:
-            chosen = np.ix_(self.landmarks_, self.landmarks_)
-            xs = [np.ascontiguousarray(x[chosen]) for x in xs]
-        n_threads = _config.n_threads(self.n_jobs)
-        return [
-            FittedKernel(
-                x, spec, random=random, n_threads=n_threads, center=self.center,
-                normalize=self.normalize,
-            )
-            for x, spec in zip(xs, specs)
-        ]  # fmt: skip
+    def _matrices(self, kernels: list[FittedKernel]) -> list[Array]:
+        """P^(1/2) K_l P^(1/2) of each kernel."""
+        return [weighed(K, self._weight) for K in map(matrix_of, kernels, count())]
 
     def _record(self, alpha: Array, objective: float, **more: float) -> None:
         self._iterations.add("weights", self._kernels[0].n, objective, alpha, **more)
@@ -118,13 +125,8 @@ class SpectralFusion(KernelFusion):
         mapping = self._mapping()
 
         def embed(parts: list[Array]) -> Array:
-            crosses = []
-            views = parts if self._n_views else parts * len(self._kernels)
-            for kernel, x in zip(self._kernels, views):
-                if kernel.precomputed and self.landmarks_ is not None:
-                    x = x[:, self.landmarks_]
-                crosses.append(kernel.values(x))
-            return mapping(crosses)
+            views = self._view_of_each(parts, len(self._kernels))
+            return mapping([kernel.values(x) for kernel, x in zip(self._kernels, views)])
 
         n_threads = _config.n_threads(self.n_jobs)
         return by_blocks(embed, xs, self._kernels[0].n, n_threads)

@@ -1,4 +1,4 @@
-"""Kernel weights on the simplex."""
+"""Kernel weights on the simplex, and kernels of weighted rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from scipy.optimize import nnls
 
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import eigh
+from rffpk._data.interrupts import A_NUMBER, interruptible
+from rffpk._data.tiles import row_tiles
 
 # Of equal minima the one of least norm is taken, by a multiple of the identity of this size.
 _RIDGE = 1e-12
@@ -40,12 +42,34 @@ def simplex_minimum(Q: Array) -> Array:
     return np.asarray(x / x.sum())
 
 
+def weighed(K: Array, weight: Array | None) -> Array:
+    """P^(1/2) K P^(1/2), in the place of K, for the diagonal matrix P of the weights of the rows;
+    None: K. Exactly symmetric as K is."""
+    if weight is None:
+        return K
+    roots = np.sqrt(weight)
+
+    def multiply() -> None:
+        with np.errstate(over="ignore"):
+            for rows in row_tiles(*K.shape):
+                K[rows] *= roots[rows, None] * roots
+
+    interruptible(A_NUMBER * K.size, multiply)
+    if not np.isfinite(K).all():
+        raise ValueError(
+            "sample_weight is so large that weighted kernels overflow: scale it, or normalize the "
+            "kernels."
+        )
+    return K
+
+
 def inner_products(Ks: list[Array], others: list[Array]) -> Array:
     """Tr(K_p C_q) of symmetric matrices, symmetric in p and q. O(n^2) for each pair."""
     M = np.array([[np.vdot(K, other) for other in others] for K in Ks])
     if not np.isfinite(M).all():
         raise ValueError(
-            "X has kernels whose products overflow: scale the views, or normalize the kernels."
+            "X has kernels whose products overflow: scale the views or sample_weight, or normalize "
+            "the kernels."
         )
     return np.asarray(M + M.T) / 2
 
