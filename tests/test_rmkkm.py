@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from conventions import sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -27,7 +28,9 @@ WEIGHT_CHECKS = {
 }
 
 
-@parametrize_with_checks([RMKKM()], expected_failed_checks=lambda _: WEIGHT_CHECKS)
+@parametrize_with_checks(
+    [RMKKM()], expected_failed_checks=lambda estimator: WEIGHT_CHECKS | sparse_failures(estimator)
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -19,12 +19,10 @@ from rffpk import (
     FuzzyCMeans,
     KernelKMeans,
     KernelPowerKMeans,
-    MultiKernelPowerKMeans,
     NystroemKernelKMeans,
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
     _config,
     cmeans,
     load,
@@ -137,15 +135,13 @@ def test_features_have_the_bits_of_dense_rows(dtype):
 def test_the_pass_refuses_what_it_does_not_take():
     x = sparse_rows(messy(20, 4, 0.5, 0))
     points = np.zeros((3, 4))
-    shifts = [np.zeros(4), np.zeros(4)]
-    with pytest.raises(ValueError, match="must be the only view"):
-        one_pass(make_rows([x, x], [None, None], None, 1, shifts), np.zeros((2, 8)), -1.0)
-    landmarks = make_rows([x], [Landmarks(points, 1, 1.0, points)], None, 1, shifts[:1])
+    shifts = [np.zeros(4)]
+    landmarks = make_rows([x], [Landmarks(points, 1, 1.0, points)], None, 1, shifts)
     with pytest.raises(ValueError, match="must not be sparse"):
         one_pass(landmarks, np.zeros((2, 4)), -1.0)
     short = replace(x, data=x.data[:-1], indices=x.indices[:-1])
     with pytest.raises(ValueError, match="entries, its rows have"):
-        one_pass(make_rows([short], [None], None, 1, shifts[:1]), np.zeros((2, 4)), -1.0)
+        one_pass(make_rows([short], [None], None, 1, shifts), np.zeros((2, 4)), -1.0)
     with pytest.raises(TypeError, match="sparse rows are no array"):
         np.asarray(x)
 
@@ -386,12 +382,7 @@ def test_random_features_are_those_of_dense_rows(kernel, gamma, dtype):
 
 def test_what_does_not_take_sparse_rows_says_so():
     X = topics(60, 12, 3)[0]
-    with pytest.raises(TypeError, match="X is sparse, and RFFMultiKernelPowerKMeans takes dense"):
-        RFFMultiKernelPowerKMeans(2).fit(X)
-    with pytest.raises(TypeError, match=r"X\[0\] is sparse, and a list of views takes dense"):
-        RFFMultiKernelPowerKMeans(2).fit([X, X])
     for model in (
-        MultiKernelPowerKMeans(2),
         KernelKMeans(2, kernel="precomputed"),
         KernelKMeans(2, kernel=lambda x, y: float(x @ y)),
         NystroemKernelKMeans(2, kernel="chi2"),

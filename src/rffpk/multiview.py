@@ -23,6 +23,7 @@ from rffpk._data.messages import warn
 from rffpk._data.partitions import Partitions
 from rffpk._data.rows import Rows
 from rffpk._data.rules import typicality
+from rffpk._data.sparse_rows import Columns
 from rffpk._data.store import check_cache
 from rffpk._data.survey import Survey
 from rffpk._data.validation import Auto
@@ -230,8 +231,6 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     _widths: list[int]
     _objective: WeightedViews
 
-    _takes_sparse = False
-
     # ---- parameters and views ---------------------------------------------------------------
 
     def _check_parameters(self) -> None:
@@ -268,7 +267,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             )
         return [_kernel_of_view(kernel) for kernel in kernels]
 
-    def _check_views(self, X: Any, reset: bool) -> list[Array]:
+    def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         xs = check_views(self, X, reset=reset)
         if self._n_views:
             n_kernels = len(self._kernels_of_views(len(xs))) if reset else len(xs)

@@ -47,7 +47,7 @@ cdef class Passes:
 
     def __init__(self, xs, omegas, shifts, theta, alpha, weight, rule, double s, structures,
                  landmarks, eta, double m, unsigned stages=RFFPK_ALL_STAGES, present=None):
-        cdef size_t n = xs[0].shape[0], n_views = len(xs), i, n_columns = 0
+        cdef size_t n = xs[0].shape[0], n_views = len(xs), i
         cdef size_t k = theta.shape[0], F = theta.shape[1]
         dtype = theta.dtype
         self.kernels = kernels_for(dtype)
@@ -60,9 +60,6 @@ cdef class Passes:
         for i in range(n_views):
             fill_view(&self.views[i], i, xs[i], omegas[i], shifts[i], structures[i], landmarks[i],
                       n, dtype)
-            n_columns += self.views[i].indptr != NULL and self.views[i].D == 0
-        if n_columns and n_views > 1:
-            raise ValueError("xs has sparse rows without frequencies, which must be the only view")
         if sum([len(shift) for shift in shifts]) != F:
             raise ValueError(f"theta has {F} columns, the views have other features")
         self.problem.views = self.views
@@ -300,7 +297,7 @@ cdef double mean_entries(const rffpk_view *view, size_t n) noexcept:
 
 cdef bint sparse_columns(const rffpk_problem *problem) noexcept:
     """Whether the features are the columns of sparse rows."""
-    return problem.views.indptr != NULL and problem.views.D == 0
+    return problem.n_views == 1 and problem.views.indptr != NULL and problem.views.D == 0
 
 
 cdef size_t rows_of_slot(const rffpk_problem *problem, size_t n) noexcept:

@@ -62,8 +62,7 @@ typedef struct {
     size_t p;                  /* a power of two, at least d and 2 */
     rffpk_landmarks landmarks; /* without points: none; with them omega is NULL */
     /* Compressed sparse rows, each of whose columns occurs once: row i has the entries indptr[i] to
-     * indptr[i + 1] - 1. They have no landmarks, and identity features where they are the only
-     * view. */
+     * indptr[i + 1] - 1. They have no landmarks. */
     const int64_t *indptr;  /* (n + 1,); NULL: the rows are dense */
     const int32_t *indices; /* (indptr[n],) columns of the entries */
 } rffpk_view;

@@ -11,7 +11,10 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from rffpk._data.arrays import Array
+from rffpk._data.arrays import Fourier as Frequencies
 from rffpk._data.decompositions import eigh, leading_eigenvectors, ritz_values, svd
+from rffpk._data.sparse_rows import Columns, SparseRows
+from rffpk._data.store import written_out
 from rffpk._data.tiles import row_tiles, run_all
 from rffpk._data.validation import Auto
 from rffpk.feature_maps import Kernel, RandomFourierFeatures, resolve_gamma
@@ -22,7 +25,7 @@ from rffpk.kernels import (
     positive_definite,
 )
 
-Features = Callable[[Array], Array]
+Features = Callable[[Columns], Array]
 
 _POLAR_ROWS = 8192  # a tile of this many rows and ten columns stays in a core's cache
 
@@ -196,8 +199,9 @@ class Fourier:
 
     mapping: RandomFourierFeatures
 
-    def __call__(self, x: Array) -> Array:
-        return self.mapping.transform(x.astype(np.float64, copy=False))
+    def __call__(self, x: Columns) -> Array:
+        x = x.astype(np.float64, copy=False)
+        return self.mapping.transform(x.matrix if isinstance(x, SparseRows) else x)
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,12 @@ class Nystroem:
 
 
 def fourier_features(
-    x: Array, spec: Specification, name: str, n_frequencies: Auto | int, random: Any
+    x: Columns,
+    spec: Specification,
+    name: str,
+    n_frequencies: Auto | int,
+    random: Any,
+    n_threads: int,
 ) -> Fourier:
     """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
@@ -225,7 +234,12 @@ def fourier_features(
         random_state=random.randint(2**31 - 1),
         n_jobs=1,
     )
-    return Fourier(mapping.fit(x))
+    if not isinstance(x, SparseRows):
+        return Fourier(mapping.fit(x))
+    mapping.fit(x.matrix)  # whose frequencies are written out once, and not for each tile
+    found = written_out(x.astype(np.float64, copy=False), mapping._fourier, n_threads)
+    mapping._fourier = Frequencies(found.frequencies)
+    return Fourier(mapping)
 
 
 def nystroem_features(
@@ -321,7 +335,7 @@ def operators(
             found.append(DenseOperator(kernel, n_threads))
             continue
         if approximation == "rff":
-            raw: Features = fourier_features(x, spec, name, n_frequencies, random)
+            raw: Features = fourier_features(x, spec, name, n_frequencies, random, n_threads)
         else:
             raw = nystroem_features(x, spec, name, anchors, random, n_threads)
         found.append(FeatureOperator(x, raw, n_threads=n_threads, **finish))

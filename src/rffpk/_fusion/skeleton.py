@@ -23,6 +23,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.sparse_rows import Columns
 from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, check_kernels
@@ -193,6 +194,8 @@ class KernelFusion(EmbeddingClusterer):
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
+    _takes_sparse = True
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -228,11 +231,11 @@ class KernelFusion(EmbeddingClusterer):
             validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
 
-    def _fuse(self, xs: list[Array], k: int, random: Any) -> None:
+    def _fuse(self, xs: list[Columns], k: int, random: Any) -> None:
         """Set the fitted attributes except those of k-means; append to `history_`."""
         raise NotImplementedError
 
-    def _embedded(self, xs: list[Array]) -> Array:
+    def _embedded(self, xs: list[Columns]) -> Array:
         """The embedding of rows whose views have been checked."""
         raise NotImplementedError
 
@@ -289,7 +292,7 @@ class KernelFusion(EmbeddingClusterer):
                 warn(text, ConvergenceWarning)
         return self
 
-    def _check_no_zero_kernel(self, xs: list[Array]) -> None:
+    def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
         if not self._needs_every_kernel:
             return
@@ -297,7 +300,7 @@ class KernelFusion(EmbeddingClusterer):
         if precomputed:
             zero, what = [not x.any() for x in xs], "is zero everywhere"
         elif self.center:
-            zero = [not (x != x[0]).any() for x in xs]
+            zero = [not validation.rows_differ(x) for x in xs]
             what = "has equal rows, so that its centered kernel is zero"
         else:
             return
