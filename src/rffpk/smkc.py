@@ -208,10 +208,10 @@ class SMKC(KernelFusion):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_v), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
             The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, n_anchors),
             all of one width. One array with several `kernels` is a view of each. C-ordered arrays
-            of one dtype, float32 or float64, are not copied, nor are memory-mapped ones.
+            of one dtype, float32 or float64, are not copied, nor are memory-mapped ones and CSR.
         y : Ignored
             Present for scikit-learn's conventions.
 
@@ -329,7 +329,7 @@ class SMKC(KernelFusion):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_v), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
             As in `fit`; with precomputed kernels those between the new rows and the anchors.
 
         Returns

@@ -29,7 +29,7 @@ _MEDIAN_ROWS = 5000
 _COUNTED, _MEAN_OF_MEDIAN, _TRIMMINGS = 4.0, 1 / math.log(2), 100
 _EQUAL = 1e-12  # rows at most this part of the largest squared distance away are at a centroid
 _LEAST = 1e-300  # in place of a sum of zeros
-_NUMBERS = 1 << 25  # of sparse columns that are written out, where 20 rows a cluster have as few
+_NUMBERS = 1 << 23  # of sparse columns that are written out, where 20 rows a cluster have as few
 
 
 def reference_distances(

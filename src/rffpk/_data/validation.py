@@ -212,8 +212,7 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
     if sparse.issparse(X):
         raise TypeError(
             f"{name} is sparse, and {taker} takes dense rows: convert them by toarray, if memory "
-            "allows it. PowerKMeans, RFFKernelPowerKMeans, FuzzyCMeans, DiffusionPowerKMeans and "
-            "KernelPowerKMeans take sparse rows."
+            "allows it. Estimators take sparse rows and views in memory that are no kernel matrix."
         )
 
 

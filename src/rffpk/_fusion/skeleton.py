@@ -247,10 +247,11 @@ class KernelFusion(EmbeddingClusterer):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
             The views; with ``kernels="precomputed"`` kernel matrices of shape (n_samples,
             n_samples), which are taken as they are. One array with several `kernels` is a view of
-            each.
+            each. Views may be sparse for the kernels "rbf", "linear", "polynomial", "cosine",
+            "sigmoid" and "laplacian": CSR of float32 or float64 is read in place.
         y : Ignored
             Present for scikit-learn's conventions.
 
@@ -325,7 +326,7 @@ class KernelFusion(EmbeddingClusterer):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
             As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
             shape (n_samples, n_samples_fit).
 
