@@ -139,9 +139,10 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     One pass over the rows covers all views: with n rows, d_l columns of view l and D frequencies a
     view it takes O(n sum_l (d_l + k) D) time; memory beyond X is O(n), and O(n L D) if features are
     stored. Sparse views have their mean number of entries in place of d_l, except with "linear"
-    beside other views, where rows are written out, a few at a time. The typicalities are updated before the weights of the power mean, not after them as in
-    the printed algorithm: both orders have the same fixed points, and the objective falls at each
-    step. The critical exponent (see `s0`) is that of the objective with typicality.
+    beside other views, where rows are written out, a few at a time. The typicalities are updated
+    before the weights of the power mean, not after them as in the printed algorithm: both orders
+    have the same fixed points, and the objective falls at each step. The critical exponent (see
+    `s0`) is that of the objective with typicality.
 
     Where rows lack views (see `allow_missing_views`) the terms of the objective are multiplied by
     the sums of the view weights of the rows, whose mean is one, so that it still falls at each

@@ -10,14 +10,14 @@ ctypedef struct Pass:
     const void *prepared
     size_t n
     size_t slot_rows
-    size_t width  # numbers in the sums of a slot: moments, excess, totals of `rffpk_sums`
-    size_t step  # from those of a slot to those of the next, at least `width`
-    size_t moments
+    size_t step  # from the numbers of the sums of a slot to those of the next
+    size_t moments  # of a slot, numbers of `rffpk_sums`; two totals follow
     size_t excess
     size_t space
     char *workspace
     double *slots
-    double *total
+    double *total  # the sums of the pass, with ...
+    size_t n_moments  # ... so many numbers before the excess
 
 
 cdef class Passes:

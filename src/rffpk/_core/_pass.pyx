@@ -104,17 +104,16 @@ cdef class Passes:
         slots = np.empty(8 * loop.n_buffers * step + RFFPK_ALIGN, dtype=np.uint8)
         self.n_moments = problem.k * (problem.F + problem.n_views + rffpk_counts(problem))
         self.total = np.empty(self.n_moments + excess + 2)
-        gathered = np.empty(width) if sparse_columns(problem) else self.total
         self.result = <double *>filled(self.total, "total", np.float64, self.total.shape)
         self.prepared = aligned(prepared)
         self.given = Pass(
-            problem, self.kernels, &self.out, self.prepared, n, slot_rows, width, step, moments,
-            excess, space, <char *>aligned(workspace), <double *>aligned(slots),
-            <double *>filled(gathered, "gathered", np.float64, (width,)))
+            problem, self.kernels, &self.out, self.prepared, n, slot_rows, step, moments, excess,
+            space, <char *>aligned(workspace), <double *>aligned(slots), self.result,
+            self.n_moments)
         loop.run = run_slot
         loop.merge = merge_slot
         loop.context = &self.given
-        self.arrays += [prepared, workspace, slots, gathered]
+        self.arrays += [prepared, workspace, slots]
         return 0
 
     cdef int clear(self) except -1:
@@ -124,19 +123,13 @@ cdef class Passes:
 
     cdef int run(self) except -1:
         """One pass, which adds to the sums."""
-        cdef bint apart = self.given.total != self.result  # in the order of `finish`
-        cdef size_t i
         with nogil:
-            if apart:
-                memset(self.given.total, 0, self.given.width * sizeof(double))
             self.kernels.prepare(&self.problem, self.prepared)
         if run_loop(&self.loop) != RFFPK_OK:
             raise NotImplementedError(
                 f"the compiled pass does not implement rule {self.problem.rule}")
-        if apart:
-            self.kernels.finish(&self.problem, self.given.total, self.result)
-            for i in range(self.problem.k + 2):
-                self.result[self.n_moments + i] += self.given.total[self.given.moments + i]
+        with nogil:
+            self.kernels.finish(&self.problem, self.result)
         return 0
 
     cdef tuple sums(self):
@@ -150,8 +143,11 @@ cdef class Passes:
 
     cdef int begin_from(self, carry) except -1:
         """Set the sums to those of another pass."""
-        for part, before in zip(self.sums()[:4], carry):
+        parts = self.sums()
+        for part, before in zip(parts[:4], carry):
             part[...] = before
+        if sparse_columns(&self.problem):  # `finish` shifts these sums, too
+            parts[0][...] += np.outer(parts[1], self.arrays[2][0])
         self.total[len(self.total) - 2 :] = carry[4:]
         return 0
 
@@ -348,8 +344,8 @@ cdef int run_slot(void *context, size_t slot, size_t thread, size_t buffer) noex
 
 cdef void merge_slot(void *context, size_t buffer) noexcept nogil:
     cdef const Pass *given = <Pass *>context
-    cdef size_t i, width = given.width
+    cdef size_t i
     cdef const double *sums = given.slots + buffer * given.step
-    cdef double *total = given.total
-    for i in range(width):
-        total[i] += sums[i]
+    given.kernels.merge(given.problem, sums, given.total)
+    for i in range(given.excess + 2):
+        given.total[given.n_moments + i] += sums[given.moments + i]
