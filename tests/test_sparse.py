@@ -32,7 +32,14 @@ from rffpk._annealing import bounds, critical
 from rffpk._core import use_thread_work
 from rffpk._data import store
 from rffpk._data.arrays import Fourier, Landmarks, Structure
-from rffpk._data.passes import accurate_cost, make_rows, one_pass, shifted_features, some_features
+from rffpk._data.passes import (
+    accurate_cost,
+    make_rows,
+    one_pass,
+    pass_of_block,
+    shifted_features,
+    some_features,
+)
 from rffpk._data.sparse_rows import distinct_rows, sparse_rows
 from rffpk._data.store import projection_cost, written_out
 
@@ -123,6 +130,15 @@ def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
             assert_array_equal(part, same)
         for name in OUTPUTS:
             assert_array_equal(outputs[name], found[0][1][name])
+
+
+def test_sums_follow_those_of_other_rows():
+    rows, theta = problem(messy(5000, 30, 0.2, 1), float, "columns", 5, 1, True)
+    for s in (-2.0, -np.inf):
+        before = one_pass(rows.take(slice(0, 4096)), theta, s)[0]
+        sums = pass_of_block(rows.take(slice(4096, None)), theta, s, before=before)[0]
+        for part, same in zip(sums.parts(), one_pass(rows, theta, s)[0].parts()):
+            assert_allclose(part, same, rtol=1e-9, atol=1e-9)
 
 
 def test_features_have_the_bits_of_dense_rows(dtype):

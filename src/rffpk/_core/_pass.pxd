@@ -10,14 +10,14 @@ ctypedef struct Pass:
     const void *prepared
     size_t n
     size_t slot_rows
-    size_t step  # from the numbers of the sums of a slot to those of the next
-    size_t moments  # of a slot, numbers of `rffpk_sums`; two totals follow
+    size_t width  # numbers in the sums of a slot: moments, excess, totals of `rffpk_sums`
+    size_t step  # from those of a slot to those of the next, at least `width`
+    size_t moments
     size_t excess
     size_t space
     char *workspace
     double *slots
-    double *total  # the sums of the pass, with ...
-    size_t n_moments  # ... so many numbers before the excess
+    double *total
 
 
 cdef class Passes:
@@ -29,7 +29,9 @@ cdef class Passes:
     cdef rffpk_loop loop
     cdef readonly object dtype
     cdef object arrays
-    cdef object total
+    cdef object buffers
+    cdef object gathered  # the sums of all slots, in their order
+    cdef object total  # the sums; `gathered` itself, but for the columns of sparse rows
     cdef double *result  # what `total` holds: the numbers of `rffpk_sums`
     cdef size_t n_moments
     cdef void *prepared
@@ -39,3 +41,4 @@ cdef class Passes:
     cdef int run(self) except -1
     cdef int begin_from(self, carry) except -1
     cdef tuple sums(self)
+    cdef tuple parts(self)

@@ -98,8 +98,7 @@ typedef struct {
     double *moments; /* (k, F + L + 1): N_j = sum g_j phi | Q_j1 .. Q_jL, Q_jl = sum g_j ||phi_l||^2
                       * | G_j = sum g_j. If views are missing (k, F + 2 L), with G_j1 .. G_jL, the
                       * sums over the rows that have the view. Where the features are the columns of
-                      * sparse rows the moments are in another order, which `merge` knows, and of x
-                      * in place of phi, up to `finish` */
+                      * sparse rows the moments are in another order, which `finish` knows */
     double *excess;  /* (k,): E_j = sum p v_j (1 - u_j)^m, 0 without typicality. If views are
                       * missing (L,): the sums over all j and the rows that have the view */
     double *totals;  /* (2,): the soft objective sum p M', the hard objective sum p min_j d_j */
@@ -135,10 +134,8 @@ typedef struct {
     void (*prepare)(const rffpk_problem *, void *prepared);
     int (*run)(const rffpk_problem *, const void *prepared, size_t begin, size_t end,
                const rffpk_sums *, const rffpk_rows *, void *workspace);
-    /* moments (k, F + L + 1) += the moments of `run`, slot by slot, ... */
-    void (*merge)(const rffpk_problem *, const double *sums, double *moments);
-    /* ... and what is left to do after the last slot */
-    void (*finish)(const rffpk_problem *, double *moments);
+    /* moments (k, F + L + 1) = the moments of `run`, of all slots together */
+    void (*finish)(const rffpk_problem *, const double *sums, double *moments);
     /* The weights alone, of a problem without views, by RFFPK_POWER or RFFPK_HARD; fills the
      * totals (2,) of rffpk_sums. */
     int (*weigh)(const rffpk_problem *, const rffpk_gram *, size_t n, size_t begin, size_t end,

@@ -93,9 +93,8 @@ cdef extern from "contract.h" nogil:
     ctypedef int (*run_function)(
         const rffpk_problem *, const void *, size_t, size_t,
         const rffpk_sums *, const rffpk_rows *, void *) noexcept nogil
-    ctypedef void (*merge_function)(
+    ctypedef void (*finish_function)(
         const rffpk_problem *, const double *, double *) noexcept nogil
-    ctypedef void (*finish_function)(const rffpk_problem *, double *) noexcept nogil
     ctypedef int (*weigh_function)(
         const rffpk_problem *, const rffpk_gram *, size_t, size_t, size_t, double *,
         void *) noexcept nogil
@@ -111,7 +110,6 @@ cdef extern from "contract.h" nogil:
         bytes_function sums_numbers
         prepare_function prepare
         run_function run
-        merge_function merge
         finish_function finish
         weigh_function weigh
         skinny_bytes_function skinny_bytes

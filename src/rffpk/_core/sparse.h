@@ -16,7 +16,7 @@ enum {
     BUNCH = 4,     /* vectors of centroids, or of phases, that a row is multiplied with at a time */
     AHEAD = 8,     /* entries ahead, whose lines are prefetched */
     SUMS_STEP = 8, /* lines of sums are multiples of this many numbers: a cache line */
-    SPREAD = 64    /* lines of sums that are read again for each cluster, in a cache */
+    SPREAD = 256   /* lines of sums that are read again for each cluster, in a cache */
 };
 
 /* Whether the features are the columns of sparse rows. */
@@ -267,26 +267,18 @@ static void sparse_sums(const rffpk_problem *pr, size_t begin, size_t rows, cons
     }
 }
 
-/* moments (k, F + 2) += these sums, with sum g x in place of sum g phi */
+/* moments = the moments (k, F + 2) of these sums */
 static void spread_sums(const rffpk_problem *pr, const double *sums, double *moments)
 {
     const size_t F = pr->F, line = sums_line(pr);
+    const real *shift = pr->views->shift;
+    const double *G = sums + (F + 1) * line;
     for (size_t from = 0; from < F + 2; from += SPREAD) {
         const size_t to = F + 2 - from < SPREAD ? F + 2 : from + SPREAD;
         for (size_t j = 0; j < pr->k; j++)
             for (size_t f = from; f < to; f++)
-                moments[j * (F + 2) + f] += sums[f * line + j];
+                moments[j * (F + 2) + f] = sums[f * line + j] - (f < F ? G[j] * shift[f] : 0);
     }
-}
-
-/* sum g phi in place of sum g x */
-static void shift_moments(const rffpk_problem *pr, double *moments)
-{
-    const size_t F = pr->F;
-    const real *shift = pr->views->shift;
-    for (size_t j = 0; j < pr->k; j++, moments += F + 2)
-        for (size_t f = 0; f < F; f++)
-            moments[f] -= moments[F + 1] * shift[f];
 }
 
 /* out[row] = the features of the rows */

@@ -561,21 +561,14 @@ static void vecmath(int which, const void *in, void *out, size_t n)
         vecmath_step(which, x + i, y + i, second + i, n - i);
 }
 
-static void merge(const rffpk_problem *pr, const double *sums, double *moments)
+static void finish(const rffpk_problem *pr, const double *sums, double *moments)
 {
     if (sparse_columns(pr))
         spread_sums(pr, sums, moments);
     else
-        for (size_t i = 0; i < sums_numbers(pr); i++)
-            moments[i] += sums[i];
-}
-
-static void finish(const rffpk_problem *pr, double *moments)
-{
-    if (sparse_columns(pr))
-        shift_moments(pr, moments);
+        memcpy(moments, sums, sums_numbers(pr) * sizeof(double));
 }
 
 const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {
-    prepared_bytes, workspace_bytes, sums_numbers, prepare,     run,    merge,
-    finish,         weigh,           skinny_bytes, skinny_pack, skinny, vecmath};
+    prepared_bytes, workspace_bytes, sums_numbers, prepare, run,    finish,
+    weigh,          skinny_bytes,    skinny_pack,  skinny,  vecmath};
