@@ -1,12 +1,13 @@
 """Sparse rows: seconds and peak memory beside scikit-learn, and texts as CSR and as arrays.
 
     python -m bench.speed.sparse [--rows N] [--columns N] [--entries N] [--clusters K]
-        [--methods NAME ...] [--data DIR] [--repeats N]
+        [--methods NAME ...] [--processes N] [--data DIR] [--repeats N]
 
 The first table has fits of generated rows (10^5 x 10^5 with 100 entries each by default) whose
 clusters are topics: each has its own columns, from which most entries come. Every fit runs in a
-process of its own, which makes the rows first; memory is the peak of the process during the fit,
-less what it had before the rows, over the bytes of their CSR. The second table has the CPU time of
+process of its own, which makes the rows first, or in several, of which the medians are shown;
+memory is the peak of the process during the fit, less what it had before the rows, over the bytes
+of their CSR. The second table has the CPU time of
 a pass over sparse rows over that of a pass over the same rows as an array, by the share of entries;
 the third, with --data, the texts of the folder, rows of length one, as CSR and as arrays in turn;
 the fourth the same for texts of several views in lists, and for several kernels on one matrix.
@@ -89,8 +90,9 @@ def topics(n: int, d: int, m: int, k: int) -> tuple[sparse.csr_array, np.ndarray
     return X, y
 
 
-def one_fit(name: str, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
-    """Seconds, k-means objective, agreement with the topics, and peak memory over that of X."""
+def one_fit(name: str, shape: tuple[int, ...]) -> tuple[float, ...]:
+    """Seconds, k-means objective, agreement with the topics, peak memory over that of X, and what
+    of it is beyond X in arrays of the size of the centroids."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     *rows, k = shape
     before = peak_memory()
@@ -99,21 +101,27 @@ def one_fit(name: str, shape: tuple[int, ...]) -> tuple[float, float, float, flo
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     took, model = timed(lambda: METHODS[name](k).fit(X))
     megabytes = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
-    peak = (peak_memory() - before) / megabytes
+    peak = peak_memory() - before
+    arrays = (peak - megabytes) / (8 * k * X.shape[1] / 2**20)
     labels = model.labels_
     sums = sparse.csr_array((np.ones(len(y)), (labels, np.arange(len(y))))) @ X
     sizes = np.bincount(labels, minlength=sums.shape[0])
     cost = (X.data**2).sum() - (sums.multiply(sums).sum(axis=1) / np.maximum(sizes, 1)).sum()
-    return took, float(cost), adjusted_rand_score(y, labels), peak
+    return took, float(cost), adjusted_rand_score(y, labels), peak / megabytes, arrays
 
 
 def generated(args: argparse.Namespace) -> None:
     shape = args.rows, args.columns, args.entries, args.clusters
     print(f"\n{args.rows} x {args.columns} rows, {args.entries} entries, k = {args.clusters}\n")
-    tables.print_heading("method", "seconds", "objective", "ARI with the topics", "peak / CSR of X")
+    tables.print_heading(
+        "method", "seconds", "objective", "ARI with the topics", "peak / CSR of X",
+        "beyond X, arrays of k x d",
+    )  # fmt: skip
     for name in args.methods:
-        took, cost, score, peak = in_own_process(one_fit, name, shape)
-        tables.print_row(name, f"{took:.1f}", f"{cost:.1f}", f"{score:.3f}", f"{peak:.2f}")
+        found = [in_own_process(one_fit, name, shape) for _ in range(args.processes)]
+        took, cost, score, peak, arrays = map(median, zip(*found))
+        numbers = f"{took:.1f}", f"{cost:.1f}", f"{score:.3f}", f"{peak:.2f}", f"{arrays:.1f}"
+        tables.print_row(name, *numbers)
 
 
 def pass_seconds(rows: Rows, theta: np.ndarray) -> float:
@@ -201,6 +209,7 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=100)
     parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=DEFAULT)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
     commands.add_data(parser, required=False)
     args = parser.parse_args()
