@@ -18,3 +18,7 @@ def sparse_failures(estimator):
         return {}
     reason = "memberships are not those of a classifier"
     return {f"check_estimator_sparse_{kind}": reason for kind in ("array", "matrix")}
+
+
+def weight_and_sparse_failures(estimator):
+    return WEIGHT_CHECKS | sparse_failures(estimator)

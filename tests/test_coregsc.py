@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS
+from conventions import weight_and_sparse_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
@@ -21,7 +21,7 @@ GAMMAS = [("rbf", 0.05), ("rbf", 0.01), ("rbf", 0.2)]
 
 
 @parametrize_with_checks(
-    [CoregSC(), CoregSC(scheme="centroid")], expected_failed_checks=lambda _: WEIGHT_CHECKS
+    [CoregSC(), CoregSC(scheme="centroid")], expected_failed_checks=weight_and_sparse_failures
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import oracles
 import pytest
-from conventions import WEIGHT_CHECKS, sparse_failures
+from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -35,7 +35,7 @@ CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 def expected_failures(estimator):
     if isinstance(estimator, RandomFourierFeatures):
         return {}
-    return WEIGHT_CHECKS | sparse_failures(estimator)
+    return weight_and_sparse_failures(estimator)
 
 
 @parametrize_with_checks(

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS, sparse_failures
+from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -39,7 +39,7 @@ EVERY = [*ONE_KERNEL, MultiKernelPowerKMeans]
 
 @parametrize_with_checks(
     [estimator(n_init=2) for estimator in EVERY],
-    expected_failed_checks=lambda estimator: WEIGHT_CHECKS | sparse_failures(estimator),
+    expected_failed_checks=weight_and_sparse_failures,
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

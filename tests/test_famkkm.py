@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS, sparse_failures
+from conventions import weight_and_sparse_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_wine, make_blobs, make_circles
@@ -546,7 +546,7 @@ def test_beyond_that_bound_negative_eigenvectors_are_chosen(matrices):
     ids=str,
 )
 def test_scikit_learn_checks(estimator):
-    check_estimator(estimator, expected_failed_checks=WEIGHT_CHECKS | sparse_failures(estimator))
+    check_estimator(estimator, expected_failed_checks=weight_and_sparse_failures(estimator))
 
 
 # ---- Nystroem k-means ---------------------------------------------------------------------------

@@ -283,11 +283,30 @@ def test_views_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
     assert_refused_or_valid(model, X, weighted)
 
 
+@st.composite
+def sparse_views(draw):
+    """Such views, of which one or two are CSR."""
+    X = draw(sparse_arrays())
+    random = np.random.default_rng(draw(st.integers(0, 2**20)))
+    other = random.standard_normal((X.shape[0], draw(st.integers(1, 3))))
+    other *= 10.0 ** draw(st.sampled_from([0, -20, 20]))
+    if draw(st.booleans()):
+        other = sparse.csr_array(np.where(random.random(other.shape) < 0.5, other, 0))
+    return draw(st.permutations([X, other]))
+
+
+@settings(max_examples=EXAMPLES // 3)
+@given(view_models(), sparse_views(), st.booleans())
+def test_sparse_views_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
+    assert_refused_or_valid(model, X, weighted)
+
+
 def assert_refused_or_valid(model, X, weighted):
     """A refusal by name, or a valid result, for views."""
     model, arguments = clone(model), {}
     if weighted and isinstance(model, WEIGHTED):
-        arguments["sample_weight"] = np.random.default_rng(len(X[0])).integers(0, 4, len(X[0]))
+        n = np.shape(X[0])[0]
+        arguments["sample_weight"] = np.random.default_rng(n).integers(0, 4, n)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)

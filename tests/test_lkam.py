@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS
+from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,7 +18,7 @@ from rffpk.lkam import least_values, shares
 
 
 @parametrize_with_checks(
-    [LKAM(), LKAM(n_neighbors=3)], expected_failed_checks=lambda _: WEIGHT_CHECKS
+    [LKAM(), LKAM(n_neighbors=3)], expected_failed_checks=weight_and_sparse_failures
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS
+from conventions import weight_and_sparse_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -33,7 +33,7 @@ sums = pytest.mark.parametrize("fusion", FUSIONS[:5], ids=NAMES[:5], indirect=Tr
 GAMMAS = [("rbf", 0.05), ("rbf", 0.01), ("rbf", 0.2)]
 
 
-@parametrize_with_checks([AverageMKKM(), MKKM()], expected_failed_checks=lambda _: WEIGHT_CHECKS)
+@parametrize_with_checks([AverageMKKM(), MKKM()], expected_failed_checks=weight_and_sparse_failures)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS
+from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,7 +16,7 @@ from rffpk import MKKM, MKKMMR
 from rffpk._fusion.weights import diversity_penalty, inverse_shares, simplex_minimum
 
 
-@parametrize_with_checks([MKKMMR()], expected_failed_checks=lambda _: WEIGHT_CHECKS)
+@parametrize_with_checks([MKKMMR()], expected_failed_checks=weight_and_sparse_failures)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS
+from conventions import weight_and_sparse_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import polar
 from sklearn.base import clone
@@ -16,7 +16,7 @@ from rffpk import FAMKKM, MVCLFA, AverageMKKM
 from rffpk.mvclfa import LateFusion
 
 
-@parametrize_with_checks([MVCLFA()], expected_failed_checks=lambda _: WEIGHT_CHECKS)
+@parametrize_with_checks([MVCLFA()], expected_failed_checks=weight_and_sparse_failures)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

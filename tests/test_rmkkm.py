@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS
+from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -22,7 +22,7 @@ KERNELS = [("rbf", 0.1), ("rbf", 0.01), "linear"]
 X, Y = make_blobs(150, 4, centers=4, cluster_std=1.5, random_state=0)
 
 
-@parametrize_with_checks([RMKKM()], expected_failed_checks=lambda _: WEIGHT_CHECKS)
+@parametrize_with_checks([RMKKM()], expected_failed_checks=weight_and_sparse_failures)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conventions import WEIGHT_CHECKS
+from conventions import weight_and_sparse_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import svd
 from sklearn.base import clone
@@ -437,7 +437,7 @@ def test_too_few_precomputed_anchors(views):
 
 
 def test_scikit_learn_conventions():
-    check_estimator(SMKC(), expected_failed_checks=WEIGHT_CHECKS)
+    check_estimator(SMKC(), expected_failed_checks=weight_and_sparse_failures(SMKC()))
     assert not SMKC(kernels="precomputed").__sklearn_tags__().input_tags.pairwise
 
 

@@ -1,14 +1,16 @@
 """Sparse rows: seconds and peak memory beside scikit-learn, and texts as CSR and as arrays.
 
     python -m bench.speed.sparse [--rows N] [--columns N] [--entries N] [--clusters K]
-        [--methods NAME ...] [--data DIR] [--repeats N]
+        [--methods NAME ...] [--processes N] [--data DIR] [--repeats N]
 
 The first table has fits of generated rows (10^5 x 10^5 with 100 entries each by default) whose
 clusters are topics: each has its own columns, from which most entries come. Every fit runs in a
-process of its own, which makes the rows first; memory is the peak of the process during the fit,
-less what it had before the rows, over the bytes of their CSR. The second table has the CPU time of
+process of its own, which makes the rows first, or in several, of which the medians are shown;
+memory is the peak of the process during the fit, less what it had before the rows, over the bytes
+of their CSR. The second table has the CPU time of
 a pass over sparse rows over that of a pass over the same rows as an array, by the share of entries;
-the third, with --data, the texts of the folder, rows of length one, as CSR and as arrays in turn.
+the third, with --data, the texts of the folder, rows of length one, as CSR and as arrays in turn;
+the fourth the same for texts of several views in lists, and for several kernels on one matrix.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
+import rffpk
 from bench import commands, tables
-from bench.datasets import prepare, single_view
+from bench.datasets import prepare, prepared_views, single_view
 from bench.internals import Rows, make_rows, one_pass, sparse_rows
 from bench.timing import alternate, in_own_process, peak_memory, timed
 from rffpk import (
@@ -61,6 +64,12 @@ DEFAULT = [name for name in METHODS if not name.startswith("RFF") and "n_init=10
 # file, key of the view
 TEXTS = (("tr11", "X"), ("3sources", "X0"), ("bbcsport", "X0"))
 OF_TEXTS = (PowerKMeans, RFFKernelPowerKMeans, KernelPowerKMeans, DiffusionPowerKMeans)
+OF_VIEWS = ("3sources", "bbcsport", "tr11")
+OF_SEVERAL = (
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.AverageMKKM,
+    rffpk.MKKM, rffpk.SimpleMKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.CoregSC, rffpk.MVCLFA,
+    rffpk.FAMKKM, rffpk.SMKC,
+)  # fmt: skip
 
 SHARES = (0.005, 0.02, 0.05, 0.1, 0.2)
 
@@ -81,8 +90,9 @@ def topics(n: int, d: int, m: int, k: int) -> tuple[sparse.csr_array, np.ndarray
     return X, y
 
 
-def one_fit(name: str, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
-    """Seconds, k-means objective, agreement with the topics, and peak memory over that of X."""
+def one_fit(name: str, shape: tuple[int, ...]) -> tuple[float, ...]:
+    """Seconds, k-means objective, agreement with the topics, peak memory over that of X, and what
+    of it is beyond X in arrays of the size of the centroids."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     *rows, k = shape
     before = peak_memory()
@@ -91,21 +101,27 @@ def one_fit(name: str, shape: tuple[int, ...]) -> tuple[float, float, float, flo
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     took, model = timed(lambda: METHODS[name](k).fit(X))
     megabytes = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
-    peak = (peak_memory() - before) / megabytes
+    peak = peak_memory() - before
+    arrays = (peak - megabytes) / (8 * k * X.shape[1] / 2**20)
     labels = model.labels_
     sums = sparse.csr_array((np.ones(len(y)), (labels, np.arange(len(y))))) @ X
     sizes = np.bincount(labels, minlength=sums.shape[0])
     cost = (X.data**2).sum() - (sums.multiply(sums).sum(axis=1) / np.maximum(sizes, 1)).sum()
-    return took, float(cost), adjusted_rand_score(y, labels), peak
+    return took, float(cost), adjusted_rand_score(y, labels), peak / megabytes, arrays
 
 
 def generated(args: argparse.Namespace) -> None:
     shape = args.rows, args.columns, args.entries, args.clusters
     print(f"\n{args.rows} x {args.columns} rows, {args.entries} entries, k = {args.clusters}\n")
-    tables.print_heading("method", "seconds", "objective", "ARI with the topics", "peak / CSR of X")
+    tables.print_heading(
+        "method", "seconds", "objective", "ARI with the topics", "peak / CSR of X",
+        "beyond X, arrays of k x d",
+    )  # fmt: skip
     for name in args.methods:
-        took, cost, score, peak = in_own_process(one_fit, name, shape)
-        tables.print_row(name, f"{took:.1f}", f"{cost:.1f}", f"{score:.3f}", f"{peak:.2f}")
+        found = [in_own_process(one_fit, name, shape) for _ in range(args.processes)]
+        took, cost, score, peak, arrays = map(median, zip(*found))
+        numbers = f"{took:.1f}", f"{cost:.1f}", f"{score:.3f}", f"{peak:.2f}", f"{arrays:.1f}"
+        tables.print_row(name, *numbers)
 
 
 def pass_seconds(rows: Rows, theta: np.ndarray) -> float:
@@ -133,12 +149,33 @@ def densities(repeats: int) -> None:
         tables.print_row(np.dtype(dtype), k, *ratios)
 
 
+COMPARED = (
+    "class", "CSR, s", "array, s", "CSR / array", "ARI of the labels",
+    "objective of CSR over array",
+)  # fmt: skip
+
+
+def compared(model: Any, X: Any, arrays: Any, repeats: int) -> tuple[str, ...]:
+    """Fits of a model to X and to the same rows in arrays, in turn."""
+    times, ratios = [], []
+    for _ in range(repeats):
+        ours, labels = timed(lambda: model.fit(X).labels_)
+        cost = model.inertia_
+        whole, same = timed(lambda: model.fit(arrays).labels_)
+        times.append((ours, whole))
+        ratios.append(ours / whole)
+    return (
+        type(model).__name__,
+        *(f"{median(column):.3f}" for column in zip(*times)),
+        f"{median(ratios):.2f}",
+        f"{adjusted_rand_score(same, labels):.3f}",
+        f"{cost / model.inertia_:.9f}",
+    )
+
+
 def texts(data: Path, repeats: int) -> None:
     print()
-    tables.print_heading(
-        "set", "n", "d", "entries a row", "class", "CSR, s", "array, s", "CSR / array",
-        "ARI of the labels", "objective of CSR over array",
-    )  # fmt: skip
+    tables.print_heading("set", "n", "d", "entries a row", *COMPARED)
     for name, key in TEXTS:
         array, y = single_view(data, name, key)
         array = prepare(name, array)
@@ -146,18 +183,23 @@ def texts(data: Path, repeats: int) -> None:
         for estimator in OF_TEXTS:
             cosine = {"metric": "cosine"} if estimator is DiffusionPowerKMeans else {}
             model = estimator(k, random_state=0, **cosine)
-            times, ratios = [], []
-            for _ in range(repeats):
-                ours, labels = timed(lambda model=model, X=X: model.fit(X).labels_)
-                cost = model.inertia_
-                whole, same = timed(lambda model=model, X=array: model.fit(X).labels_)
-                times.append((ours, whole))
-                ratios.append(ours / whole)
-            tables.print_row(
-                name, *array.shape, f"{X.nnz / len(y):.0f}", estimator.__name__,
-                *(f"{median(column):.3f}" for column in zip(*times)), f"{median(ratios):.2f}",
-                f"{adjusted_rand_score(same, labels):.3f}", f"{cost / model.inertia_:.6f}",
-            )  # fmt: skip
+            entries = f"{X.nnz / len(y):.0f}"
+            tables.print_row(name, *array.shape, entries, *compared(model, X, array, repeats))
+
+
+def several(data: Path, repeats: int) -> None:
+    """Views of texts in lists, and kernels on one matrix."""
+    print()
+    tables.print_heading("set", "views or kernels", *COMPARED)
+    for name in OF_VIEWS:
+        arrays, y = prepared_views(data, name)
+        X, k = [sparse.csr_array(x) for x in arrays], len(np.unique(y))
+        one = len(X) == 1
+        kernels = ["rbf", ("rbf", 1.0)] if one else None
+        for estimator in OF_SEVERAL:
+            model = estimator(k, kernels=kernels, random_state=0)
+            given = (X[0], arrays[0]) if one else (X, arrays)
+            tables.print_row(name, 2 if one else len(X), *compared(model, *given, repeats))
 
 
 def main() -> None:
@@ -167,6 +209,7 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=100)
     parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=DEFAULT)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
     commands.add_data(parser, required=False)
     args = parser.parse_args()
@@ -176,6 +219,7 @@ def main() -> None:
     densities(args.repeats)
     if args.data:
         texts(args.data, args.repeats)
+        several(args.data, args.repeats)
 
 
 if __name__ == "__main__":

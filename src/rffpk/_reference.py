@@ -99,7 +99,7 @@ def fused_pass(
     Parameters
     ----------
     xs : list of L arrays (n, d_l), or SparseRows
-        The views. Sparse rows have no landmarks; those without frequencies are the only view.
+        The views. Sparse rows have no landmarks.
     omegas : list of L arrays (d_l, D_l), or None
         Frequencies; None stands for identity features, the columns themselves, or for landmark
         features.

@@ -85,7 +85,7 @@ class KernelKMeans(KernelClusterer):
     (2, 200)
     """
 
-    _soft, _takes_sparse = False, True
+    _soft = False
 
     def __init__(
         self,

@@ -244,12 +244,12 @@ def specifications(kernels: Any, n_views: int) -> list[Specification]:
 
 
 def matched(
-    xs: list[Array], kernels: Any, one_array: bool
-) -> tuple[list[Array], list[Specification]]:
+    xs: list[Columns], kernels: Any, one_array: bool
+) -> tuple[list[Columns], list[Specification]]:
     """The view and the specification of each kernel, from the parameter `kernels`; precomputed
-    kernels are checked."""
+    kernels are checked, and whether kernels take sparse rows."""
+    names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
     if isinstance(kernels, str) and kernels == PRECOMPUTED:
-        names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
         checked = [check_precomputed(x, name) for x, name in zip(xs, names)]
         return checked, [Specification(PRECOMPUTED)] * len(xs)
     if isinstance(kernels, str):
@@ -259,9 +259,11 @@ def matched(
     else:
         specs = specifications(kernels, len(xs))
     if one_array:
-        xs = xs * len(specs)
+        xs, names = xs * len(specs), names * len(specs)
     if len(specs) != len(xs):
         raise ValueError(f"kernels has {len(specs)} entries for {len(xs)} views.")
+    for x, spec, name in zip(xs, specs, names):
+        check_sparse(x, spec.metric, name)
     return xs, specs
 
 
@@ -274,17 +276,13 @@ def check_kernels(kernels: Any) -> None:
         specifications(kernels, 1)
 
 
-def du2015(x: Array) -> list[Specification]:
+def du2015(x: Columns) -> list[Specification]:
     """Twelve kernels: Du et al., Robust multiple kernel k-means using l21-norm, IJCAI 2015.
 
     Seven Gaussian ones exp(-||x-y||^2 / (2 (t d)^2)), d the largest distance and t from 0.01 to
     100; four polynomial ones (a + x'y)^b; the cosine. O(n^2 d) for the largest distance.
     """
-    x = x - x.mean(axis=0, dtype=np.float64)
-    norms = np.einsum("id,id->i", x, x)
-    largest = max(
-        float((norms[b, None] + norms - 2 * x[b] @ x.T).max()) for b in row_tiles(len(x), len(x))
-    )
+    norms, largest = _norms_and_largest_distance(x)
     apart = largest > 64 * np.finfo(np.float64).eps * norms.max()  # more than rounding
     unit = 1 / (2 * largest) if apart else 0.0  # equal rows: constant kernels
     pairs: list[tuple[str, dict[str, Any]]] = [
@@ -294,14 +292,30 @@ def du2015(x: Array) -> list[Specification]:
     return [Specification(*pair, True, True) for pair in [*pairs, ("cosine", {})]]
 
 
+def _norms_and_largest_distance(x: Columns) -> tuple[Array, float]:
+    """The squared norms of rows, of arrays less their mean, and the largest squared distance."""
+    if isinstance(x, SparseRows):
+        norms, matrix = squared_norms(x), x.astype(np.float64, copy=False).matrix
+    else:
+        matrix = x - x.mean(axis=0, dtype=np.float64)
+        norms = np.einsum("id,id->i", matrix, matrix)
+    tiles = row_tiles(len(x), len(x))
+    products = (matrix[b] @ matrix.T for b in tiles)
+    each = (p.toarray() if isinstance(x, SparseRows) else p for p in products)
+    largest = max(float((norms[b, None] + norms - 2 * p).max()) for b, p in zip(tiles, each))
+    return norms, largest
+
+
 # Kernels whose products with sparse rows visit the entries alone.
 _OF_SPARSE = ("rbf", "linear", "polynomial", "poly", "cosine", "sigmoid", "laplacian")
 
 
-def _check_sparse(x: Columns, metric: Any) -> None:
+def check_sparse(x: Columns, metric: Any, name: str) -> None:
+    """Raise a TypeError for sparse rows, which a message calls `name`, if a kernel needs arrays."""
     if isinstance(x, SparseRows) and metric not in _OF_SPARSE:
-        named = "callable kernels take" if callable(metric) else f"kernel == {metric!r} takes"
-        raise TypeError(f"X is sparse, and {named} dense rows; {', '.join(_OF_SPARSE)} take it.")
+        taker = "callable kernels take" if callable(metric) else f"the kernel {metric!r} takes"
+        taken = ", ".join(_OF_SPARSE)
+        raise TypeError(f"{name} is sparse, and {taker} dense rows; {taken} take sparse ones.")
 
 
 # ---- evaluation ---------------------------------------------------------------------------------
@@ -350,7 +364,6 @@ class FittedKernel:
         self._center = center and not self.precomputed
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         by_differences = spec.metric == "linear" and (center or differences)
-        _check_sparse(x, spec.metric)
         dense_rows = not (self.precomputed or isinstance(x, SparseRows))
         self._origin: Array | None = None
         if dense_rows and (spec.metric == "rbf" or by_differences):

@@ -23,6 +23,7 @@ from rffpk._data.messages import warn
 from rffpk._data.partitions import Partitions
 from rffpk._data.rows import Rows
 from rffpk._data.rules import typicality
+from rffpk._data.sparse_rows import Columns
 from rffpk._data.store import check_cache
 from rffpk._data.survey import Survey
 from rffpk._data.validation import Auto
@@ -137,9 +138,11 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     -----
     One pass over the rows covers all views: with n rows, d_l columns of view l and D frequencies a
     view it takes O(n sum_l (d_l + k) D) time; memory beyond X is O(n), and O(n L D) if features are
-    stored. The typicalities are updated before the weights of the power mean, not after them as in
-    the printed algorithm: both orders have the same fixed points, and the objective falls at each
-    step. The critical exponent (see `s0`) is that of the objective with typicality.
+    stored. Sparse views have their mean number of entries in place of d_l, except with "linear"
+    beside other views, where rows are written out, a few at a time. The typicalities are updated
+    before the weights of the power mean, not after them as in the printed algorithm: both orders
+    have the same fixed points, and the objective falls at each step. The critical exponent (see
+    `s0`) is that of the objective with typicality.
 
     Where rows lack views (see `allow_missing_views`) the terms of the objective are multiplied by
     the sums of the view weights of the rows, whose mean is one, so that it still falls at each
@@ -230,8 +233,6 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
     _widths: list[int]
     _objective: WeightedViews
 
-    _takes_sparse = False
-
     # ---- parameters and views ---------------------------------------------------------------
 
     def _check_parameters(self) -> None:
@@ -268,7 +269,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             )
         return [_kernel_of_view(kernel) for kernel in kernels]
 
-    def _check_views(self, X: Any, reset: bool) -> list[Array]:
+    def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         xs = check_views(self, X, reset=reset)
         if self._n_views:
             n_kernels = len(self._kernels_of_views(len(xs))) if reset else len(xs)
@@ -349,7 +350,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
             As in `fit`.
 
         Returns
@@ -377,7 +378,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
             As in `fit`.
 
         Returns

@@ -20,7 +20,7 @@ from rffpk._docs import FUSION, documented
 from rffpk._fusion.operators import FeatureOperator, Nystroem, nystroem_features
 from rffpk._fusion.skeleton import EmbeddingClusterer, counted_rows, drawn_rows, row_weights
 from rffpk.feature_maps import Gamma
-from rffpk.kernels import Specification, check_one_kernel, one_kernel
+from rffpk.kernels import Specification, check_one_kernel, check_sparse, one_kernel
 
 
 @documented(
@@ -174,6 +174,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         n_threads = _config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             X = validation.check_rows(self, X, reset=True)
+            check_sparse(X, spec.metric, "X")
             weight = row_weights(sample_weight, len(X))
             counted = counted_rows(weight)
             most = len(X) if counted is None else len(counted)

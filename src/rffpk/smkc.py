@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import solve_triangular
 from sklearn.cluster import kmeans_plusplus
 
@@ -17,6 +18,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import basis_of, fixed_signs
 from rffpk._data.messages import warn
+from rffpk._data.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
@@ -210,10 +212,10 @@ class SMKC(KernelFusion):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_v), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
             The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, n_anchors),
             all of one width. One array with several `kernels` is a view of each. C-ordered arrays
-            of one dtype, float32 or float64, are not copied, nor are memory-mapped ones.
+            of one dtype, float32 or float64, are not copied, nor are memory-mapped ones and CSR.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -279,7 +281,8 @@ class SMKC(KernelFusion):
         """Kernels fitted to the anchors, with gammas estimated from all rows."""
         if self.anchors_ is None:
             return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
-        anchors = [np.array(x[self.anchors_]) for x in xs]
+        chosen = (x[self.anchors_] for x in xs)
+        anchors = [x if isinstance(x, SparseRows) else np.array(x) for x in chosen]
         anchors, specs = matched(anchors, self.kernels, not self._n_views)
         n_threads = _config.n_threads(self.n_jobs)
         kernels = []
@@ -341,7 +344,7 @@ class SMKC(KernelFusion):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_v), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
             As in `fit`; with precomputed kernels those between the new rows and the anchors.
 
         Returns
@@ -384,15 +387,25 @@ def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
 
 
 def _spread_rows(
-    xs: list[Array], sample: NDArray[np.intp], s: int, random: Any
+    xs: list[Columns], sample: NDArray[np.intp], s: int, random: Any
 ) -> NDArray[np.intp]:
     """Rows chosen by k-means++ from a sample of them, with equal weight of all views."""
-    scaled = []
-    for x in xs:
-        part = x[sample].astype(np.float64)
-        part -= part.mean(axis=0)
-        scaled.append(part / (np.linalg.norm(part) or 1.0))
-    _, chosen = kmeans_plusplus(np.hstack(scaled), s, random_state=random.randint(2**31 - 1))
+    scaled = [_of_equal_variance(x[sample]) for x in xs]
+    if any(sparse.issparse(part) for part in scaled):
+        rows = sparse.hstack([sparse.csr_array(part) for part in scaled], format="csr")
+    else:
+        rows = np.hstack(scaled)
+    _, chosen = kmeans_plusplus(rows, s, random_state=random.randint(2**31 - 1))
     chosen = np.unique(chosen)  # if rows are equal, an index may occur twice
     rest = random.permutation(np.setdiff1d(np.arange(len(sample)), chosen))
     return np.asarray(sample[np.concatenate([chosen, rest[: s - len(chosen)]])])
+
+
+def _of_equal_variance(x: Columns) -> Any:
+    """Rows over the root of their total squared distance from their mean; arrays less this."""
+    if isinstance(x, SparseRows):
+        norm = math.sqrt(squared_distances(x, column_means(x)).sum())
+        return x.astype(np.float64, copy=False).matrix / (norm or 1.0)
+    centered = x.astype(np.float64)
+    centered -= centered.mean(axis=0)
+    return centered / (np.linalg.norm(centered) or 1.0)

@@ -117,6 +117,7 @@ class HardPasses:
         return np.sqrt(nearest + 2 * errors), np.sqrt(np.maximum(second - 2 * errors, 0))
 
     def _visit_all(self, theta: Array) -> None:
+        vars(self).pop("_sums", None)  # so that the old and the new ones are not held together
         self._sums, outputs = one_pass(self.rows, theta, -math.inf, want=_WANTED)
         self._largest = self._sums.G.copy()
         self._labels = outputs["labels"]

@@ -143,8 +143,8 @@ class CentroidClusterer(CentroidModel):
             arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
             such for views; they are read several times, and `labels_` is not set. So it is with
             arrays and frames of Dask, or a list of such, whose partitions stay where they are.
-            Sparse rows are for classes of one view: CSR of float32 or float64 is read in place,
-            other formats are converted to it.
+            X, or some or all views of a list, may be sparse: CSR of float32 or float64 is read in
+            place, other formats are converted to it.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional

@@ -128,9 +128,11 @@ def of_rows(rows: Rows, features: Columns) -> float:
     """The critical exponent of rows, from their `some_features`; 0 if they are equal."""
     some = slice(None, None, max(1, len(features) // _FEATURE_ROWS))
     features, rows = features[some], rows.take(some)
-    if isinstance(features, SparseRows):
+    if isinstance(features, SparseRows) and rows.eta is None:
         exponent = _of_sparse_rows(features, rows.weight)
         return exponent if math.isfinite(exponent) else 0.0
+    if isinstance(features, SparseRows):
+        features = features_of(centered_products(features, rows.shift))
     z = rows.scaled(features.astype(np.float64))
     present = None if rows.present is None else rows.present_features()
     if rows.eta is None:

@@ -88,7 +88,7 @@ def few_rows(name: str, xs: list[Columns], weight: Array | None = None) -> Cause
     return cause
 
 
-def low_rank(embedding: Array, xs: list[Array], weighted: bool) -> Cause:
+def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
     """An embedding by leading eigenvectors with fewer dimensions than clusters. The views `xs` are
     those of its rows: m distinct rows have kernels of rank m - 1 if these are centered. Those of
     `weighted` rows may have less than eps times the largest eigenvalue in other directions."""
@@ -110,8 +110,8 @@ def low_rank(embedding: Array, xs: list[Array], weighted: bool) -> Cause:
 
 
 def _n_distinct(xs: list[Columns]) -> int:
-    if isinstance(xs[0], SparseRows):
-        return len(distinct_rows(xs[0])[0])
+    if any(isinstance(x, SparseRows) for x in xs):
+        xs = [distinct_rows(x)[1][:, None] for x in {id(x): x for x in xs}.values()]
     return len(np.unique(np.hstack(xs), axis=0))
 
 

@@ -45,8 +45,8 @@ class Evaluation:
 
     centers: Array  # (k, F), the dtype of X
     theta: Array  # the same, shifted, float64
-    soft_sums: Sums
-    hard_sums: Sums
+    soft_sums: Sums  # without N
+    hard_sums: Sums  # without N
     inertia: float
 
 
@@ -56,21 +56,24 @@ def evaluate(rows: Rows, theta: Array, s: float, publish: Publish | None) -> Eva
     block by block."""
     centers = (theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
-    soft, hard = rows.fold(partial(_evaluated, theta, s, publish), _both)
+    soft, hard = rows.fold(partial(_evaluated, theta, s, publish, rows.stream is None), _both)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
     means = hard.centroids(theta, rows.dtype)
     inertia = accurate_cost(replace(rows, eta=None), estimate, hard, means, theta)
-    return Evaluation(centers, theta, soft, hard, inertia)
+    return Evaluation(centers, theta, soft.without_moments(), hard.without_moments(), inertia)
 
 
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
 def _evaluated(
-    theta: Array, s: float, publish: Publish | None, block: Rows, before: _Pair | None
+    theta: Array, s: float, publish: Publish | None, alone: bool, block: Rows, before: _Pair | None
 ) -> _Pair:
+    """The sums of a block; `alone`: no other follows, which would add to N."""
     soft, hard = before or (None, None)
     soft, _ = pass_of_block(block, theta, s, before=soft)
+    if alone:
+        soft = soft.without_moments()
     plain, wanted = replace(block, eta=None), ("labels", "nearest") if publish else ()
     hard, outputs = pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
     if publish is not None:

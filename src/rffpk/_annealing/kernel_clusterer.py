@@ -65,6 +65,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     # in fit: (L, n), 1 where a row has a view, and the shares of such rows; None: all have all
     _present: Array | None
     _coverage: Array | None
+    _takes_sparse = True
     _several = False  # whether `fit` accepts several views
     _space: type[KernelSpace] = KernelSpace
     _soft = True  # whether starts have soft steps, before which centroids may be moved at random
@@ -101,8 +102,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
             Finite numbers; with precomputed kernels a kernel matrix of shape (n_samples,
             n_samples). A list of views, arrays of shape (n_samples, n_features_l) with the same
-            rows, or of kernel matrices, is for classes with the parameter `kernels` only. Sparse
-            rows are for those without it and for the kernels "rbf", "linear", "polynomial",
+            rows, some or all of them sparse, or of kernel matrices, is for classes with the
+            parameter `kernels` only. Sparse rows are for the kernels "rbf", "linear", "polynomial",
             "cosine", "sigmoid" and "laplacian".
         y : Ignored
             Present for scikit-learn's conventions.
@@ -315,7 +316,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             each = zip(positive(self._alpha), self._kernels, coefs, self._squares, parts)
             for alpha, centered, coef, squares, x in each:
                 there = has_view(x)
-                filled = np.where(there[:, None], x, centered.kernel.x[0])
+                filled = x if there.all() else np.where(there[:, None], x, centered.kernel.x[0])
                 block, diagonal = centered.cross(filled)
                 gaps = squares - 2 * (block @ coef.T.astype(np.float64))
                 if whole and diagonal is not None:

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._data.arrays import Array
-from rffpk._data.passes import shifted_features, view_variances
+from rffpk._data.passes import shifted_features, some_features, view_variances
 from rffpk._data.rows import Rows
+from rffpk._data.sparse_rows import Columns, SparseRows, squared_distances
+from rffpk._data.tiles import row_tiles
 
 Eta = Literal["mean", "median", "within"]
 ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
@@ -27,6 +29,7 @@ _MEDIAN_ROWS = 5000
 _COUNTED, _MEAN_OF_MEDIAN, _TRIMMINGS = 4.0, 1 / math.log(2), 100
 _EQUAL = 1e-12  # rows at most this part of the largest squared distance away are at a centroid
 _LEAST = 1e-300  # in place of a sum of zeros
+_NUMBERS = 1 << 23  # of sparse columns that are written out, where 20 rows a cluster have as few
 
 
 def reference_distances(
@@ -61,17 +64,29 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
     medians = []
     for view in range(len(rows.xs)):
         those = some.view(view)
-        features = shifted_features(those).astype(np.float64)
-        features -= _median(features, those.weight)
-        distances = np.einsum("if,if->i", features, features)
+        distances = _distances_from_median(some_features(those), those.weight)
         medians.append(_median(distances[:, None], those.weight)[0])
     return np.array(medians)
+
+
+def _distances_from_median(features: Columns, weight: Array | None) -> Array:
+    if isinstance(features, SparseRows):
+        columns = features.matrix.tocsc()
+        parts = (columns[:, b].toarray() for b in row_tiles(features.shape[1], len(features)))
+        median = np.concatenate([_median(part, weight).copy() for part in parts])
+        return squared_distances(features, median)
+    features = features.astype(np.float64)
+    features -= _median(features, weight)
+    return np.asarray(np.einsum("if,if->i", features, features))
 
 
 def _distances_within(rows: Rows, k: int, model: Callable[..., Any]) -> NDArray[np.float64]:
     """The reference distances "within": of the rows to the centroids of a first fit without
     typicality, and then of a second one with these reference distances."""
-    some = _some(rows, max(_MEDIAN_ROWS, 20 * k))
+    most = max(_MEDIAN_ROWS, 20 * k)
+    if rows.has_sparse_columns:  # which are written out
+        most = max(min(most, _NUMBERS // len(rows.shift)), 20 * k)
+    some = _some(rows, most)
     features = np.ascontiguousarray(some.scaled(shifted_features(some)), dtype=rows.dtype)
     size = float(np.abs(features).max(initial=0))
     if not 0 < size < math.inf:

@@ -50,7 +50,8 @@ class Search(Generic[R]):
 
     def __init__(self, space: Space[R], starts: list[Start]) -> None:
         self.space, self.starts = space, starts
-        self.runs: list[R] = []
+        self.runs: dict[int, R] = {}  # that go on, and the best of those that have ended
+        self.visits: dict[int, tuple[int, int]] = {}  # the rows and the passes of each
         self.ends: dict[int, Result] = {}
         self.costs: dict[int, float] = {}
 
@@ -64,13 +65,14 @@ class Search(Generic[R]):
         if history.progress is not None:
             history.progress.n_starts = len(numbers)
         for group in [numbers] if self.space.lockstep else [[number] for number in numbers]:
-            self.runs += self.space.begin(group)
+            self.runs |= zip(group, self.space.begin(group))
             self._follow(group)
-        kept = min(numbers, key=lambda number: (self.costs[number], number))
+            kept = min(self.costs, key=lambda number: (self.costs[number], number))
+            self.runs = {kept: self.runs[kept]}
         history.keep(kept)
         for number, start in enumerate(self.starts):
-            run, end, cost = self.runs[number], self.ends[number], self.costs[number]
-            history.add_end(start, number, run.n_rows, run.passes, cost, end, number == kept)
+            end, cost = self.ends[number], self.costs[number]
+            history.add_end(start, number, *self.visits[number], cost, end, number == kept)
         end = self.ends[kept]
         if math.isinf(end.s):  # plain k-means: the exponent of the last start, as far as it came
             end.s = self.ends[numbers[-1]].s
@@ -105,7 +107,9 @@ class Search(Generic[R]):
         self.ends[number] = end
         if self.space.history.progress is not None:
             self.space.history.progress.start_ended()
-        self.costs[number] = math.inf if end.dropped else self.runs[number].cost(s)
+        run = self.runs[number]
+        self.costs[number] = math.inf if end.dropped else run.cost(s)
+        self.visits[number] = run.n_rows, run.passes
 
 
 def search(space: Space[R], starts: list[Start]) -> tuple[R, Result, float]:

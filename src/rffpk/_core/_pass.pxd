@@ -29,7 +29,9 @@ cdef class Passes:
     cdef rffpk_loop loop
     cdef readonly object dtype
     cdef object arrays
-    cdef object total
+    cdef object buffers
+    cdef object gathered  # the sums of all slots, in their order
+    cdef object total  # the sums; `gathered` itself, but for the columns of sparse rows
     cdef double *result  # what `total` holds: the numbers of `rffpk_sums`
     cdef size_t n_moments
     cdef void *prepared
@@ -39,3 +41,4 @@ cdef class Passes:
     cdef int run(self) except -1
     cdef int begin_from(self, carry) except -1
     cdef tuple sums(self)
+    cdef tuple parts(self)

@@ -47,7 +47,7 @@ cdef class Passes:
 
     def __init__(self, xs, omegas, shifts, theta, alpha, weight, rule, double s, structures,
                  landmarks, eta, double m, unsigned stages=RFFPK_ALL_STAGES, present=None):
-        cdef size_t n = xs[0].shape[0], n_views = len(xs), i, n_columns = 0
+        cdef size_t n = xs[0].shape[0], n_views = len(xs), i
         cdef size_t k = theta.shape[0], F = theta.shape[1]
         dtype = theta.dtype
         self.kernels = kernels_for(dtype)
@@ -60,9 +60,6 @@ cdef class Passes:
         for i in range(n_views):
             fill_view(&self.views[i], i, xs[i], omegas[i], shifts[i], structures[i], landmarks[i],
                       n, dtype)
-            n_columns += self.views[i].indptr != NULL and self.views[i].D == 0
-        if n_columns and n_views > 1:
-            raise ValueError("xs has sparse rows without frequencies, which must be the only view")
         if sum([len(shift) for shift in shifts]) != F:
             raise ValueError(f"theta has {F} columns, the views have other features")
         self.problem.views = self.views
@@ -104,25 +101,30 @@ cdef class Passes:
         # zeros where stages are omitted, so that the others do not compute with NaN
         allocate = np.empty if problem.stages == RFFPK_ALL_STAGES else np.zeros
         workspace = allocate(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
-        slots = np.empty(8 * loop.n_buffers * step + RFFPK_ALIGN, dtype=np.uint8)
+        slots = np.empty(loop.n_buffers * step + RFFPK_ALIGN // 8)
+        cdef double *first = <double *>aligned(slots)
+        cdef size_t begin = first - <double *>filled(slots, "slots", np.float64, slots.shape)
         self.n_moments = problem.k * (problem.F + problem.n_views + rffpk_counts(problem))
-        self.total = np.empty(self.n_moments + excess + 2)
-        gathered = np.empty(width) if sparse_columns(problem) else self.total
+        cdef size_t size = self.n_moments + excess + 2
+        self.gathered = np.empty(width)
+        self.total = self.gathered
+        if sparse_columns(problem):  # whose sums are in another order: in place of a slot's
+            self.total = slots[begin : begin + size]
         self.result = <double *>filled(self.total, "total", np.float64, self.total.shape)
         self.prepared = aligned(prepared)
         self.given = Pass(
             problem, self.kernels, &self.out, self.prepared, n, slot_rows, width, step, moments,
-            excess, space, <char *>aligned(workspace), <double *>aligned(slots),
-            <double *>filled(gathered, "gathered", np.float64, (width,)))
+            excess, space, <char *>aligned(workspace), first,
+            <double *>filled(self.gathered, "gathered", np.float64, (width,)))
         loop.run = run_slot
         loop.merge = merge_slot
         loop.context = &self.given
-        self.arrays += [prepared, workspace, slots, gathered]
+        self.buffers = prepared, workspace, slots
         return 0
 
     cdef int clear(self) except -1:
         """Set the sums to zero."""
-        memset(self.result, 0, (self.n_moments + self.given.excess + 2) * sizeof(double))
+        memset(self.given.total, 0, self.given.width * sizeof(double))
         return 0
 
     cdef int run(self) except -1:
@@ -130,8 +132,6 @@ cdef class Passes:
         cdef bint apart = self.given.total != self.result  # in the order of `finish`
         cdef size_t i
         with nogil:
-            if apart:
-                memset(self.given.total, 0, self.given.width * sizeof(double))
             self.kernels.prepare(&self.problem, self.prepared)
         if run_loop(&self.loop) != RFFPK_OK:
             raise NotImplementedError(
@@ -139,23 +139,38 @@ cdef class Passes:
         if apart:
             self.kernels.finish(&self.problem, self.given.total, self.result)
             for i in range(self.problem.k + 2):
-                self.result[self.n_moments + i] += self.given.total[self.given.moments + i]
+                self.result[self.n_moments + i] = self.given.total[self.given.moments + i]
         return 0
 
     cdef tuple sums(self):
-        """The sums of the last pass, as `fused_pass` returns them."""
+        """The sums of the last pass, as `fused_pass` returns them; no other one may follow."""
+        self.buffers = None
+        if self.total is not self.gathered:
+            self.gathered = None
+            self.total = self.total.copy()  # without the slots
+        return self.parts()
+
+    cdef tuple parts(self):
         cdef size_t k = self.problem.k, F = self.problem.F, end = F + self.problem.n_views
         cdef size_t moments = self.n_moments, totals = moments + self.given.excess
         table = self.total[:moments].reshape(k, end + rffpk_counts(&self.problem))
         counts = table[:, end] if self.problem.present == NULL else table[:, end:]
-        soft, hard = self.result[totals], self.result[totals + 1]
+        soft, hard = self.total[totals:].tolist()
         return table[:, :F], counts, table[:, F:end], self.total[moments:totals], soft, hard
 
     cdef int begin_from(self, carry) except -1:
         """Set the sums to those of another pass."""
-        for part, before in zip(self.sums()[:4], carry):
-            part[...] = before
-        self.total[len(self.total) - 2 :] = carry[4:]
+        cdef size_t k = self.problem.k, F = self.problem.F
+        if self.total is self.gathered:
+            for part, before in zip(self.parts()[:4], carry):
+                part[...] = before
+        else:
+            N, G, Q, E = carry[:4]
+            lines = self.gathered[: self.given.moments].reshape(F + 2, -1)[:, :k]
+            lines[:F] = N.T + np.outer(self.arrays[2][0], G)
+            lines[F], lines[F + 1] = Q[:, 0], G
+            self.gathered[self.given.moments :][:k] = E
+        self.gathered[len(self.gathered) - 2 :] = carry[4:]
         return 0
 
 
@@ -300,7 +315,7 @@ cdef double mean_entries(const rffpk_view *view, size_t n) noexcept:
 
 cdef bint sparse_columns(const rffpk_problem *problem) noexcept:
     """Whether the features are the columns of sparse rows."""
-    return problem.views.indptr != NULL and problem.views.D == 0
+    return problem.n_views == 1 and problem.views.indptr != NULL and problem.views.D == 0
 
 
 cdef size_t rows_of_slot(const rffpk_problem *problem, size_t n) noexcept:

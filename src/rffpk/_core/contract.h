@@ -62,8 +62,7 @@ typedef struct {
     size_t p;                  /* a power of two, at least d and 2 */
     rffpk_landmarks landmarks; /* without points: none; with them omega is NULL */
     /* Compressed sparse rows, each of whose columns occurs once: row i has the entries indptr[i] to
-     * indptr[i + 1] - 1. They have no landmarks, and identity features where they are the only
-     * view. */
+     * indptr[i + 1] - 1. They have no landmarks. */
     const int64_t *indptr;  /* (n + 1,); NULL: the rows are dense */
     const int32_t *indices; /* (indptr[n],) columns of the entries */
 } rffpk_view;
@@ -135,7 +134,7 @@ typedef struct {
     void (*prepare)(const rffpk_problem *, void *prepared);
     int (*run)(const rffpk_problem *, const void *prepared, size_t begin, size_t end,
                const rffpk_sums *, const rffpk_rows *, void *workspace);
-    /* moments (k, F + L + 1) += the moments of `run`, of all slots together */
+    /* moments (k, F + L + 1) = the moments of `run`, of all slots together */
     void (*finish)(const rffpk_problem *, const double *sums, double *moments);
     /* The weights alone, of a problem without views, by RFFPK_POWER or RFFPK_HARD; fills the
      * totals (2,) of rffpk_sums. */

@@ -1,9 +1,10 @@
 /* Sparse rows: projection, distances and sums that visit the entries alone.
  *
- * Where the columns of sparse rows are themselves the features, phi = x - c for the shift c is not
- * formed: <phi, theta> = <x, theta> - <c, theta>, and sum g phi = sum g x - (sum g) c. Centroids
- * and sums have one line of numbers for each column of x, so that an entry meets those of all
- * clusters side by side. */
+ * Where the columns of sparse rows are themselves the features, and there is no other view, phi =
+ * x - c for the shift c is not formed: <phi, theta> = <x, theta> - <c, theta>, and sum g phi =
+ * sum g x - (sum g) c. Centroids and sums have one line of numbers for each column of x, so that an
+ * entry meets those of all clusters side by side. Beside other views such rows are written out, a
+ * tile at a time. */
 #ifndef RFFPK_SPARSE_H
 #define RFFPK_SPARSE_H
 
@@ -89,6 +90,19 @@ static void gather(entries e, const real *table, size_t n, real *out)
 
 /* ---- projection ----------------------------------------------------------------------------- */
 
+/* The columns of rows beside other views, written out with their zeros. */
+static void load_sparse(const rffpk_view *v, size_t begin, size_t rows, size_t cols, real *phi,
+                        size_t stride)
+{
+    for (size_t f = 0; f < v->d; f++)
+        memset(phi + f * stride, 0, cols * sizeof(real));
+    for (size_t r = 0; r < rows; r++) {
+        const entries e = entries_of(v, begin + r, begin + rows);
+        for (size_t a = 0; a < e.count; a++)
+            phi[(size_t)e.columns[a] * stride + r] += e.values[a];
+    }
+}
+
 /* Scratch of the projection of W rows, and of what `sparse_distances` and `sparse_sums` need. */
 static size_t sparse_scratch(const rffpk_problem *pr, const rffpk_view *v)
 {
@@ -96,6 +110,8 @@ static size_t sparse_scratch(const rffpk_problem *pr, const rffpk_view *v)
         return (v->p + v->d) * W;
     if (v->D)
         return round_up(v->D, W) * W;
+    if (!sparse_columns(pr))
+        return 0;
     return round_up(centroids_line(pr), PAD) + sums_line(pr) * sizeof(double) / sizeof(real);
 }
 
@@ -251,7 +267,7 @@ static void sparse_sums(const rffpk_problem *pr, size_t begin, size_t rows, cons
     }
 }
 
-/* moments += the moments (k, F + 2) of these sums */
+/* moments = the moments (k, F + 2) of these sums */
 static void spread_sums(const rffpk_problem *pr, const double *sums, double *moments)
 {
     const size_t F = pr->F, line = sums_line(pr);
@@ -261,7 +277,7 @@ static void spread_sums(const rffpk_problem *pr, const double *sums, double *mom
         const size_t to = F + 2 - from < SPREAD ? F + 2 : from + SPREAD;
         for (size_t j = 0; j < pr->k; j++)
             for (size_t f = from; f < to; f++)
-                moments[j * (F + 2) + f] += sums[f * line + j] - (f < F ? G[j] * shift[f] : 0);
+                moments[j * (F + 2) + f] = sums[f * line + j] - (f < F ? G[j] * shift[f] : 0);
     }
 }
 

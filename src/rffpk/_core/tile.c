@@ -278,6 +278,8 @@ static void make_features(const rffpk_problem *pr, const real *prepared, size_t 
         fill(norm, 0, cols);
         if (pr->stages & RFFPK_LOAD && !v->indptr)
             transpose(x, x_end, columns, rows, cols, projected ? t->x : phi, t->stride);
+        else if (pr->stages & RFFPK_LOAD && !projected)
+            load_sparse(v, begin, rows, cols, phi, t->stride);
         if (v->landmarks.points) {
             landmark_features(&v->landmarks, v->d, x, prepared, pr->stages, rows, cols, phi, t);
             write_neighbours(pr, l, t, begin, rows, out);
@@ -564,8 +566,7 @@ static void finish(const rffpk_problem *pr, const double *sums, double *moments)
     if (sparse_columns(pr))
         spread_sums(pr, sums, moments);
     else
-        for (size_t i = 0; i < sums_numbers(pr); i++)
-            moments[i] += sums[i];
+        memcpy(moments, sums, sums_numbers(pr) * sizeof(double));
 }
 
 const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {

@@ -35,11 +35,11 @@ def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
     holds the interpreter's lock, so that Ctrl-C waits for it; where that is long, NumPy's is used,
     which does not."""
     n = len(matrix)
-    first, last = options.get("subset_by_index", (0, n - 1))
     work = _EIGH * n**3
+    first, last = options.get("subset_by_index", (0, n - 1))
     if work < LONG:
         values, vectors = scipy.linalg.eigh(matrix, **options)
-        if len(values) == last - first + 1:  # LAPACK's may find none where many are equal
+        if len(values) == last - first + 1:  # LAPACK may find fewer where many are equal
             return values, vectors
     values, vectors = interruptible(work, np.linalg.eigh, matrix)
     return values[first : last + 1], vectors[:, first : last + 1]

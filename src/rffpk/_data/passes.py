@@ -125,7 +125,7 @@ def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest
 def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None) -> float:
     """The cost of a block, by differences."""
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
-    if block.sparse_columns:  # which may be many
+    if block.has_sparse_columns:  # which may be many
         step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
     for begin in range(0, block.n, step):
         part = block.take(slice(begin, begin + step))

@@ -67,8 +67,14 @@ class Rows:
 
     @property
     def sparse_columns(self) -> bool:
-        """Whether the features are the columns of sparse rows."""
-        return isinstance(self.xs[0], SparseRows) and self.maps[0] is None
+        """Whether the features are the columns of sparse rows, of one view."""
+        return len(self.xs) == 1 and self.has_sparse_columns
+
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether some of the features are the columns of sparse rows."""
+        views = zip(self.xs, self.maps)
+        return any(isinstance(x, SparseRows) and each is None for x, each in views)
 
     @property
     def shift(self) -> Array:

@@ -100,6 +100,13 @@ def arrays_of(x: Any) -> list[Any]:
     return [x.data, x.indices, x.indptr] if isinstance(x, SparseRows) else [x]
 
 
+def some_columns(x: Columns, index: slice | NDArray[np.intp]) -> Columns:
+    """Some of the columns, in an array or sparse rows of their own."""
+    if isinstance(x, SparseRows):
+        return sparse_rows(x.matrix[:, index])
+    return np.ascontiguousarray(x[:, index])
+
+
 def column_means(x: Columns) -> NDArray[np.float64]:
     """The means of the columns, (d,)."""
     x = x.matrix if isinstance(x, SparseRows) else x

@@ -118,8 +118,10 @@ def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
 
 
 def stored_bytes(rows: Rows) -> int:
-    """Bytes that the stored features of all rows take."""
-    return rows.n * len(rows.shift) * rows.dtype.itemsize
+    """Bytes that the stored features of all rows take, without sparse columns."""
+    views = zip(rows.xs, rows.maps, rows.widths)
+    width = sum(F for x, each, F in views if each or not isinstance(x, SparseRows))
+    return rows.n * width * rows.dtype.itemsize
 
 
 def stored(rows: Rows) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,11 @@ class Sums:
     def centroids(self, previous: Array, dtype: Any) -> Array:
         """theta = N / G; the centroid of an empty cluster stays where it was."""
         return divided(self.N, self.G, previous, self.widths, EMPTY_SHARE[np.dtype(dtype)])[0]
+
+    def without_moments(self) -> Sums:
+        """These sums without the large array N."""
+        N = np.empty((len(self.G), 0))
+        return replace(self, N=N, G=self.G.copy(), Q=self.Q.copy(), E=self.E.copy())
 
     def view_costs(self) -> Array:
         """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L)."""

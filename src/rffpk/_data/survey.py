@@ -36,6 +36,9 @@ _IMPRECISE = 1e-6
 _KEYS = 1 << 18  # made at a time
 
 
+Some = tuple[list[Columns], Array | None]  # views of some rows, and their weights
+
+
 @dataclass(frozen=True)
 class Moments:
     """The weighted mean of rows, (d,), and their mean squared distance from it."""
@@ -93,6 +96,7 @@ class Survey:
     stream: Stream | None = None
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the id of a view
     _there: list[Array] = field(default_factory=list)  # of a stream, of each view: `there_of`
+    _some: list[Some] = field(default_factory=list)  # the sample, once it has been taken
 
     def moments(self, view: int) -> Moments:
         """The moments of the columns of a view."""
@@ -114,10 +118,16 @@ class Survey:
         xs, weight = self.some()
         return rows_with(xs[view], weight)
 
-    def some(self, size: int | None = None) -> tuple[list[Array], Array | None]:
+    def some(self, size: int | None = None) -> Some:
         """The views and weights of the sample, or of the first `size` rows in it, in the order of
         the rows; of all rows if there are no more."""
-        size = self.size if size is None else size
+        if size is not None and size != self.size:
+            return self._taken(size)
+        if not self._some:
+            self._some.append(self._taken(self.size))
+        return self._some[0]
+
+    def _taken(self, size: int) -> Some:
         if self.sample is None or (self.stream is None and self.counted <= size):
             return self.xs, self.weight
         numbers, arrays, threshold = self.sample.first(size)

@@ -203,8 +203,8 @@ def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> 
 
 def takes_sparse(estimator: Any) -> bool:
     """Whether X may be sparse: the class takes it, and X is no kernel matrix."""
-    given = is_option(getattr(estimator, "kernel", None), "precomputed")
-    return getattr(estimator, "_takes_sparse", False) and not given
+    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
+    return getattr(estimator, "_takes_sparse", False) and not is_option(kernel, "precomputed")
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
@@ -212,8 +212,7 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
     if sparse.issparse(X):
         raise TypeError(
             f"{name} is sparse, and {taker} takes dense rows: convert them by toarray, if memory "
-            "allows it. PowerKMeans, RFFKernelPowerKMeans, FuzzyCMeans, DiffusionPowerKMeans and "
-            "KernelPowerKMeans take sparse rows."
+            "allows it. Estimators take sparse rows and views in memory that are no kernel matrix."
         )
 
 
@@ -231,6 +230,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         check_plain(X, "X")
     try:
         may_lack = vars(estimator).get("allow_missing_views")  # None: no such parameter
+        may_lack = None if sparse.issparse(X) else may_lack
         with np.errstate(over="ignore", invalid="ignore"), hint_of_missing_views(may_lack):
             X = validate_data(  # what is not finite is refused by name
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
@@ -444,13 +444,14 @@ def check_n_clusters(n_clusters: Any, n: int, counted: int | None = None) -> int
 
 def check_underflow(variance: float, xs: list[Columns]) -> None:
     """Raise an error if the variance of rows is zero although they differ in one of these views."""
-    if variance <= 0 and any(_rows_differ(x) for x in xs):
+    if variance <= 0 and any(rows_differ(x) for x in xs):
         raise ValueError(
             f"X differs by so little that squared distances underflow {xs[0].dtype}; rescale X."
         )
 
 
-def _rows_differ(x: Columns) -> bool:
+def rows_differ(x: Columns) -> bool:
+    """Whether the rows are not all equal."""
     if isinstance(x, SparseRows):
         counts, shape = np.diff(x.indptr), (len(x), -1)
         if (counts != counts[0]).any() or not counts[0]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rffpk._data.arrays import Array
 from rffpk._data.messages import warn
+from rffpk._data.sparse_rows import Columns, SparseRows, some_columns, sparse_rows
 from rffpk._data.validation import (
     beyond_float32,
     check_plain,
@@ -21,6 +21,7 @@ from rffpk._data.validation import (
     is_option,
     named,
     refuse_sparse,
+    takes_sparse,
     warn_if_kernel,
     widened,
     words_of,
@@ -32,12 +33,13 @@ def is_list_of_views(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and any(len(np.shape(x)) == 2 for x in X)
 
 
-def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
+def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
     """The views of X as `check_rows` returns them, of equal dtypes; one array is one view, or has
     those of the parameter `views`.
 
     Sets `_view_columns`, `_n_views` (0: one array) and `_widths` in fit, and compares new rows with
-    them. With the parameter `allow_missing_views` rows may lack views, where they are NaN then.
+    them. With the parameter `allow_missing_views` rows may lack views that are arrays, where they
+    are NaN then.
     """
     if not getattr(estimator, "allow_missing_views", False):
         return _check_views(estimator, X, reset)
@@ -51,7 +53,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Array]:
     return xs
 
 
-def _check_views(estimator: Any, X: Any, reset: bool) -> list[Array]:
+def _check_views(estimator: Any, X: Any, reset: bool) -> list[Columns]:
     _check_container(X)
     if reset:
         estimator._view_columns = getattr(estimator, "views", None)
@@ -85,15 +87,16 @@ def _check_container(X: Any) -> None:
         raise TypeError("X is an array of arrays, such as a cell array: pass [*X.ravel()].")
 
 
-def _columns_of_views(X: Array, views: Any, estimator: Any) -> list[Array]:
-    """A contiguous array for each entry of the parameter `views`."""
+def _columns_of_views(X: Columns, views: Any, estimator: Any) -> list[Columns]:
+    """The columns, in arrays or sparse rows of their own, for each entry of the parameter
+    `views`."""
     if not isinstance(views, (list, tuple)) or not views:
         raise TypeError(f"views == {views!r}, must be a list with the columns of each view.")
     if is_option(getattr(estimator, "kernels", None), "precomputed"):
         raise ValueError("views needs columns, but kernels == 'precomputed'.")
     names = list(getattr(estimator, "feature_names_in_", []))
     return [
-        np.ascontiguousarray(X[:, _columns(view, f"views[{i}]", names, X.shape[1])])
+        some_columns(X, _columns(view, f"views[{i}]", names, X.shape[1]))
         for i, view in enumerate(views)
     ]
 
@@ -135,11 +138,10 @@ def _refuse_split_views() -> None:
         frame = frame.f_back
 
 
-def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
+def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
     _refuse_split_views()
     names = [_column_names(x) for x in X]
-    may_lack = vars(estimator).get("allow_missing_views")  # None: no such parameter
-    xs = [_checked_view(x, f"X[{i}]", may_lack) for i, x in enumerate(X)]
+    xs = [_checked_view(estimator, x, f"X[{i}]") for i, x in enumerate(X)]
     for number, x in enumerate(xs):
         if len(x) != len(xs[0]):
             same = len({each.shape[1] for each in xs}) == 1
@@ -167,7 +169,7 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Array]:
         for i, (new, fitted) in enumerate(zip(names, estimator._view_names)):
             _check_names(new, fitted, f"X[{i}]")
     xs = [widened(x, estimator) for x in xs]
-    dtype = np.result_type(*xs)
+    dtype = np.result_type(*(x.dtype for x in xs))
     return [x.astype(dtype, copy=False) for x in xs]
 
 
@@ -205,10 +207,12 @@ def _with_nan_rows(x: Any, name: str) -> Any:
     return np.array([none if row is None else row for row in rows])
 
 
-def check_missing(xs: list[Array], names: list[str]) -> None:
+def check_missing(xs: list[Columns], names: list[str]) -> None:
     """Raise a ValueError if a row has NaN in some columns of a view, or no view at all."""
-    lacks = np.empty((len(xs[0]), len(xs)), dtype=bool)
+    lacks = np.zeros((len(xs[0]), len(xs)), dtype=bool)
     for view, (x, name) in enumerate(zip(xs, names)):
+        if isinstance(x, SparseRows):  # which are finite
+            continue
         found = np.isnan(x).sum(axis=1)
         lacks[:, view] = found == x.shape[1]
         parts = np.flatnonzero((found > 0) & ~lacks[:, view])
@@ -223,10 +227,12 @@ def check_missing(xs: list[Array], names: list[str]) -> None:
         raise ValueError(f"X has no view of row {without[0]}, must have one at least: drop it.")
 
 
-def _checked_view(x: Any, name: str, may_lack: bool | None) -> Array:
-    """The view in an array; `may_lack`: whether rows may lack it, None if none ever may."""
-    refuse_sparse(x, name, "a list of views")
+def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
+    """The view in an array, or as `SparseRows` if it is sparse."""
+    if sparse.issparse(x):
+        return _checked_sparse_view(estimator, x, name)
     check_plain(x, name)
+    may_lack = vars(estimator).get("allow_missing_views")  # None: no such parameter
     try:
         with hint_of_missing_views(may_lack):
             return finite_array(
@@ -238,3 +244,11 @@ def _checked_view(x: Any, name: str, may_lack: bool | None) -> Array:
         if words := words_of(x):
             raise type(error)(f"{name} is not acceptable: {words}") from error
         raise
+
+
+def _checked_sparse_view(estimator: Any, x: Any, name: str) -> SparseRows:
+    if not takes_sparse(estimator):
+        refuse_sparse(x, name, f"{type(estimator).__name__} with precomputed kernels")
+    with named(name):
+        dtypes = [np.float64, np.float32]
+        return sparse_rows(finite_array(x, name, dtypes, accept_sparse="csr"))

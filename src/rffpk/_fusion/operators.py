@@ -11,7 +11,10 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from rffpk._data.arrays import Array
+from rffpk._data.arrays import Fourier as Frequencies
 from rffpk._data.decompositions import eigh, leading_eigenvectors, ritz_values, svd
+from rffpk._data.sparse_rows import Columns, SparseRows
+from rffpk._data.store import written_out
 from rffpk._data.tiles import row_tiles, run_all
 from rffpk._data.validation import Auto
 from rffpk._fusion.weights import weighed
@@ -23,7 +26,7 @@ from rffpk.kernels import (
     positive_definite,
 )
 
-Features = Callable[[Array], Array]
+Features = Callable[[Columns], Array]
 
 _POLAR_ROWS = 8192  # a tile of this many rows and ten columns stays in a core's cache
 
@@ -219,8 +222,9 @@ class Fourier:
 
     mapping: RandomFourierFeatures
 
-    def __call__(self, x: Array) -> Array:
-        return self.mapping.transform(x.astype(np.float64, copy=False))
+    def __call__(self, x: Columns) -> Array:
+        x = x.astype(np.float64, copy=False)
+        return self.mapping.transform(x.matrix if isinstance(x, SparseRows) else x)
 
 
 @dataclass(frozen=True)
@@ -236,12 +240,13 @@ class Nystroem:
 
 
 def fourier_features(
-    x: Array,
+    x: Columns,
     spec: Specification,
     name: str,
     n_frequencies: Auto | int,
     weight: Array | None,
     random: Any,
+    n_threads: int,
 ) -> Fourier:
     """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
@@ -253,7 +258,14 @@ def fourier_features(
         random_state=random.randint(2**31 - 1),
         n_jobs=1,
     )
-    return Fourier(mapping.fit(x, sample_weight=weight))
+    if not isinstance(x, SparseRows):
+        return Fourier(mapping.fit(x, sample_weight=weight))
+    mapping.fit(
+        x.matrix, sample_weight=weight
+    )  # whose frequencies are written out once, and not for each tile
+    found = written_out(x.astype(np.float64, copy=False), mapping._fourier, n_threads)
+    mapping._fourier = Frequencies(found.frequencies)
+    return Fourier(mapping)
 
 
 def nystroem_features(
@@ -358,7 +370,9 @@ def operators(
             found.append(DenseOperator(kernel, n_threads, weight))
             continue
         if approximation == "rff":
-            raw: Features = fourier_features(x, spec, name, n_frequencies, weight, random)
+            raw: Features = fourier_features(
+                x, spec, name, n_frequencies, weight, random, n_threads
+            )
         else:
             raw = nystroem_features(x, spec, name, anchors, weight, random, n_threads)
         found.append(FeatureOperator(x, raw, n_threads=n_threads, weight=weight, **finish))

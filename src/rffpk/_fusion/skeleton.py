@@ -23,6 +23,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.sparse_rows import Columns
 from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, Specification, check_kernels, matched
@@ -197,6 +198,7 @@ class KernelFusion(EmbeddingClusterer):
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
+    _takes_sparse = True
     # of precomputed kernels those of the rows learned on; None: all
     _columns: NDArray[np.intp] | None
 
@@ -235,11 +237,11 @@ class KernelFusion(EmbeddingClusterer):
             validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
 
-    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
+    def _fuse(self, xs: list[Columns], weight: Array | None, k: int, random: Any) -> None:
         """Set the fitted attributes except those of k-means; append to `history_`."""
         raise NotImplementedError
 
-    def _embedded(self, xs: list[Array]) -> Array:
+    def _embedded(self, xs: list[Columns]) -> Array:
         """The embedding of rows whose views have been checked."""
         raise NotImplementedError
 
@@ -251,10 +253,11 @@ class KernelFusion(EmbeddingClusterer):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
             The views; with ``kernels="precomputed"`` kernel matrices of shape (n_samples,
             n_samples), which are taken as they are. One array with several `kernels` is a view of
-            each.
+            each. Views may be sparse for the kernels "rbf", "linear", "polynomial", "cosine",
+            "sigmoid" and "laplacian": CSR of float32 or float64 is read in place.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -310,8 +313,8 @@ class KernelFusion(EmbeddingClusterer):
         return self
 
     def _matched(
-        self, xs: list[Array], rows: NDArray[np.intp] | None
-    ) -> tuple[list[Array], list[Specification]]:
+        self, xs: list[Columns], rows: NDArray[np.intp] | None
+    ) -> tuple[list[Columns], list[Specification]]:
         """Some rows of the view of each kernel, or the kernels among these rows if they are
         precomputed, and its specification; None: all rows. Sets `_columns`."""
         precomputed = validation.is_option(self.kernels, PRECOMPUTED)
@@ -324,12 +327,12 @@ class KernelFusion(EmbeddingClusterer):
             xs = [np.ascontiguousarray(x[chosen]) for x in xs]
         return xs, specs
 
-    def _view_of_each(self, xs: list[Array], n_kernels: int) -> list[Array]:
+    def _view_of_each(self, xs: list[Columns], n_kernels: int) -> list[Columns]:
         """The view of each kernel; of precomputed ones the columns of the rows learned on."""
         xs = xs if self._n_views else xs * n_kernels
         return xs if self._columns is None else [x[:, self._columns] for x in xs]
 
-    def _check_no_zero_kernel(self, xs: list[Array]) -> None:
+    def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
         if not self._needs_every_kernel:
             return
@@ -337,7 +340,7 @@ class KernelFusion(EmbeddingClusterer):
         if precomputed:
             zero, what = [not x.any() for x in xs], "is zero everywhere"
         elif self.center:
-            zero = [not (x != x[0]).any() for x in xs]
+            zero = [not validation.rows_differ(x) for x in xs]
             what = "has equal rows, so that its centered kernel is zero"
         else:
             return
@@ -362,7 +365,7 @@ class KernelFusion(EmbeddingClusterer):
 
         Parameters
         ----------
-        X : list of array-likes of shape (n_samples, n_features_l), or array-like
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
             As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
             shape (n_samples, n_samples_fit).
 

@@ -1,0 +1,377 @@
+"""Sparse views in lists: passes against the twin, and fits against those of arrays."""
+
+import warnings
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from test_pass import OUTPUTS, assert_same_pass
+from test_sparse import formats, messy, peak_of_fit, structure, topics
+
+from rffpk import (
+    FAMKKM,
+    LKAM,
+    LMKKM,
+    MKKM,
+    MKKMMR,
+    MVCLFA,
+    ONKC,
+    RMKKM,
+    SMKC,
+    AverageMKKM,
+    CoregSC,
+    KernelPowerKMeans,
+    MultiKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    SimpleMKKM,
+    load,
+)
+from rffpk._core import use_thread_work
+from rffpk._data.arrays import Fourier
+from rffpk._data.passes import make_rows, one_pass
+from rffpk._data.presence import all_present
+from rffpk._data.sparse_rows import sparse_rows
+
+WEIGHTED = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, RMKKM]
+FUSIONS = [AverageMKKM, MKKM, SimpleMKKM, MKKMMR, LKAM, ONKC, CoregSC, MVCLFA, FAMKKM, SMKC]
+EVERY = [*WEIGHTED, *FUSIONS, *([LMKKM] if find_spec("clarabel") else [])]
+MODELS = [
+    *(cls(3, random_state=0) for cls in EVERY),
+    RFFMultiKernelPowerKMeans(3, kernels=["linear", "rbf", "linear"], random_state=0),
+    RFFMultiKernelPowerKMeans(3, kernels=["diffusion"] * 3, random_state=0),
+    RFFMultiKernelPowerKMeans(3, eta="within", kernels="linear", random_state=0),
+    RFFMultiKernelPowerKMeans(3, possibilistic=False, cache=False, random_state=0),
+    MultiKernelPowerKMeans(3, kernels=["cosine", "laplacian", "rbf"], random_state=0),
+    FAMKKM(3, approximation="rff", random_state=0),
+    FAMKKM(3, approximation="nystroem", n_anchors=50, random_state=0),
+    SMKC(3, anchors="k-means++", n_anchors=50, random_state=0),
+    SimpleMKKM(3, n_landmarks=60, random_state=0),
+]
+by_name = pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:60])
+
+
+def some_views(n=240, dtype=np.float64):
+    """Two sparse views and a dense one of the same clusters."""
+    (X, y), (Z, _) = topics(n, 60, 3, length=15), topics(n, 90, 3, length=30)
+    dense = np.random.default_rng(0).standard_normal((n, 4)) + 3 * np.eye(3, 4)[y]
+    return [X.astype(dtype), Z.astype(dtype), dense.astype(dtype)]
+
+
+def arrays_of(X):
+    return [x.toarray() if sparse.issparse(x) else x for x in X]
+
+
+def copied(X):
+    return [x.copy() for x in X]
+
+
+def assert_unchanged(X, before):
+    for x, same in zip(X, before):
+        parts = ("data", "indices", "indptr") if sparse.issparse(x) else ("T",)
+        for part in parts:
+            assert_array_equal(getattr(x, part), getattr(same, part))
+
+
+# ---- the pass -----------------------------------------------------------------------------------
+
+KINDS = ("array", "array, frequencies", "columns", "frequencies", "structured")
+
+
+def problem(n, kinds, k, dtype, seed, weighted=False, typical=False, missing=False):
+    """Views of these kinds, of different widths."""
+    random = np.random.default_rng(seed)
+    xs, maps = [], []
+    for i, kind in enumerate(kinds):
+        X, D = (
+            messy(n, int(random.integers(1, 50)), 0.3, seed + i, dtype),
+            int(random.integers(1, 30)),
+        )
+        xs.append(X.toarray() if kind.startswith("array") else sparse_rows(X))
+        frequencies = random.standard_normal((X.shape[1], D)).astype(dtype)
+        mapped = Fourier(structure(X.shape[1], D, random)) if kind == "structured" else None
+        maps.append(Fourier(frequencies) if "frequencies" in kind else mapped)
+    weight = random.uniform(0.1, 3, n) if weighted else None
+    rows = make_rows(xs, maps, weight, 2)
+    rows = replace(rows, alpha=random.dirichlet(np.ones(len(kinds))))
+    if missing:
+        drawn = random.integers(0, 256, all_present(n, len(kinds)).shape, dtype=np.uint8)
+        rows = replace(rows, present=drawn | 1)
+    if typical:
+        rows = replace(rows, eta=random.uniform(0.5, 2, len(kinds)), m=2.0)
+    return rows, random.standard_normal((k, len(rows.shift)))
+
+
+@given(
+    st.integers(1, 150),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=9),
+    st.integers(1, 15),
+    st.sampled_from([-0.7, -5.0, -np.inf]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_core_agrees_with_its_twin(isa, dtype, n, kinds, k, s, weighted, typical, missing, seed):
+    missing = missing and len(kinds) > 1
+    assert_same_pass(*problem(n, kinds, k, dtype, seed, weighted, typical, missing), s)
+
+
+def test_a_pass_has_the_bits_of_arrays_and_of_any_number_of_threads(dtype):
+    rows, theta = problem(7000, KINDS, 6, dtype, 0, True, True)
+    before = use_thread_work(1.0)
+    try:
+        given_rows = [replace(rows, n_threads=threads) for threads in (1, 2, 5)]
+        found = [one_pass(each, theta, -2.0, want=OUTPUTS) for each in given_rows]
+    finally:
+        use_thread_work(before)
+    for sums, outputs in found[1:]:
+        for part, same in zip(sums.parts(), found[0][0].parts()):
+            assert_array_equal(part, same)
+        for name in OUTPUTS:
+            assert_array_equal(outputs[name], found[0][1][name])
+    columns = slice(sum(rows.widths[:2]), sum(rows.widths[:3]))  # which are those of an array
+    features = found[0][1]["features"][:, columns]
+    assert_array_equal(features, rows.xs[2].toarray() - rows.shifts[2])
+
+
+# ---- fits ---------------------------------------------------------------------------------------
+
+
+def assert_same_clusters(labels, expected):
+    """Of starts that end equally low rounding chooses one."""
+    assert adjusted_rand_score(labels, expected) == 1
+
+
+@by_name
+def test_fits_are_those_of_arrays(model, dtype):
+    X = some_views(dtype=dtype)
+    before = copied(X)
+    ours, same = clone(model).fit(X), clone(model).fit(arrays_of(X))
+    assert_array_equal(ours.labels_, same.labels_)
+    assert_array_equal(ours.predict(X), ours.labels_)
+    assert_array_equal(ours.predict([x[:1] for x in X]), ours.labels_[:1])
+    assert_array_equal(ours.predict(arrays_of(X)), ours.labels_)  # formats may change
+    assert_array_equal(same.predict(X), ours.labels_)
+    assert_array_equal(ours.medoids(X), same.medoids(arrays_of(X)))
+    rtol = 1e-8 if dtype == np.float64 else 2e-3
+    for name in ("inertia_", "objective_", "kernel_weights_"):
+        assert_allclose(getattr(ours, name), getattr(same, name), rtol=rtol, atol=rtol / 100)
+    assert_allclose(ours.score(X), same.score(arrays_of(X)), rtol=rtol)
+    assert_allclose(ours.transform(X), same.transform(arrays_of(X)), atol=100 * rtol)
+    assert_allclose(ours.predict_proba(X), same.predict_proba(arrays_of(X)), atol=100 * rtol)
+    assert_unchanged(X, before)
+
+
+@pytest.mark.parametrize("estimator", WEIGHTED)
+def test_weighted_fits_are_those_of_arrays(estimator):
+    X, weight = some_views(), np.random.default_rng(0).integers(0, 4, 240)
+    model = estimator(3, random_state=0)
+    labels, inertia = model.fit(X, sample_weight=weight).labels_, model.inertia_
+    score = model.score(X, sample_weight=weight)
+    model.fit(arrays_of(X), sample_weight=weight)
+    assert_same_clusters(labels, model.labels_)
+    assert_allclose(inertia, model.inertia_, rtol=1e-9)
+    assert_allclose(score, model.score(arrays_of(X), sample_weight=weight), rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", EVERY)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kernels": ["rbf", ("rbf", 0.02)]},
+        {"kernels": [("rbf", 0.05), "linear"]},
+        {"kernels": "du2015"},
+        {"views": [slice(0, 20), [40, 25, 50], np.arange(60) % 3 == 0]},
+    ],
+    ids=["rbf", "linear", "du2015", "views"],
+)
+def test_kernels_of_one_matrix_and_views_of_its_columns(estimator, parameters):
+    name = parameters.get("kernels")
+    if name == "du2015" and estimator in (RFFMultiKernelPowerKMeans, CoregSC, MVCLFA, LMKKM):
+        return  # is no choice there, leaves eigenvectors open, or takes long
+    X = topics(240, 60, 3)[0]
+    model = estimator(3, random_state=0, **parameters)
+    ours, same = clone(model).fit(X), clone(model).fit(X.toarray())
+    assert_same_clusters(ours.labels_, same.labels_)
+    assert_array_equal(ours.predict(X), ours.labels_)
+    assert_allclose(ours.inertia_, same.inertia_, rtol=1e-4 if name == "du2015" else 1e-7)
+
+
+def test_one_view_in_a_list():
+    X = topics(240, 60, 3)[0]
+    for kernels in ("linear", "rbf", "diffusion"):
+        model = RFFMultiKernelPowerKMeans(3, kernels=kernels, random_state=0)
+        labels, objective = model.fit([X]).labels_, model.objective_
+        assert_array_equal(model.fit([X.toarray()]).labels_, labels)
+        assert_allclose(model.objective_, objective, rtol=1e-9)
+
+
+@by_name
+def test_fits_have_the_same_bits_for_any_number_of_threads(model):
+    X = some_views()
+    models = [clone(model).set_params(n_jobs=n).fit(X) for n in (1, 3)]
+    assert_array_equal(*(each.transform(X) for each in models))
+    assert_array_equal(*(each.labels_ for each in models))
+
+
+@pytest.mark.parametrize("estimator", [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans])
+def test_rows_may_lack_views_that_are_arrays(estimator):
+    X = some_views()
+    X[2][::7] = np.nan
+    model = estimator(3, allow_missing_views=True, random_state=0)
+    labels, inertia = model.fit(X).labels_, model.inertia_
+    assert_array_equal(model.predict(X), labels)
+    assert_same_clusters(model.fit(arrays_of(X)).labels_, labels)
+    assert_allclose(model.inertia_, inertia, rtol=1e-9)
+
+
+def test_a_critical_exponent_and_reference_distances_of_sparse_columns():
+    """Those of arrays, with typicality and weights."""
+    X, weight = topics(700, 60, 3)[0], np.random.default_rng(0).uniform(0.5, 2, 700)
+    for parameters in ({}, {"eta": "mean"}, {"possibilistic": False}):
+        model = RFFMultiKernelPowerKMeans(3, kernels="linear", random_state=0, **parameters)
+        ours = clone(model).fit([X], sample_weight=weight)
+        same = clone(model).fit([X.toarray()], sample_weight=weight)
+        if ours.eta_ is not None:
+            assert_allclose(ours.eta_, same.eta_, rtol=1e-9)
+        annealed = [
+            [record["s"] for record in each.history_ if record["stage"] == "anneal"]
+            for each in (ours, same)
+        ]
+        assert len(annealed[0]) > 1
+        assert_allclose(annealed[0][0], annealed[1][0], rtol=1e-6)
+
+
+def test_many_rows_are_sampled():
+    X = some_views(6000)
+    model = RFFMultiKernelPowerKMeans(3, sample=500, n_frequencies=64, random_state=0)
+    labels, objective = model.fit(X).labels_, model.objective_
+    assert_array_equal(model.fit(arrays_of(X)).labels_, labels)
+    assert_allclose(model.objective_, objective, rtol=1e-9)
+
+
+def test_models_can_be_saved(tmp_path):
+    X = some_views()
+    for model in (MultiKernelPowerKMeans(3), FAMKKM(3, approximation="rff"), MKKM(3), SMKC(3)):
+        model.set_params(random_state=0).fit(X).save(tmp_path / "model")
+        assert_array_equal(load(tmp_path / "model").transform(X), model.transform(X))
+
+
+def test_frequencies_of_fusions_are_written_out_where_rows_have_few_entries(tmp_path):
+    X, Z = topics(150, 2000, 3, length=6)[0], topics(150, 40, 3)[0]
+    model = FAMKKM(3, approximation="rff", n_frequencies=64, random_state=0).fit([X, Z])
+    first, second = (features.raw.mapping for features in model._features)
+    assert isinstance(first._fourier.frequencies, np.ndarray) and first.structure_ is not None
+    assert second._fourier.frequencies is second.structure_
+    same = clone(model).fit(arrays_of([X, Z]))
+    assert_array_equal(model.labels_, same.labels_)
+    assert_allclose(model.transform([X, Z]), same.transform(arrays_of([X, Z])), atol=1e-9)
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").transform([X, Z]), model.transform([X, Z]))
+
+
+def test_kernels_with_many_equal_eigenvalues():
+    """Of which LAPACK may find fewer than it is asked for."""
+    X = topics(240, 60, 3)[0]
+    for given_X in (X, X.toarray()):
+        for estimator in (SMKC, CoregSC):
+            model = estimator(3, kernels="du2015", random_state=0).fit(given_X)
+            assert model.embedding_.shape[1] % 3 == 0
+
+
+# ---- input --------------------------------------------------------------------------------------
+
+
+def test_formats():
+    X = [topics(60, 12, 3)[0], *some_views(60)[1:]]
+    for model in (RFFMultiKernelPowerKMeans(3, n_frequencies=32), MKKM(3)):
+        model.set_params(random_state=0)
+        expected = model.fit(X).labels_
+        for form, given_X in formats(X[0]):
+            found = model.fit([given_X, *X[1:]])
+            assert_array_equal(found.predict([given_X, *X[1:]]), found.labels_)
+            if form != "integers":
+                assert_array_equal(found.labels_, expected, err_msg=form)
+
+
+@pytest.mark.parametrize("estimator", EVERY)
+def test_unsorted_indices_duplicates_zeros_and_empty_rows(estimator):
+    X = [messy(120, d, 0.3, seed) for seed, d in enumerate((30, 20))]
+    before = copied(X)
+    plain = [sparse.csr_array(x.toarray()) for x in X]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = estimator(2, random_state=0).fit(X).labels_
+        expected = estimator(2, random_state=0).fit(plain).labels_
+    assert_array_equal(labels, expected)
+    assert_unchanged(X, before)
+
+
+def test_equal_rows():
+    X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
+    for model in (RFFMultiKernelPowerKMeans(5, n_frequencies=32), MultiKernelPowerKMeans(5)):
+        with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows"):
+            model.set_params(random_state=0).fit([X, np.repeat(np.eye(3), 4, axis=0)])
+    with pytest.raises(ValueError, match=r"X\[1\] has equal rows"):
+        MKKM(2).fit([X, sparse.csr_array((12, 5))])
+
+
+def test_views_that_are_refused_are_named():
+    X, Z, D = some_views(60)
+    wrong = Z.copy()
+    wrong.data[3] = np.nan
+    for model in (MKKM(2), RFFMultiKernelPowerKMeans(2), MultiKernelPowerKMeans(2)):
+        with pytest.raises(ValueError, match=r"X\[1\] contains NaN"):
+            model.fit([X, wrong])
+        with pytest.raises(ValueError, match=r"X\[1\] has 59 rows, X\[0\] has 60"):
+            model.fit([X, Z[1:]])
+        with pytest.raises(ValueError, match=r"X\[0\] has 59 columns, in fit it had 60"):
+            model.fit([X, D]).predict([X[:, 1:], D])
+    for model in (MultiKernelPowerKMeans(2), RFFMultiKernelPowerKMeans(2)):
+        with pytest.raises(ValueError, match=r"X\[1\] contains NaN"):
+            model.set_params(allow_missing_views=True).fit([X, wrong])
+    K = X @ X.T
+    with pytest.raises(TypeError, match=r"X\[0\] is sparse, and MKKM with precomputed kernels"):
+        MKKM(2, kernels="precomputed").fit([K, K])
+    with pytest.raises(TypeError, match=r"X\[1\] is sparse, and the kernel 'chi2' takes dense"):
+        MKKM(2, kernels=["rbf", "chi2"]).fit([D, X])
+    with pytest.raises(TypeError, match="X is sparse, and callable kernels take dense rows"):
+        MultiKernelPowerKMeans(2, kernels=["rbf", lambda x, y: float(x @ y)]).fit(X)
+    with pytest.raises(ValueError, match="X is a list of 2 views, must be one array"):
+        KernelPowerKMeans(2).fit([X, Z])
+    with pytest.raises(TypeError, match=r"X\[1\] gave a block that is sparse"):
+        RFFMultiKernelPowerKMeans(2).fit([lambda: iter([D]), lambda: iter([X])])
+    with pytest.raises(ValueError, match=r"X\[0\] is not acceptable: .*ind(ex|ices)"):
+        broken = X.copy()
+        broken.indices[-1] = 60
+        MKKM(2).fit([broken, Z])
+    with pytest.warns(UserWarning, match=r"X\[1\] is symmetric like"):
+        RFFMultiKernelPowerKMeans(2, n_frequencies=32, random_state=0).fit([X, K])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RFFMultiKernelPowerKMeans(3, n_frequencies=64),
+        RFFMultiKernelPowerKMeans(3, kernels=["linear", ("rbf", "mean")], n_frequencies=64),
+        MultiKernelPowerKMeans(3),
+        AverageMKKM(3, n_landmarks=100),
+        SMKC(3, n_anchors=50),
+        SMKC(3, n_anchors=50, anchors="k-means++"),
+        FAMKKM(3, approximation="rff", n_frequencies=64),
+        FAMKKM(3, approximation="nystroem", n_anchors=50),
+    ],
+    ids=lambda model: str(model)[:60],
+)
+def test_views_are_not_written_out(model):
+    """Arrays of the views would take 640 MB."""
+    X = [topics(2000, 20_000, 3, seed)[0] for seed in (0, 1)]
+    assert peak_of_fit(model, X) < 200e6
