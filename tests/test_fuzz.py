@@ -142,6 +142,7 @@ def is_named(error):
 @example(rffpk.RFFKernelPowerKMeans(1), np.full((1, 1), 0.12573022), False)
 @example(rffpk.SMKC(3), np.ones((9, 2)), False)
 @example(rffpk.PowerKMeans(1, random_state=0), NEAR_OVERFLOW, True)
+@example(rffpk.PowerKMeans(1, random_state=0), NEAR_OVERFLOW * 0.83, True)
 @example(rffpk.DiffusionPowerKMeans(1, n_neighbors=2, random_state=0), NEAR_OVERFLOW, True)
 @example(rffpk.DiffusionMap(random_state=0), NEAR_OVERFLOW, False)
 @example(rffpk.KernelPowerKMeans(1, kernel="polynomial"), np.full((20, 1), 1e6), True)
@@ -326,6 +327,12 @@ def assert_refused_or_valid(model, X, weighted):
 
 
 @settings(max_examples=EXAMPLES)
+@example(
+    rffpk.RFFMultiKernelPowerKMeans(
+        1, eta=1e-30, m=1.1, n_frequencies=32, random_state=0, weight_entropy=0.001
+    ),
+    [np.random.default_rng(0).standard_normal((5, d)) for d in (1, 2)], [0], True,
+)  # fmt: skip
 @given(view_models(VIEW_CLASSES[:2]), views(), st.lists(st.integers(0, 5)), st.booleans())
 def test_missing_views_are_refused_by_name_or_give_a_valid_result(model, X, lacks, weighted):
     """Row i lacks the view lacks[i], if there is one; 4: one number is missing, 5: both views."""

@@ -62,7 +62,9 @@ def _about(features: Array, center: Array, present: Array | None) -> Array:
 def _scaled(z: Array, p: Array, present: Array) -> Array:
     """Directions over the roots of the shares of the rows that have each feature."""
     total = p.sum()
-    return np.asarray(z / np.sqrt(_weights(p, present) / total)) if total > 0 else z
+    if total < np.finfo(float).tiny:  # no row counts
+        return z
+    return np.asarray(z / np.sqrt(_weights(p, present) / total))
 
 
 def _directions(z: Array, p: Array) -> tuple[Array, Array]:

@@ -99,4 +99,5 @@ def scaled_parts(
     """Sums times a power of two."""
     if unit == 1:
         return N, G, Q, E, soft, hard
-    return N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
+    with np.errstate(over="ignore"):  # an objective that overflows is refused by name
+        return N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
