@@ -281,6 +281,14 @@ def test_many_clusters_are_seeded_in_batches():
     assert_allclose(ours.inertia_, same.inertia_, rtol=0.02)
 
 
+def test_models_do_not_hold_the_sums_of_their_last_passes():
+    X = topics(300, 40, 3)[0]
+    for given_X in (X, X.toarray()):
+        for parameters in ({}, {"s_final": -3.0}):
+            model = PowerKMeans(3, random_state=0, **parameters).fit(given_X)
+            assert model._cluster_weights.base is None
+
+
 def test_initial_centroids():
     X, _ = topics(200, 30, 3)
     array = X[:3].toarray()

@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from rffpk._data.arrays import Array
 from rffpk._data.arrays import Fourier as Frequencies
 from rffpk._data.decompositions import eigh, leading_eigenvectors, ritz_values, svd
+from rffpk._data.passes import unshifted
 from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.store import written_out
 from rffpk._data.tiles import row_tiles, run_all
@@ -224,7 +225,9 @@ class Fourier:
 
     def __call__(self, x: Columns) -> Array:
         x = x.astype(np.float64, copy=False)
-        return self.mapping.transform(x.matrix if isinstance(x, SparseRows) else x)
+        if isinstance(x, SparseRows):  # as the fit chose, whatever number of entries these have
+            return unshifted(x, self.mapping._fourier.astype(x.dtype), 1)
+        return self.mapping.transform(x)
 
 
 @dataclass(frozen=True)
