@@ -15,6 +15,7 @@ from bench.papers.methods import AVERAGED
 from bench.papers.published import CHOICES, NOT_AVAILABLE
 
 Records = dict[str, dict[str, Any]]
+Earlier = dict[tuple[str, str, str], list[str]]
 
 METRICS = ("ACC", "NMI", "purity")
 
@@ -47,7 +48,31 @@ def groups(experiment: str, data: Path) -> dict[tuple[str, str], dict[str, list[
     return grouped
 
 
-def table(experiment: str, data: Path, found: Records) -> str:
+def earlier_rows(page: str) -> Earlier:
+    """The entries of the tables of a page, by the heading and the first two entries."""
+    rows: Earlier = {}
+    heading = ""
+    for line in page.splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif line.startswith("| "):
+            parts = [part.strip() for part in line.strip().strip("|").split("|")]
+            rows[heading, parts[0], parts[1]] = parts
+    return rows
+
+
+def grids(experiments: list[str], data: Path) -> list[list[Cell]]:
+    """The cells of each method, set and protocol, all points of its grid."""
+    found = [protocols for name in experiments for protocols in groups(name, data).values()]
+    return [grid for protocols in found for grid in protocols.values() if grid]
+
+
+# The entries of a row that a protocol determines.
+HALVES = {"paper": [*range(2, 7), 8], "defaults": list(range(9, 14))}
+
+
+def table(experiment: str, data: Path, found: Records, earlier: Earlier) -> str:
+    """The table of an experiment; an earlier one's entries where there are no results."""
     grouped = groups(experiment, data)
     lines = [f"### {experiment}", ""]
     if experiment in NOT_AVAILABLE:
@@ -73,6 +98,11 @@ def table(experiment: str, data: Path, found: Records) -> str:
             *(values, difference),
             *_half(protocols["defaults"], best["defaults"], found, reported),
         ]
+        old = earlier.get((experiment, dataset, method), [])
+        for name, entries in HALVES.items():
+            if best[name] is None and len(old) == len(parts) and old[entries[0]]:
+                for entry in entries:
+                    parts[entry] = old[entry]
         lines.append(tables.line(parts))
     return "\n".join(lines) + "\n"
 
@@ -157,7 +187,9 @@ CLAIM_COLUMNS = (
 )  # fmt: skip
 
 
-def claims(data: Path, found: Records) -> str:
+def claims(data: Path, found: Records, earlier: Earlier) -> str:
+    """The table of the claims; an earlier one's rows where there are no results."""
+    known = {title: row for (_, title, _), row in earlier.items()}
     lines = [
         "A data set counts for or against a claim if the means differ by more than half a point "
         f"and, for methods whose repeats differ, p < {_LEVEL} (Wilcoxon's signed-rank test on "
@@ -166,10 +198,12 @@ def claims(data: Path, found: Records) -> str:
         "",
         tables.heading(CLAIM_COLUMNS),
     ]
-    return "\n".join([*lines, *(_claim(claim, data, found) for claim in CLAIMS)]) + "\n"
+    rows = [_claim(claim, data, found) for claim in CLAIMS]
+    rows = [known.get(row[0], row) if row[3] == "not run" else row for row in rows]
+    return "\n".join([*lines, *map(tables.line, rows)]) + "\n"
 
 
-def _claim(claim: Claim, data: Path, found: Records) -> str:
+def _claim(claim: Claim, data: Path, found: Records) -> list[str]:
     column = METRICS.index(claim.metric)
     signs: list[int] = []
     texts, seconds = [], []
@@ -192,7 +226,7 @@ def _claim(claim: Claim, data: Path, found: Records) -> str:
     title = f"{claim.ours} {relation} {claim.theirs} ({claim.metric})"
     title += f"; {claim.note}" if claim.note else ""
     if not signs:
-        return tables.line((title, "-", "-", "not run", "-", "-"))
+        return [title, "-", "-", "not run", "-", "-"]
     wins, losses = signs.count(1), signs.count(-1)
     if claim.alike:
         wins = len(signs) - losses
@@ -202,7 +236,7 @@ def _claim(claim: Claim, data: Path, found: Records) -> str:
     quicker = ("yes" if ours < theirs else "no") if claim.quicker else ""
     counts = f"{signs.count(1)}, {losses}, {signs.count(0)}"
     took = f"{ours:.2f} : {theirs:.2f}"
-    return tables.line((title, "; ".join(texts), counts, verdict, took, quicker))
+    return [title, "; ".join(texts), counts, verdict, took, quicker]
 
 
 def _rows(group: list[Cell], grid: str, found: Records) -> np.ndarray | None:
