@@ -361,6 +361,7 @@ def fusion(every: int = 1) -> list[Method]:
     twenty = ("LMKKM, 400 landmarks", "AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
     return [
         *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=20)) for name in twenty),
+        one("LMKKM", "paper", OneEmbedding(rffpk.LMKKM, n_init=20)),
         Method("MKKM-MR", "paper", penalised),
         Method("LKAM", "paper", local),
         Method("ONKC", "paper", near),

@@ -97,7 +97,7 @@ class ONKC(LinearFusion):
     On the fitted rows this is H, converged or not.
 
     For n rows: O(L n^2) memory and O(L^2 n^2) time for M. An iteration costs O(n^3) for the
-    eigenvectors and G, where all are computed; if B had at most about n / 10 positive eigenvalues
+    eigenvectors and G, where all are computed; if B had at most about n / 9 positive eigenvalues
     in the iteration before, these alone are, by Lanczos' method, and G from them, in O(n^2 r) time
     for r of them. What they leave of B is looked at then, and if it has a positive eigenvalue, all
     are computed. With `n_landmarks` n is their number.
