@@ -72,7 +72,8 @@ HALVES = {"paper": [*range(2, 7), 8], "defaults": list(range(9, 14))}
 
 
 def table(experiment: str, data: Path, found: Records, earlier: Earlier) -> str:
-    """The table of an experiment; an earlier one's entries where there are no results."""
+    """The table of an experiment; an earlier one's entries where there are no results, and no rows
+    without entries."""
     grouped = groups(experiment, data)
     lines = [f"### {experiment}", ""]
     if experiment in NOT_AVAILABLE:
@@ -103,7 +104,8 @@ def table(experiment: str, data: Path, found: Records, earlier: Earlier) -> str:
             if best[name] is None and len(old) == len(parts) and old[entries[0]]:
                 for entry in entries:
                     parts[entry] = old[entry]
-        lines.append(tables.line(parts))
+        if {parts[6], parts[13]} - {"", "not run"}:
+            lines.append(tables.line(parts))
     return "\n".join(lines) + "\n"
 
 
@@ -187,7 +189,7 @@ CLAIM_COLUMNS = (
 
 
 def claims(data: Path, found: Records, earlier: Earlier) -> str:
-    """The table of the claims; an earlier one's rows where there are no results."""
+    """The table of the claims; an earlier one's rows where these are of more data sets."""
     known = {title: row for (_, title, _), row in earlier.items()}
     lines = [
         "A data set counts for or against a claim if the means differ by more than half a point "
@@ -198,8 +200,13 @@ def claims(data: Path, found: Records, earlier: Earlier) -> str:
         tables.heading(CLAIM_COLUMNS),
     ]
     rows = [_claim(claim, data, found) for claim in CLAIMS]
-    rows = [known.get(row[0], row) if row[3] == "not run" else row for row in rows]
+    rows = [max(row, known.get(row[0], row), key=_n_sets) for row in rows]
     return "\n".join([*lines, *map(tables.line, rows)]) + "\n"
+
+
+def _n_sets(row: list[str]) -> int:
+    """How many data sets a row of the claims is of."""
+    return 0 if row[3] == "not run" else sum(map(int, row[2].split(", ")))
 
 
 def _claim(claim: Claim, data: Path, found: Records) -> list[str]:
