@@ -80,7 +80,8 @@ def check_available(parser: argparse.ArgumentParser, wanted: list[str], data: Pa
 
 
 def threads(jobs: int) -> int:
-    return max(1, (os.cpu_count() or 1) // jobs)
+    """Of a cell: a limit that is set, or a share of the cores."""
+    return int(os.environ.get("OMP_NUM_THREADS") or max(1, (os.cpu_count() or 1) // jobs))
 
 
 def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None:
@@ -130,14 +131,15 @@ def write(cache: Cache, args: argparse.Namespace) -> None:
     versions = ", ".join(f"{key} {config[key]}" for key in PACKAGES)
     hardware = (
         f"{os.cpu_count()} cores, {platform.machine()}, {config['isa']}, {args.jobs} cells at a "
-        f"time, with {threads(args.jobs)} of the cores each"
+        f"time, with threads for {threads(args.jobs)} of the cores each"
     )
     command = f"python -m bench.papers --data DIR --repeats {args.repeats}"
+    command += f" --grid-repeats {args.grid_repeats}" if args.grid_repeats else ""
     command = f"`{command} --cell-limit {args.cell_limit:g} --jobs {args.jobs}`"
     parts = [
         "# The papers' tables",
         "",
-        INTRODUCTION.format(command=command, methods=", ".join(measured)),
+        INTRODUCTION.format(command=command, methods="; ".join(measured)),
         f"rffpk {config['version']}, {versions}; {hardware}.",
         "",
         "## Claims",
