@@ -1,6 +1,6 @@
 """The private names of the package that benchmarks import; they may change with the package."""
 
-from rffpk import _core
+from rffpk import _core, onkc
 from rffpk._annealing import bounds
 from rffpk._annealing.critical import critical_exponent
 from rffpk._annealing.dual import KernelSpace
@@ -33,6 +33,7 @@ __all__ = [
     "make_partitions",
     "make_rows",
     "one_pass",
+    "onkc",
     "partitions",
     "power_weights",
     "sparse_rows",

@@ -12,8 +12,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
-from rffpk import ONKC, AverageMKKM
-from rffpk.onkc import NearKernel, positive_part
+from rffpk import ONKC, AverageMKKM, onkc
+from rffpk._data.decompositions import leading_eigenvectors
+from rffpk.onkc import NearKernel, positive_eigenpairs, positive_part
 
 
 @parametrize_with_checks([ONKC()], expected_failed_checks=weight_and_sparse_failures)
@@ -110,6 +111,57 @@ def test_the_positive_part_is_the_nearest_semidefinite_matrix():
 
     best = minimize(distance, np.eye(9).ravel()).fun
     assert_allclose(np.sum((found - A) ** 2), best, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_positive", [0, 1, 20, 40, 60, 200])
+def test_positive_eigenpairs_are_those_of_all(n_positive):
+    """By Lanczos' method where they are about as many as before and few, else with all others."""
+    random = np.random.default_rng(n_positive)
+    basis = np.linalg.qr(random.standard_normal((400, 400)))[0]
+    expected = -random.uniform(0.01, 1, 400)
+    expected[400 - n_positive :] = np.geomspace(1e-9, 1, n_positive)
+    B = (basis * expected) @ basis.T
+    values, vectors = positive_eigenpairs(B, basis[:, 380:])
+    assert (len(values) == 400) == (n_positive > 20)
+    assert len(values) >= 20 and (np.diff(values) >= 0).all()
+    assert_allclose(values, np.sort(expected)[-len(values) :], atol=1e-12)
+    assert_allclose(B @ vectors, vectors * values, atol=1e-12)
+    expected_part = (basis * np.maximum(expected, 0)) @ basis.T
+    assert_allclose(positive_part(values, vectors), expected_part, atol=1e-12)
+
+
+def test_equal_positive_eigenvalues_are_all_found():
+    B = np.diag(np.r_[np.ones(20), -np.ones(380)])
+    for known in (1, 12, 20):
+        values, vectors = positive_eigenpairs(B, np.eye(400, known))
+        assert_allclose(positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)
+
+
+def test_an_eigenvalue_that_lanczos_method_misses_is_noticed(monkeypatch):
+    B = np.diag(np.r_[np.linspace(1, 2, 20), -np.ones(380)])
+
+    def incomplete(B, k, n, start):
+        values, vectors = leading_eigenvectors(B, k, n, start)
+        return np.delete(values, 7), np.delete(vectors, 7, axis=1)
+
+    monkeypatch.setattr(onkc, "leading_eigenvectors", incomplete)
+    values, vectors = positive_eigenpairs(B, np.eye(400, 20))
+    assert_allclose(positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)
+
+
+@pytest.mark.parametrize("rho", [2.0**-6, 0.25, 1.0])
+@pytest.mark.parametrize("diversity", [0.01, 1.0])
+def test_few_eigenvectors_change_no_result(rho, diversity, monkeypatch):
+    Ks = prepared(three_views(400)[0])
+    parameters = {"rho": rho, "diversity": diversity, "max_iter": 10, "tol": 0.0}
+    few = fit(Ks, **parameters)
+    monkeypatch.setattr(onkc, "_FEW", 0)
+    every = fit(Ks, **parameters)
+    for one, other in zip(few.history_, every.history_, strict=True):
+        assert_allclose(one["objective"], other["objective"], rtol=1e-10)
+        assert_allclose(one["kernel_weights"], other["kernel_weights"], atol=1e-10)
+    assert_allclose(projector(few.embedding_), projector(every.embedding_), atol=1e-9)
+    assert_array_equal(few.labels_, every.labels_)
 
 
 def test_every_iteration_is_linear_in_the_kernels(kernels):

@@ -1,9 +1,11 @@
 """The papers' tables and figures on the available data sets, with the published values.
 
-    python -m bench.papers --data DIR [--only NAME ...] [--repeats N] [--jobs N]
+    python -m bench.papers --data DIR [--only NAME ...] [--methods NAME ...]
+        [--repeats N] [--jobs N]
 
 Writes Markdown and pictures to --out. Cells, the entries of the tables, are cached in --cache, so
-that an interrupted run continues.
+that an interrupted run continues. Entries of the page that the cache does not have stay as they
+are, so that a few tables or methods can be measured again.
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import chain
 from pathlib import Path
 
 import rffpk
 from bench import commands
 from bench.papers import figures, tables
-from bench.papers.cells import EXPERIMENTS, Cache, cells, run, stored_name
+from bench.papers.cells import EXPERIMENTS, Cache, Cell, run, stored_name
+from bench.papers.methods import AVERAGED
 
 PACKAGES = ("python", "numpy", "scipy", "scikit-learn")
 
@@ -26,14 +31,20 @@ INTRODUCTION = """{command}: repeats differ by their seeds, 0, 1, ... Left is th
 with a grid searched by the labels only where the paper does so (best of N); right are our defaults,
 without labels, in bold where ACC (or NMI, if the paper has no ACC) is at least the published one.
 Scores are means and standard deviations in percent, differences are ours minus published, and
-seconds are those of one fit, without the preparation of views, kernels and scaling."""
+seconds are those of one fit, without the preparation of views, kernels and scaling. A run replaces
+the entries that it measured and leaves the others, so that seconds of different methods may be of
+different runs. The last run measured {methods}."""
 
 
 def main() -> None:
     parser = commands.parser(__doc__)
     commands.add_data(parser)
     parser.add_argument("--only", nargs="+", choices=[*EXPERIMENTS, *figures.FIGURES])
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="of the tables' rows")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--grid-repeats", type=int, help="of the points of a grid except the best; --repeats"
+    )
     parser.add_argument("--cell-limit", type=float, default=60.0, help="seconds")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time, sharing the cores")
     parser.add_argument("--out", type=Path, default=Path("docs/papers"))
@@ -69,13 +80,31 @@ def check_available(parser: argparse.ArgumentParser, wanted: list[str], data: Pa
 
 
 def threads(jobs: int) -> int:
-    return max(1, (os.cpu_count() or 1) // jobs)
+    """Of a cell: a limit that is set, or a share of the cores."""
+    return int(os.environ.get("OMP_NUM_THREADS") or max(1, (os.cpu_count() or 1) // jobs))
 
 
 def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None:
-    """Run the cells that the cache lacks, or holds with fewer repeats, and print the time left."""
-    bounds = args.repeats, args.cell_limit
-    todo = [cell for cell in cells(experiments, args.data) if cache.wants(cell.key, *bounds)]
+    """Run the cells that the cache lacks, or holds with fewer repeats; of a grid, all points with
+    --grid-repeats, and then the best, until it is one with all repeats."""
+    grids = tables.grids(experiments, args.data)
+    if args.methods:
+        grids = [grid for grid in grids if grid[0].method in args.methods]
+    searched = [grid for grid in grids if len(grid) > 1 and grid[0].method not in AVERAGED]
+    others = [grid for grid in grids if grid not in searched]
+    compute(cache, [*chain(*searched)], args.grid_repeats or args.repeats, args)
+    compute(cache, [*chain(*others)], args.repeats, args)
+    while True:
+        best = [tables.best_variant(grid, cache.found) for grid in searched]
+        todo = [pair[0] for pair in best if pair]
+        if not compute(cache, todo, args.repeats, args):
+            return
+
+
+def compute(cache: Cache, wanted: list[Cell], repeats: int, args: argparse.Namespace) -> int:
+    """Run those of the cells that the cache lacks, print the time left, and return their number."""
+    bounds = repeats, args.cell_limit
+    todo = [cell for cell in wanted if cache.wants(cell.key, *bounds)]
     started = time.monotonic()
     with ThreadPoolExecutor(args.jobs) as pool:  # each thread waits for a process
         running = [pool.submit(run, cell, args.data, *bounds) for cell in todo]
@@ -89,39 +118,46 @@ def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None
                 f"{len(record['rows'])} repeats {end} {record['note']}",
                 flush=True,
             )
+    return len(todo)
 
 
 def write(cache: Cache, args: argparse.Namespace) -> None:
-    """Write all tables from the cache, with versions, seeds and hardware."""
+    """Write all tables from the cache and the page, with versions, seeds and hardware."""
+    path = args.out / "tables.md"
+    page = path.read_text() if path.exists() else ""
+    earlier = tables.earlier_rows(page)
+    measured = dict.fromkeys(key.split(" / ")[2] for key in cache.found if " / " in key[9:])
     config = rffpk.show_config()
     versions = ", ".join(f"{key} {config[key]}" for key in PACKAGES)
     hardware = (
         f"{os.cpu_count()} cores, {platform.machine()}, {config['isa']}, {args.jobs} cells at a "
-        f"time, with {threads(args.jobs)} of the cores each"
+        f"time, with threads for {threads(args.jobs)} of the cores each"
     )
     command = f"python -m bench.papers --data DIR --repeats {args.repeats}"
+    command += f" --grid-repeats {args.grid_repeats}" if args.grid_repeats else ""
     command = f"`{command} --cell-limit {args.cell_limit:g} --jobs {args.jobs}`"
     parts = [
         "# The papers' tables",
         "",
-        INTRODUCTION.format(command=command),
+        INTRODUCTION.format(command=command, methods="; ".join(measured)),
         f"rffpk {config['version']}, {versions}; {hardware}.",
         "",
         "## Claims",
         "",
-        tables.claims(args.data, cache.found),
+        tables.claims(args.data, cache.found, earlier),
         "## Choices where a paper leaves them open",
         "",
         tables.choices(),
         "## Tables",
         "",
     ]
-    parts += [tables.table(name, args.data, cache.found) for name in EXPERIMENTS]
+    parts += [tables.table(name, args.data, cache.found, earlier) for name in EXPERIMENTS]
     parts += ["## Figures", ""]
+    drawn = dict(re.findall(r"^### (.+)\n\n((?:(?!#).*\n?)*)", page, re.MULTILINE))
     for name in figures.FIGURES:
-        if f"figure / {name}" in cache.found:
-            parts += [f"### {name}", "", cache.found[f"figure / {name}"]["text"], ""]
-    path = args.out / "tables.md"
+        text = cache.found.get(f"figure / {name}", {}).get("text") or drawn.get(name)
+        if text:
+            parts += [f"### {name}", "", text.strip(), ""]
     path.write_text("\n".join(parts))
     print(f"wrote {path}")
 

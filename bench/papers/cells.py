@@ -71,7 +71,8 @@ def methods_of(experiment: str, dataset: str) -> list[methods.Method]:
     if experiment == "mkc-ae":
         return methods.mkc_ae()
     n_views = {"leaves100": 3, "mfeat": 6, "msrc_v1": 5, "bbcsport": 2, "proteinfold": 12}
-    return [*methods.single_views(n_views.get(dataset, 3)), *methods.fusion()]
+    every = 3 if experiment == "famkkm" else 1
+    return [*methods.single_views(n_views.get(dataset, 3)), *methods.fusion(every)]
 
 
 def cells(experiments: list[str], data: Path) -> Iterator[Cell]:
@@ -153,8 +154,9 @@ def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
         found = methods_of(cell.experiment, cell.dataset.split(":")[0])
         method = next(m for m in found if (m.name, m.protocol) == (cell.method, cell.protocol))
         for seed in range(repeats):
-            fit = partial(method.grid[cell.variant], views, len(np.unique(y)), seed)
-            took, labels = timed(fit)
+            fit = method.grid[cell.variant]
+            took, labels = timed(partial(fit, views, len(np.unique(y)), seed))
+            took = fit.seconds if isinstance(fit, methods.OneEmbedding) else took
             pipe.send([*(100 * score for score in agreement(y, labels)), took])
     except Exception as error:  # the cell records its error; the others continue
         pipe.send(f"{type(error).__name__}: {error}")

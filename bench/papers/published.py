@@ -141,9 +141,14 @@ CHOICES = {
         SimpleMKKM's figure on mfeat is reached so (92.4; 92.58 published) and not on plain kernels.
         20 starts of the final k-means, 50 for FAMKKM, whose paper averages over 50 repeats. Single
         best view by ACC: its leading eigenvectors as they are, then k-means; with rows of length
-        one mfeat has 76.9. Grids of MKKM-MR, LKAM and ONKC are coarser than their papers': every
-        third power of two of the penalty, five numbers of neighbours and three penalties, three rho
-        and three penalties. LMKKM learns on 400 random rows. The same for mkc-ae and famkkm.""",
+        one mfeat has 76.9. MKKM-MR has the 31 penalties of its paper here, every third one of them
+        in famkkm. LKAM's paper searches 589 points and ONKC's 961, which would take about an hour
+        and two to five hours for one set: here they have five numbers of neighbours and three
+        penalties, and three rho and three penalties. Points that are not the best of their grid
+        have two or three repeats. Repeats of MKKM-MR, LKAM, ONKC, MVC-LFA, CoregSC and LMKKM are of
+        the k-means, as nothing else depends on the seed; "LMKKM, 400 landmarks" learns on random
+        rows, new ones each time, LMKKM on all. FAMKKM's paper has 50 repeats. The same for mkc-ae
+        and famkkm.""",
     "mkc-ae": """Digit: all six views of mfeat (which of them the authors use is not stated; pixels,
         Fourier, profile correlations and Karhunen-Loeve alone give SimpleMKKM 90.3). Landmarks k,
         200, 300, ..., 1000, the best by the labels, as in the paper; 1000 by default.""",

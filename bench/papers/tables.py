@@ -15,6 +15,7 @@ from bench.papers.methods import AVERAGED
 from bench.papers.published import CHOICES, NOT_AVAILABLE
 
 Records = dict[str, dict[str, Any]]
+Earlier = dict[tuple[str, str, str], list[str]]
 
 METRICS = ("ACC", "NMI", "purity")
 
@@ -47,7 +48,32 @@ def groups(experiment: str, data: Path) -> dict[tuple[str, str], dict[str, list[
     return grouped
 
 
-def table(experiment: str, data: Path, found: Records) -> str:
+def earlier_rows(page: str) -> Earlier:
+    """The entries of the tables of a page, by the heading and the first two entries."""
+    rows: Earlier = {}
+    heading = ""
+    for line in page.splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif line.startswith("| "):
+            parts = [part.strip() for part in line.strip().strip("|").split("|")]
+            rows[heading, parts[0], parts[1]] = parts
+    return rows
+
+
+def grids(experiments: list[str], data: Path) -> list[list[Cell]]:
+    """The cells of each method, set and protocol, all points of its grid."""
+    found = [protocols for name in experiments for protocols in groups(name, data).values()]
+    return [grid for protocols in found for grid in protocols.values() if grid]
+
+
+# The entries of a row that a protocol determines.
+HALVES = {"paper": [*range(2, 7), 8], "defaults": list(range(9, 14))}
+
+
+def table(experiment: str, data: Path, found: Records, earlier: Earlier) -> str:
+    """The table of an experiment; an earlier one's entries where there are no results, and no rows
+    without entries."""
     grouped = groups(experiment, data)
     lines = [f"### {experiment}", ""]
     if experiment in NOT_AVAILABLE:
@@ -73,7 +99,13 @@ def table(experiment: str, data: Path, found: Records) -> str:
             *(values, difference),
             *_half(protocols["defaults"], best["defaults"], found, reported),
         ]
-        lines.append(tables.line(parts))
+        old = earlier.get((experiment, dataset, method), [])
+        for name, entries in HALVES.items():
+            if best[name] is None and len(old) == len(parts) and old[entries[0]]:
+                for entry in entries:
+                    parts[entry] = old[entry]
+        if {parts[6], parts[13]} - {"", "not run"}:
+            lines.append(tables.line(parts))
     return "\n".join(lines) + "\n"
 
 
@@ -142,8 +174,7 @@ CLAIMS = [
       for theirs in ("FAMKKM, partitions only", "FAMKKM, kernels only", "AverageMKKM", "MKKM",
                      "SimpleMKKM")),
     *(Claim("SMKC", theirs, ("smkc",), quicker=theirs == "SimpleMKKM")
-      for theirs in ("SimpleMKKM", "MKKM", "MKKM-MR", "LKAM", "ONKC", "LMKKM, 400 landmarks",
-                     "single best view")),
+      for theirs in ("SimpleMKKM", "MKKM", "MKKM-MR", "LKAM", "ONKC", "LMKKM", "single best view")),
     Claim("SMKC", "SimpleMKKM", ("famkkm",), quicker=True, note="sets not in the paper"),
     Claim("MKC-AE", "SimpleMKKM", ("mkc-ae",), alike=True, quicker=True),
 ]  # fmt: skip
@@ -157,7 +188,9 @@ CLAIM_COLUMNS = (
 )  # fmt: skip
 
 
-def claims(data: Path, found: Records) -> str:
+def claims(data: Path, found: Records, earlier: Earlier) -> str:
+    """The table of the claims; an earlier one's rows where these are of more data sets."""
+    known = {title: row for (_, title, _), row in earlier.items()}
     lines = [
         "A data set counts for or against a claim if the means differ by more than half a point "
         f"and, for methods whose repeats differ, p < {_LEVEL} (Wilcoxon's signed-rank test on "
@@ -166,10 +199,17 @@ def claims(data: Path, found: Records) -> str:
         "",
         tables.heading(CLAIM_COLUMNS),
     ]
-    return "\n".join([*lines, *(_claim(claim, data, found) for claim in CLAIMS)]) + "\n"
+    rows = [_claim(claim, data, found) for claim in CLAIMS]
+    rows = [max(row, known.get(row[0], row), key=_n_sets) for row in rows]
+    return "\n".join([*lines, *map(tables.line, rows)]) + "\n"
 
 
-def _claim(claim: Claim, data: Path, found: Records) -> str:
+def _n_sets(row: list[str]) -> int:
+    """How many data sets a row of the claims is of."""
+    return 0 if row[3] == "not run" else sum(map(int, row[2].split(", ")))
+
+
+def _claim(claim: Claim, data: Path, found: Records) -> list[str]:
     column = METRICS.index(claim.metric)
     signs: list[int] = []
     texts, seconds = [], []
@@ -192,7 +232,7 @@ def _claim(claim: Claim, data: Path, found: Records) -> str:
     title = f"{claim.ours} {relation} {claim.theirs} ({claim.metric})"
     title += f"; {claim.note}" if claim.note else ""
     if not signs:
-        return tables.line((title, "-", "-", "not run", "-", "-"))
+        return [title, "-", "-", "not run", "-", "-"]
     wins, losses = signs.count(1), signs.count(-1)
     if claim.alike:
         wins = len(signs) - losses
@@ -202,7 +242,7 @@ def _claim(claim: Claim, data: Path, found: Records) -> str:
     quicker = ("yes" if ours < theirs else "no") if claim.quicker else ""
     counts = f"{signs.count(1)}, {losses}, {signs.count(0)}"
     took = f"{ours:.2f} : {theirs:.2f}"
-    return tables.line((title, "; ".join(texts), counts, verdict, took, quicker))
+    return [title, "; ".join(texts), counts, verdict, took, quicker]
 
 
 def _rows(group: list[Cell], grid: str, found: Records) -> np.ndarray | None:

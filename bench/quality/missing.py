@@ -1,13 +1,14 @@
 """Rows without some of their views: NMI by the share of what is missing.
 
     python -m bench.quality.missing --data DIR [--sets NAME ...] [--seeds N]
-        [--methods NAME ...] [--patterns NAME ...]
+        [--methods NAME ...] [--patterns NAME ...] [--shares X ...] [--split]
 
 For each set, with k the number of classes, NMI of the labels of all rows (means of the seeds). A
 share of the rows lacks each view. "random": each row for itself; a row that would lack all views
 keeps one. "blocks": that share of consecutive rows, in a random order, in which the block of each
 view begins an L-th of the rows later than that of the view before. "classes": the same in the order
-of the file, which is by class in most files, so that whole classes lack a view.
+of the file, which is by class in most files, so that whole classes lack a view. With --split, NMI
+of the rows that have all views and of those that lack some stand beside that of all rows.
 
 Methods: `RFFMultiKernelPowerKMeans` with random and with diffusion features, and
 `MultiKernelPowerKMeans` for up to EXACT_ROWS rows, with allow_missing_views=True; the first of them
@@ -118,17 +119,23 @@ def of_imml(name: str) -> Method:
 METHODS |= {f"imml {name}": of_imml(name) for name in ("EEIMVC", "LFIMVC", "OPIMC", "NEMO")}
 
 
-def score(method: Method, name: str, views: Views, y: np.ndarray, share: float, seeds: int) -> str:
-    """Mean NMI of the seeds; empty where the method has no result."""
+def score(
+    method: Method, name: str, views: Views, y: np.ndarray, share: float, seeds: int, split: bool
+) -> str:
+    """Mean NMI of the seeds; empty where the method has no result. With `split` also that of the
+    rows that have all views, and of the others."""
     found = []
     for seed in range(seeds):
         random = np.random.default_rng(seed)
         lacks = PATTERNS[name](len(y), len(views), share, random)
-        labels = method(without(views, lacks, random), len(np.unique(y)), seed)
+        given = without(views, lacks, random)
+        labels = method(given, len(np.unique(y)), seed)
         if labels is None:
             return ""
-        found.append(normalized_mutual_info_score(y, labels))
-    return f"{np.mean(found):.3f}"
+        whole = ~np.any([np.isnan(view[:, 0]) for view in given], axis=0)
+        parts = [np.full(len(y), True), whole, ~whole] if split and share else [slice(None)]
+        found.append([normalized_mutual_info_score(y[part], labels[part]) for part in parts])
+    return ", ".join(f"{mean:.3f}" for mean in np.mean(found, axis=0))
 
 
 def main() -> None:
@@ -138,6 +145,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=MULTI_VIEW, default=SETS)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=[*METHODS])
     parser.add_argument("--patterns", nargs="+", choices=PATTERNS, default=[*PATTERNS])
+    parser.add_argument("--shares", nargs="+", type=float, default=SHARES)
+    parser.add_argument("--split", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     methods = {name: METHODS[name] for name in args.methods}
@@ -146,10 +155,11 @@ def main() -> None:
         views, y = prepared_views(args.data, name)
         cases = [
             ("random", 0.0),
-            *((pattern, share) for pattern in args.patterns for share in SHARES),
+            *((pattern, share) for pattern in args.patterns for share in args.shares),
         ]
         for pattern, share in cases:
-            cells = (score(each, pattern, views, y, share, args.seeds) for each in methods.values())
+            given = pattern, views, y, share, args.seeds, args.split
+            cells = (score(each, *given) for each in methods.values())
             what = f"{share:.0%}, {pattern}" if share else "nothing"
             tables.print_row(name, len(views), what, *cells)
 
