@@ -40,9 +40,10 @@ from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.presence import all_present
 from rffpk._data.sparse_rows import sparse_rows
 
-WEIGHTED = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, RMKKM]
-FUSIONS = [AverageMKKM, MKKM, SimpleMKKM, MKKMMR, LKAM, ONKC, CoregSC, MVCLFA, FAMKKM, SMKC]
-EVERY = [*WEIGHTED, *FUSIONS, *([LMKKM] if find_spec("clarabel") else [])]
+EVERY = [
+    RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, MKKM, SimpleMKKM, MKKMMR, LKAM,
+    ONKC, RMKKM, CoregSC, MVCLFA, FAMKKM, SMKC, *([LMKKM] if find_spec("clarabel") else []),
+]  # fmt: skip
 MODELS = [
     *(cls(3, random_state=0) for cls in EVERY),
     RFFMultiKernelPowerKMeans(3, kernels=["linear", "rbf", "linear"], random_state=0),
@@ -170,7 +171,7 @@ def test_fits_are_those_of_arrays(model, dtype):
     assert_unchanged(X, before)
 
 
-@pytest.mark.parametrize("estimator", WEIGHTED)
+@pytest.mark.parametrize("estimator", EVERY)
 def test_weighted_fits_are_those_of_arrays(estimator):
     X, weight = some_views(), np.random.default_rng(0).integers(0, 4, 240)
     model = estimator(3, random_state=0)
