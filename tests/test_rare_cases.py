@@ -17,6 +17,7 @@ from rffpk._annealing.ends import Ending
 from rffpk._annealing.kernel_components import _nearest_row
 from rffpk._annealing.objective import PowerMean, WeightedViews
 from rffpk._annealing.references import _trimmed
+from rffpk._annealing.seeding import k_means_plus_plus
 from rffpk._data.decompositions import fixed_signs, over_eigenvalues
 from rffpk._data.passes import make_rows
 from rffpk._diffusion.spectrum import Spectrum
@@ -178,3 +179,12 @@ def test_memory_where_the_system_does_not_say(monkeypatch):
     assert _config._machine_memory() == half
     monkeypatch.setattr(os, "sysconf", missing)
     assert _config._machine_memory() == _config._UNKNOWN_MEMORY
+
+
+def test_draws_in_proportion_to_denormal_costs():
+    """A uniform number times their sum may be the sum, beyond which there is no row."""
+    costs = np.full((4, 4), 5e-324)
+    np.fill_diagonal(costs, 0)
+    for seed in range(10):
+        random = np.random.RandomState(seed)
+        assert len(set(k_means_plus_plus(costs.__getitem__, np.ones(4), 3, random))) == 3

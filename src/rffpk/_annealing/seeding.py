@@ -143,6 +143,7 @@ def k_means_plus_plus(
             cost[chosen] = 0
         sums = cost.cumsum()
         drawn = sums.searchsorted(random.uniform(size=trials) * sums[-1], side="right")
+        drawn = np.minimum(drawn, np.flatnonzero(cost)[-1])  # a product may round to the sum
         new = np.minimum(least, distances(drawn))
         best = (new @ p).argmin()
         chosen, least = np.append(chosen, drawn[best]), new[best]
