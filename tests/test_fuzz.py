@@ -207,6 +207,12 @@ def takes_sparse(model):
     return get_tags(model).input_tags.sparse
 
 
+ZEROS = sparse.csr_array((3, 1))
+FEW = sparse.csr_array(np.array([[0.0], [1e-162], [0.0], [2e-162]]))
+
+
+@example(rffpk.SMKC(3, center=False, normalize=False, random_state=0), ZEROS, True)
+@example(rffpk.KernelKMeans(3, kernel="linear", random_state=0), FEW, False)
 @settings(max_examples=EXAMPLES)
 @given(models().filter(takes_sparse), sparse_arrays(), st.booleans())
 def test_sparse_rows_are_refused_by_name_or_give_a_valid_result(model, X, weighted):

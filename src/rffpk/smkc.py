@@ -34,6 +34,8 @@ Anchors = Literal["uniform", "k-means++"]
 _FEW_ANCHORS, _LARGE = 1000, 20_000
 _SAMPLE = 4  # k-means++ chooses the anchors from this many rows for each
 
+_DEPENDENT = 1e-8  # of columns of length one; what is left of one beside those before it
+
 _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
 
 
@@ -327,7 +329,11 @@ class SMKC(KernelFusion):
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
-        Q, triangle = basis_of(Y if B.roots is None else B.roots[:, None] * Y)
+        Q, triangle = _basis(B, Y)
+        apart = np.abs(triangle.diagonal()) > _DEPENDENT
+        if not apart.all():  # a singular value of rounding alone that is not below all rounding
+            L, Y = L[:, apart], Y[:, apart]
+            Q, triangle = _basis(B, Y)
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
         inverse = solve_triangular(triangle, np.diag(signs))
         self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))
@@ -361,6 +367,11 @@ class SMKC(KernelFusion):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = False  # a subset of the rows keeps all anchors, the columns
         return tags
+
+
+def _basis(B: AnchorKernels, Y: Array) -> tuple[Array, Array]:
+    """The QR decomposition of P^(1/2) Y."""
+    return basis_of(Y if B.roots is None else B.roots[:, None] * Y)
 
 
 # ---- anchors ------------------------------------------------------------------------------------
