@@ -2,8 +2,8 @@
 Kernel weights of the fusion methods
 ====================================
 
-The upper half of digits, once more the same, and the lower half. A kernel that is there twice counts
-twice in the mean of the kernels; `MKKMMR` gives less to kernels that resemble each other.
+The upper half of digits, once more the same, and the lower half. A kernel that is there twice
+counts twice in the mean of the kernels; `MKKMMR` gives less to kernels that resemble each other.
 """
 
 from matplotlib import pyplot

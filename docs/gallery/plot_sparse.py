@@ -2,9 +2,9 @@
 Sparse rows
 ===========
 
-Bags of words of four topics as a sparse matrix, which is not written out: ten thousand texts of some
-thirty words, in a vocabulary of twenty thousand. The points are the first features of the diffusion
-map of the texts.
+Bags of words of four topics as a sparse matrix, which is not written out: ten thousand texts of
+some thirty words, in a vocabulary of twenty thousand. The points are the first features of the
+diffusion map of the texts.
 """
 
 import numpy as np
@@ -18,7 +18,8 @@ from rffpk import DiffusionMap, PowerKMeans
 random = np.random.RandomState(0)
 topic = random.randint(4, size=10_000)
 common = random.zipf(1.5, size=(10_000, 20)) % 5_000
-about = np.where(random.rand(10_000, 10) < 0.6, topic[:, None], random.randint(4, size=(10_000, 10)))
+any_topic = random.randint(4, size=(10_000, 10))
+about = np.where(random.rand(10_000, 10) < 0.6, topic[:, None], any_topic)
 special = 5_000 + 3_750 * about + random.zipf(1.5, size=(10_000, 10)) % 3_750
 words = np.hstack([common, special])
 rows = np.repeat(np.arange(10_000), words.shape[1])
