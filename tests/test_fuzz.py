@@ -145,6 +145,7 @@ def is_named(error):
 @example(rffpk.PowerKMeans(1, random_state=0), NEAR_OVERFLOW * 0.83, True)
 @example(rffpk.DiffusionPowerKMeans(1, n_neighbors=2, random_state=0), NEAR_OVERFLOW, True)
 @example(rffpk.DiffusionMap(random_state=0), NEAR_OVERFLOW, False)
+@example(rffpk.RandomFourierFeatures(gamma="median"), NEAR_OVERFLOW[3:] * 14, False)
 @example(rffpk.KernelPowerKMeans(1, kernel="polynomial"), np.full((20, 1), 1e6), True)
 @example(rffpk.RandomFourierFeatures(kernel="cauchy", gamma=1e300), COLUMN, False)
 @example(rffpk.DiffusionMap(random_state=0), np.array([[1e149], [-1e149], [6e155]]), True)

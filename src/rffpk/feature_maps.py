@@ -385,6 +385,7 @@ def resolve_gamma(
         distance = 2 * found.variance  # the mean over all ordered pairs
         if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
             distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
+    validation.check_overflow(2 * distance, np.float64)
     if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
         raise ValueError("X has values so small that squared distances underflow; rescale X.")
     return 1 / (2 * distance) if distance > 0 else 1.0
@@ -411,7 +412,8 @@ def _sampled_distance(
     distances = pair_distances(X[np.sort(index)], metric)
     if not distances.size:
         return 0.0
-    return float(np.mean(distances) if gamma == "mean" else np.median(distances))
+    with np.errstate(over="ignore"):  # the caller refuses X by name
+        return float(np.mean(distances) if gamma == "mean" else np.median(distances))
 
 
 def _draw_frequencies(

@@ -466,5 +466,5 @@ def check_overflow(distance: float, dtype: Any) -> None:
     if not math.isfinite(distance):
         remedy = "rescale X or pass float64" if dtype == np.float32 else "rescale X"
         raise ValueError(
-            f"X has values so large that squared distances overflow {dtype}; {remedy}."
+            f"X has values so large that squared distances overflow {np.dtype(dtype)}; {remedy}."
         )
