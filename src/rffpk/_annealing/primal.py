@@ -93,6 +93,7 @@ class FeatureRun:
         if self.journal.keeps and math.isinf(stage.goal):  # else it depends on the pass before
             most = 1
         results, hopeless = self.journal.result(self, lambda: self._passes(stage, most))
+        self.passes += len(results)  # here, so that passes count whose results were kept
         return [StepResult(*each) for each in results], hopeless
 
     def _passes(self, stage: Stage, most: int) -> tuple[list[StepResult], bool]:
@@ -117,7 +118,6 @@ class FeatureRun:
             self.history.add_step(stage, result, self.number, rows.n, alpha, seconds, parts)
         if self.objective.learns_weights:
             self.rows = replace(rows, alpha=last)
-        self.passes += len(results)
         return results, moved.hopeless
 
     def settle(self, name: str, s: float, tol: float, passes: int) -> bool:
