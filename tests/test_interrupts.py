@@ -216,3 +216,13 @@ def test_an_interrupt_at_any_moment_ends_a_fit_and_changes_nothing(python, name,
     count = 10 if EVERY else 2
     code = FITS.format(name=name, n=n, count=count, more=more)
     assert float(python(code)) < SECONDS
+
+
+def test_debuggers_and_profilers_see_the_threads():
+    seen = []
+    threading.setprofile(lambda *_: seen.append(threading.get_ident()))
+    try:
+        number = interruptible(LONG, threading.get_ident)
+    finally:
+        threading.setprofile(None)
+    assert number in seen and number != threading.get_ident()

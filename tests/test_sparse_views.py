@@ -156,18 +156,22 @@ def test_fits_are_those_of_arrays(model, dtype):
     X = some_views(dtype=dtype)
     before = copied(X)
     ours, same = clone(model).fit(X), clone(model).fit(arrays_of(X))
-    assert_array_equal(ours.labels_, same.labels_)
+    # the same clusters: of starts that end equally low rounding chooses one, and so the numbers
+    numbers = np.array([ours.labels_[same.labels_ == j][0] for j in range(3)])
+    assert_array_equal(ours.labels_, numbers[same.labels_])
     assert_array_equal(ours.predict(X), ours.labels_)
     assert_array_equal(ours.predict([x[:1] for x in X]), ours.labels_[:1])
     assert_array_equal(ours.predict(arrays_of(X)), ours.labels_)  # formats may change
-    assert_array_equal(same.predict(X), ours.labels_)
-    assert_array_equal(ours.medoids(X), same.medoids(arrays_of(X)))
+    assert_array_equal(same.predict(X), same.labels_)
+    assert_array_equal(ours.medoids(X)[numbers], same.medoids(arrays_of(X)))
     rtol = 1e-8 if dtype == np.float64 else 2e-3
     for name in ("inertia_", "objective_", "kernel_weights_"):
         assert_allclose(getattr(ours, name), getattr(same, name), rtol=rtol, atol=rtol / 100)
     assert_allclose(ours.score(X), same.score(arrays_of(X)), rtol=rtol)
-    assert_allclose(ours.transform(X), same.transform(arrays_of(X)), atol=100 * rtol)
-    assert_allclose(ours.predict_proba(X), same.predict_proba(arrays_of(X)), atol=100 * rtol)
+    columns = slice(None) if hasattr(ours, "embedding_") else numbers
+    assert_allclose(ours.transform(X)[:, columns], same.transform(arrays_of(X)), atol=100 * rtol)
+    found, expected = ours.predict_proba(X, s=-3.0), same.predict_proba(arrays_of(X), s=-3.0)
+    assert_allclose(found[:, numbers], expected, atol=100 * rtol)
     assert_unchanged(X, before)
 
 

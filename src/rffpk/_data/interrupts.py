@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 import threading
 import weakref
 from collections import deque
@@ -69,7 +70,7 @@ class Handover(Generic[Result]):
         `threading.Thread.start` waits until the thread has begun: for ever, in most versions of
         Python, where that lacks the memory for its first lines.
         """
-        call = partial(function, *arguments)
+        call = partial(_traced, function, *arguments)
         self._process, self._call = os.getpid(), weakref.ref(call)  # which the thread alone keeps
         _thread.start_new_thread(call, ())
 
@@ -96,3 +97,10 @@ class Handover(Generic[Result]):
             if self._call() is None and not self._items:
                 raise MemoryError("a thread ended before its result, as it lacked memory")
         return self._items.popleft()
+
+
+def _traced(function: Callable[..., None], *arguments: object) -> None:
+    """A call by a new thread which debuggers and profilers see as they see `threading.Thread`."""
+    sys.settrace(threading.gettrace())
+    sys.setprofile(threading.getprofile())
+    function(*arguments)
