@@ -196,7 +196,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         full = FeatureOperator(
             X, raw, center=False, normalize=False, n_threads=n_threads, weight=weight
         )
-        stored = full.stored if weight is None else np.sqrt(weight)[:, None] * full.stored
+        stored = full.stored if full.roots is None else full.roots[:, None] * full.stored
         _, vectors = eigh(full.gathered(stored))
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
