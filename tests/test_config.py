@@ -1,5 +1,6 @@
 """Backends, instruction sets, the limit of BLAS and the command line."""
 
+import contextlib
 import multiprocessing
 import os
 import threading
@@ -164,7 +165,7 @@ def test_a_child_forked_while_another_thread_sets_the_limit_does_not_hang(two_bl
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=_limited_child, args=(queue,))
-    with _config._blas_limit.lock:
+    with _config._blas_limit._lock:
         child.start()
     try:
         assert queue.get(timeout=60) == ({1}, {2})
@@ -188,4 +189,36 @@ def test_a_child_forked_under_the_limit_restores_it(two_blas_threads):
     os.close(write)
     assert os.read(read, 9) == bytes([2])
     os.close(read)
+    assert blas_threads() == {2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("forking_thread_holds", [False, True])
+def test_a_child_forked_while_another_thread_holds_the_limit_restores_it(
+    two_blas_threads, forking_thread_holds
+):
+    """The child has no thread that would; what the forking thread holds it still leaves itself."""
+    read, write = os.pipe()
+    other = ThreadPoolExecutor(1)
+    held = _config.one_blas_thread()
+    other.submit(held.__enter__).result()
+    with _config.one_blas_thread() if forking_thread_holds else contextlib.nullcontext():
+        child = os.fork()
+        inside = blas_threads()
+    if not child:
+        try:
+            os.write(write, bytes([*inside, *blas_threads()]))
+            with _config.one_blas_thread():
+                os.write(write, bytes(blas_threads()))
+            os.write(write, bytes(blas_threads()))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    assert os.read(read, 9) == bytes([1 if forking_thread_holds else 2, 2, 1, 2])
+    os.close(read)
+    assert blas_threads() == {1}
+    other.submit(held.__exit__, None, None, None).result()
+    other.shutdown()
     assert blas_threads() == {2}

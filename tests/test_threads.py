@@ -424,23 +424,29 @@ def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
 
     class Limiter:
         def __enter__(self):
-            if self.limits is None:
+            if self.limited:
+                taken.append("interrupted")
                 raise KeyboardInterrupt
 
         def __exit__(self, *_):
             taken.append("restored")
 
-        def __init__(self, limits):
-            self.limits = limits
+        def __init__(self, limited):
+            self.limited = limited
 
     class Libraries:
-        def limit(self, limits):
-            return Limiter(limits)
+        limited = False
 
-    monkeypatch.setattr(_config, "_loaded", lambda _: Libraries())
+        def limit(self, limits):
+            self.limited |= limits == 1
+            return Limiter(self.limited)
+
+    libraries = Libraries()
+
+    monkeypatch.setattr(_config, "_loaded", lambda _: libraries)
     with pytest.raises(KeyboardInterrupt):
         limit.enter()
-    assert limit.holders == 0 and taken == ["restored"]
+    assert limit._holders == [] and taken == ["interrupted", "restored"]
 
 
 # ---- without the interpreter's lock -------------------------------------------------------------

@@ -67,36 +67,51 @@ def _loaded(user_api: str) -> threadpoolctl.ThreadpoolController:
 
 
 class _BlasLimit:
-    """The limit of one BLAS thread in this process, and the number of threads that hold it."""
+    """The limit of one BLAS thread in this process, and the threads that hold it."""
 
     def __init__(self) -> None:
-        self.lock, self.holders = threading.Lock(), 0
-        self._limiter: Any = None
+        self._lock = threading.Lock()
+        self._holders: list[int] = []  # the identity of a thread as often as it holds the limit
+        self._before: Any = None  # the limits to be restored
 
-    def enter(self) -> None:
-        with self.lock:
-            self.holders += 1
-            if self.holders > 1:
-                return
+    def enter(self) -> int:
+        """Hold the limit; returns what `leave` takes."""
+        holder = threading.get_ident()
+        with self._lock:
+            self._holders.append(holder)
             try:
-                self._limiter = _loaded("blas").limit(limits=1)
-                # threadpoolctl 3.8 lets one thread at a time set limits; another may restore them
-                with _loaded("blas").limit(limits=None):
-                    pass
+                if self._before is None:
+                    blas = _loaded("blas")
+                    self._before = blas.limit(limits=None)  # first: the process may fork any time
+                    blas.limit(limits=1)
+                    # threadpoolctl 3.8 lets one thread at a time set limits; another may restore
+                    with blas.limit(limits=None):
+                        pass
             except BaseException:  # an interrupt
-                self._release()
+                self._release(holder)
                 raise
+        return holder
 
-    def leave(self) -> None:
-        with self.lock:
-            self._release()
+    def leave(self, holder: int) -> None:
+        with self._lock:
+            self._release(holder)
 
-    def _release(self) -> None:
-        self.holders -= 1
-        if not self.holders and self._limiter is not None:
-            with self._limiter:
-                pass  # leaving the context restores the limit
-            self._limiter = None
+    def _release(self, holder: int) -> None:
+        self._holders.remove(holder)
+        self._restore()
+
+    def _restore(self) -> None:
+        if not self._holders and self._before is not None:
+            with self._before:
+                pass  # leaving the context restores the limits
+            self._before = None
+
+    def after_fork(self) -> None:
+        """In a child, which has only the forking thread: others may hold the limit or the lock."""
+        self._lock = threading.Lock()
+        alone = threading.get_ident()
+        self._holders = [holder for holder in self._holders if holder == alone]
+        self._restore()
 
 
 _blas_limit = _BlasLimit()
@@ -112,15 +127,14 @@ def one_blas_thread() -> Iterator[None]:
     and the last restores the limit that the first replaced. So a limit that other code sets
     meanwhile is in force until the last one leaves, and is then replaced; and other code that
     saves the limit meanwhile restores one thread later. While another thread is inside limits of
-    threadpoolctl (3.8 or later), those stay in force. In a child that is forked meanwhile, BLAS
-    keeps one thread unless the forking thread alone held the limit.
+    threadpoolctl (3.8 or later), those stay in force. A forked child has the limit only while the
+    thread that forked holds it.
     """
-    limit = _blas_limit
-    limit.enter()
+    holder = _blas_limit.enter()
     try:
         yield
     finally:
-        limit.leave()
+        _blas_limit.leave(holder)
 
 
 @contextlib.contextmanager
@@ -141,15 +155,8 @@ def one_openmp_thread() -> Iterator[None]:
             runtime.set_num_threads(number)
 
 
-def _after_fork() -> None:
-    """Prepare a forked child: threads that it lacks may hold locks and limits."""
-    global _blas_limit
-    _blas_limit.lock = threading.Lock()  # the forking thread may hold the limit, and will leave it
-    _blas_limit = _BlasLimit()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_blas_limit.after_fork)
 
 
 # Where Linux reports the memory limit and use of a container, and parts of these: cgroup v2, v1.
