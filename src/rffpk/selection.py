@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -22,6 +21,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.messages import without
 from rffpk._data.validation import Auto
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fuzzy import FuzzyCMeans
@@ -189,8 +189,7 @@ def _features(estimator: Any, rows: Array, most: int, seed: int) -> tuple[Array,
 
 
 def _indices(model: Any, features: Array, k: int, n_resamples: int, seed: int) -> dict[str, float]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with without(ConvergenceWarning):
         fitted = clone(model).set_params(n_clusters=k, random_state=seed).fit(features)
     labels = fitted.labels_
     if len(np.unique(labels)) < k:  # the rows have no k clusters
@@ -228,8 +227,7 @@ def _stability(model: Any, features: Array, k: int, n_resamples: int, seed: int)
     for _ in range(n_resamples):
         model.set_params(random_state=random.randint(2**31 - 1))
         part = sample_without_replacement(n, max(k, round(_RESAMPLE * n)), random_state=random)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with without(ConvergenceWarning):
             labels.append(model.fit(features[np.sort(part)]).predict(features))
     return float(np.mean([adjusted_rand_score(a, b) for a, b in combinations(labels, 2)]))
 

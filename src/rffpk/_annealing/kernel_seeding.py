@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import k_means
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
 from rffpk import _config
@@ -120,8 +118,7 @@ def _spectral(space: KernelSpace, k: int) -> Array:
         return np.asarray(root[:, None] * (product - share @ product)).reshape(v.shape)
 
     H = normalize(leading_eigenvectors(multiply, k, n)[1])
-    with warnings.catch_warnings(), _config.one_openmp_thread():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of few distinct rows
+    with _config.one_openmp_thread():  # orthogonal columns: k rows or more differ, as it demands
         labels = k_means(H, k, sample_weight=p, n_init=10, random_state=space.random)[1]
     W = (np.arange(k)[:, None] == labels) * p
     empty = np.flatnonzero(~W.any(axis=1))

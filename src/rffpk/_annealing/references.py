@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._data.arrays import Array
+from rffpk._data.messages import without
 from rffpk._data.passes import shifted_features, some_features, view_variances
 from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows, squared_distances
@@ -105,8 +105,7 @@ def _distances_within(rows: Rows, k: int, model: Callable[..., Any]) -> NDArray[
 def _trimmed(model: Any, features: Array, weight: Array | None) -> tuple[float, Array]:
     """The median squared distance of rows to their nearest centroid times _MEAN_OF_MEDIAN, of the
     rows with at most _COUNTED times that, and which these are."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the fit itself will say so
+    with without(ConvergenceWarning):  # the fit itself will say so
         nearest = model.fit(features, sample_weight=weight).transform(features).min(axis=1)
     distances = nearest.astype(np.float64) ** 2
     apart = distances > _EQUAL * distances.max()  # equal rows say nothing of a cluster's size

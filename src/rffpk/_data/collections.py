@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -56,7 +56,12 @@ def sources_of(X: Any) -> Any:
     if isinstance(X, (list, tuple)):
         return [sources_of(x) for x in X]
     parts = _delayed(X)
-    return lambda: (part.compute() for part in parts)
+
+    def blocks() -> Iterator[Any]:
+        return (part.compute() for part in parts)
+
+    blocks.fresh = True  # type: ignore[attr-defined]  # not copied
+    return blocks
 
 
 def _delayed(X: Any) -> list[Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import secrets
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 from zipfile import ZipFile
@@ -166,34 +167,29 @@ def write_whole(path: str, write: Callable[[BinaryIO], Any]) -> None:
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
     """A file that is written beside its place and moved there at the end, so that a partial one is
-    never seen, nor after a crash of the machine. Links are followed, and what is no regular file,
-    such as a pipe, is written directly. A process that is killed leaves a file rffpk-... there."""
+    never seen, nor after a crash of the machine. It has the permissions of the file that is there,
+    or those that any new one has. Links are followed, and what is no regular file, such as a pipe,
+    is written directly. A process that is killed leaves a file rffpk-... there."""
     place = os.path.realpath(path)
     if os.path.exists(place) and not os.path.isfile(place):
         with open(place, "wb") as file:
             yield file
         return
-    handle, part = tempfile.mkstemp(prefix="rffpk-", dir=os.path.dirname(place))
+    before = os.stat(place).st_mode & 0o777 if os.path.exists(place) else None
+    create = partial(os.open, mode=0o666 if before is None else before)  # less the umask
+    part = os.path.join(os.path.dirname(place), f"rffpk-{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(part, "xb", opener=create) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(part, _mode(place))
+        if before is not None:
+            os.chmod(part, before)
         os.replace(part, place)
     except BaseException:
         with suppress(OSError):
             os.unlink(part)
         raise
-
-
-def _mode(place: str) -> int:
-    """The permissions of the file that is there, or those that a new one would get."""
-    if os.path.exists(place):
-        return os.stat(place).st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:

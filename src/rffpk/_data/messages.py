@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 # Frames of these packages are skipped: this one, and those that wrap methods of estimators or call
 # them in searches over parameters.
 _SKIPPED = ("rffpk", "sklearn", "joblib")
+
+_unwanted: ContextVar[tuple[type[Warning], ...]] = ContextVar("_unwanted", default=())
+
+
+@contextmanager
+def without(category: type[Warning]) -> Iterator[None]:
+    """`warn` gives no warnings of this category in this context; the filters of `warnings` are those
+    of all threads."""
+    token = _unwanted.set((*_unwanted.get(), category))
+    try:
+        yield
+    finally:
+        _unwanted.reset(token)
 
 
 def warn(message: str, category: type[Warning]) -> None:
@@ -15,6 +31,8 @@ def warn(message: str, category: type[Warning]) -> None:
 
     It must be called in the thread of the caller: the stack of a worker thread has no such frame.
     """
+    if issubclass(category, _unwanted.get()):
+        return
     frame, level = inspect.currentframe(), 1
     while frame is not None and _package(frame.f_globals) in _SKIPPED:
         frame, level = frame.f_back, level + 1

@@ -1,0 +1,197 @@
+"""State of the process: other threads do not see that the package runs."""
+
+import ast
+import os
+import random
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from test_docs import FITS
+
+import rffpk
+from rffpk._data.files import write_whole
+
+PACKAGE = Path(rffpk.__file__).parent
+X = np.random.RandomState(0).randn(60, 4)
+FEW = np.repeat(X[:2], 20, axis=0)  # two distinct rows
+
+
+# ---- what is never called -----------------------------------------------------------------------
+
+# Functions that change what other threads see, if only for a moment.
+CHANGES = {
+    "umask", "chdir", "fchdir", "putenv", "unsetenv", "setlocale", "seterr", "seterrcall",
+    "set_printoptions", "set_string_function", "catch_warnings", "simplefilter", "filterwarnings",
+    "resetwarnings", "setswitchinterval", "setrecursionlimit", "set_start_method", "setLevel",
+    "basicConfig", "disable", "set_config", "setrlimit", "setdefaulttimeout", "rcParams",
+    "threadpool_limits",
+}  # fmt: skip
+GENERATORS = {"RandomState", "default_rng", "Generator", "Philox"}
+
+
+def changes(path):
+    """The names of such functions that a module uses, and what it assigns in the environment."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute):
+            name, owner = node.attr, ast.unparse(node.value)
+            of_numpy = owner == "np.random" and name not in GENERATORS
+            if name in CHANGES or of_numpy or (owner, name) == ("signal", "signal"):
+                yield f"{owner}.{name}"
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names if alias.name in CHANGES)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            if ast.unparse(node.value) == "os.environ":
+                yield "os.environ"
+
+
+def test_only_the_command_line_calls_what_changes_the_process():
+    found = {path.name: {*changes(path)} for path in PACKAGE.glob("**/*.py")}
+    assert found.pop("__main__.py") == {"warnings.catch_warnings"}
+    assert not any(found.values()), {path: names for path, names in found.items() if names}
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+MODES = """
+import os, sys, threading, time
+import numpy as np, rffpk
+
+os.umask({mask})
+umask = os.umask
+def slow(mask):  # another thread runs meanwhile
+    before = umask(mask)
+    time.sleep(1e-3)
+    return before
+os.umask = slow
+
+model = rffpk.PowerKMeans(2, random_state=0).fit(np.eye(4))
+threads = [
+    threading.Thread(target=lambda i=i: [model.save(f"m{{i}}-{{j}}") for j in range(20)])
+    for i in range(3)
+]
+for thread in threads:
+    thread.start()
+count = 0
+while any(thread.is_alive() for thread in threads):
+    open(f"other{{count}}", "w").close()
+    count += 1
+print({{oct(os.stat(name).st_mode & 0o777) for name in os.listdir(".")}}, count > 0)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no permissions as elsewhere here")
+@pytest.mark.parametrize("mask, mode", [(0o022, 0o644), (0o077, 0o600), (0o007, 0o660)])
+def test_files_have_the_permissions_of_any_new_file_and_so_have_those_of_other_threads(
+    python, tmp_path, monkeypatch, mask, mode
+):
+    monkeypatch.chdir(tmp_path)
+    assert python(MODES.format(mask=mask)).strip() == f"{{'{mode:#o}'}} True"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no permissions as elsewhere here")
+def test_a_file_is_written_with_the_permissions_of_the_one_that_it_replaces(tmp_path):
+    place = tmp_path / "model"
+    place.touch()
+    for mode in (0o600, 0o666, 0o444):
+        place.chmod(mode)
+        during = []
+
+        def write(file, during=during):
+            during.append(os.fstat(file.fileno()).st_mode & 0o777)
+            file.write(b"new")
+
+        write_whole(str(place), write)
+        assert place.read_bytes() == b"new" and place.stat().st_mode & 0o777 == mode
+        assert during[0] & ~mode == 0  # nobody reads it who may not read the file before
+
+
+# ---- warnings -----------------------------------------------------------------------------------
+
+
+def selected():
+    model = rffpk.PowerKMeans(n_init=1)
+    rffpk.select_n_clusters(FEW, [2, 3], estimator=model, random_state=0)
+
+
+def referred():
+    rffpk.RFFMultiKernelPowerKMeans(3, kernels="linear", eta="within", random_state=0).fit(FEW)
+
+
+@pytest.mark.parametrize("call", [selected, referred])
+def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(call, monkeypatch):
+    """Whatever an inner fit warns of is not said; what another thread says meanwhile is."""
+    inner, said = rffpk.PowerKMeans.fit, []
+
+    def fit(self, *arguments, **options):
+        with ThreadPoolExecutor(1) as other:
+            other.submit(warnings.warn, "of another thread", ConvergenceWarning).result()
+        said.append(None)
+        return inner(self, *arguments, **options)
+
+    monkeypatch.setattr(rffpk.PowerKMeans, "fit", fit)
+    filters = list(warnings.filters)
+    with pytest.warns(ConvergenceWarning) as seen:
+        warnings.simplefilter("always")
+        call()
+    texts = [str(warning.message) for warning in seen]
+    assert texts.count("of another thread") == len(said) > 1
+    assert len([text for text in texts if "distinct" in text]) == (call is referred)
+    assert warnings.filters == filters
+
+
+def test_filters_outlive_calls_that_overlap(monkeypatch):
+    """The first of two calls to begin an inner fit is the first to end."""
+    filters, inner = list(warnings.filters), rffpk.PowerKMeans.fit
+    first, second, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def fit(self, *arguments, **options):
+        if not first.is_set():
+            first.set()
+            assert second.wait(60)
+        elif not second.is_set():
+            second.set()
+            assert ended.wait(60)
+        return inner(self, *arguments, **options)
+
+    monkeypatch.setattr(rffpk.PowerKMeans, "fit", fit)
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(selected)
+        assert first.wait(60)
+        other = pool.submit(selected)
+        one.result()
+        ended.set()
+        other.result()
+    assert warnings.filters == filters
+
+
+# ---- the rest -----------------------------------------------------------------------------------
+
+
+def state():
+    generator = np.random.get_state()
+    return {
+        "folder": os.getcwd(), "environment": dict(os.environ), "errors": np.geterr(),
+        "NumPy's generator": (generator[1].tobytes(), *generator[2:]),
+        "Python's generator": random.getstate(), "filters": list(warnings.filters),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fit_leaves_the_state_of_the_process(name, tmp_path):
+    parameters, rows = FITS[name][0]
+    cls = getattr(rffpk, name)
+    if "n_clusters" in cls().get_params():
+        parameters = {"n_clusters": 3, **parameters}
+    model = cls(**parameters, random_state=0)
+    before = state()
+    model.fit(rows)
+    (model.predict if hasattr(model, "predict") else model.transform)(rows)
+    model.save(tmp_path / "model")
+    rffpk.load(tmp_path / "model")
+    assert state() == before
