@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -22,8 +23,9 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
 )
 from rffpk._data import partitions
-from rffpk._data.collections import active_client, dask_module
+from rffpk._data.collections import active_client, dask_module, sources_of
 from rffpk._data.partitions import insert
+from rffpk._data.streams import make_stream
 
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
@@ -302,3 +304,45 @@ def test_a_killed_worker_changes_nothing(rows, client):
         assert pid not in killing.run(os.getpid).values()
     assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
     assert found.inertia_ == expected.inertia_
+
+
+# ---- what is left as it was ---------------------------------------------------------------------
+
+
+def test_calls_that_overlap_leave_the_configuration_of_dask():
+    """The first of two threads to send something is the first to end."""
+    before = dask.config.get(partitions._LARGE)
+    first, second, ended = threading.Event(), threading.Event(), threading.Event()
+
+    class Client:
+        def submit(self, function, value, pure):
+            if value == 1:
+                first.set()
+                second.wait(1)  # which never comes where calls take turns
+            else:
+                second.set()
+                assert ended.wait(60)
+
+    given = partitions.Partitions([], False, partitions._unchecked, client=Client())
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(given._send, 1)
+        assert first.wait(60)
+        other = pool.submit(given._send, 2)
+        one.result()
+        ended.set()
+        other.result()
+    assert dask.config.get(partitions._LARGE) == before
+
+
+def test_computed_partitions_are_not_copied(rows):
+    source = sources_of(array.from_array(rows, chunks=(6000, D)))
+    stream = make_stream(source, None, lambda block, first: [block])
+    computed = []
+
+    def blocks():
+        for block in source():
+            computed.append(block)
+            yield block
+
+    given = stream._views(blocks())
+    assert all(x is computed[-1] for [x] in given) and len(computed) == 4

@@ -1,5 +1,6 @@
 """The pages: their blocks of Python run, in their order, and their links lead somewhere."""
 
+import logging
 import os
 import re
 from pathlib import Path
@@ -16,10 +17,20 @@ def blocks(path):
     return BLOCK.findall(path.read_text())
 
 
+@pytest.fixture
+def logger_as_it_was():
+    """What a page sets of the logger is undone."""
+    logger = logging.getLogger("rffpk")
+    level, handlers = logger.level, list(logger.handlers)
+    yield
+    logger.setLevel(level)
+    logger.handlers[:] = handlers
+
+
 @pytest.mark.parametrize(
     "path", [p for p in PAGES if p.exists() and blocks(p)], ids=lambda p: p.stem
 )
-def test_blocks_of_python_run(path):
+def test_blocks_of_python_run(path, logger_as_it_was):
     names = {"__name__": path.stem}
     for block in blocks(path):
         exec(compile(block, str(path), "exec"), names)

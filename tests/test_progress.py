@@ -133,6 +133,11 @@ def test_a_terminal_shows_one_line_that_changes(monkeypatch):
     assert "\rRFFKernelPowerKMeans: start 1/" in terminal.text and " rows/s" in terminal.text
 
 
+def test_lines_go_nowhere_where_standard_output_is_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    rffpk.PowerKMeans(3, random_state=0, verbose=1).fit(X)
+
+
 def test_a_terminal_without_tqdm_gets_plain_lines(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)

@@ -9,6 +9,7 @@ visits which partition, and a task may run again elsewhere.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
@@ -35,6 +36,7 @@ _GROUP = 16  # results that one place joins: the client has few, however many wo
 
 # From how many bytes on Dask warns of arguments; centroids may take more.
 _LARGE = "distributed.admin.large-graph-warning-threshold"
+_configuring = threading.Lock()  # Dask's configuration is that of all threads
 
 Views = list[Array]
 Check = Callable[[Any, bool], Views]
@@ -227,7 +229,7 @@ class Partitions(Stream):
     def _send(self, value: Any) -> Any:
         """The future of a value that workers get from each other. It is the result of a task, so
         that Dask has it again where the workers that had it are lost."""
-        with dask_module("dask").config.set({_LARGE: "1 TiB"}):
+        with _configuring, dask_module("dask").config.set({_LARGE: "1 TiB"}):
             return self.client.submit(_itself, value, pure=False)
 
     def _places(self) -> dict[str, list[int]]:

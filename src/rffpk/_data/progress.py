@@ -114,7 +114,7 @@ class Progress:
 
 def _bar() -> Any:
     """A line of tqdm on a terminal; None elsewhere, or without tqdm."""
-    if not sys.stdout.isatty():
+    if sys.stdout is None or not sys.stdout.isatty():  # None: it is closed
         return None
     try:
         tqdm = importlib.import_module("tqdm").tqdm
