@@ -2,11 +2,11 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import warnings
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import rffpk
 from rffpk import FuzzyCMeans, RFFKernelPowerKMeans
 from rffpk.__main__ import main
+from rffpk._data.files import TableError, read_table
 
 X, Y = load_iris(return_X_y=True)
 
@@ -68,7 +69,8 @@ def test_labels_are_compared_with_classes(tmp_path, capsys):
     np.savetxt(first, (Y + 1) % 3, fmt="%d")
     np.save(second, Y)
     main(["evaluate", str(first), str(second), "--json"])
-    assert json.loads(capsys.readouterr().out) == {"NMI": 1, "ARI": 1, "ACC": 1, "purity": 1}
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"rows": 150, "NMI": 1, "ARI": 1, "ACC": 1, "purity": 1}
 
 
 def test_a_picture_of_the_clusters(table, tmp_path, capsys):
@@ -102,17 +104,20 @@ def bad_files(folder):
     np.savez(folder / "two.npz", a=X, b=X)
     np.save(folder / "words.npy", np.array([["a"]]))
     np.save(folder / "cube.npy", np.ones((2, 2, 2)))
-    (folder / "words.csv").write_text("1,2\n3,x\n")
+    (folder / "words.csv").write_text("1.5,2\n3,x\n")
     (folder / "gap.csv").write_text("1,NA\n3,4\n9,9\n")
     (folder / "latin.csv").write_bytes(b"\xe4,1\n")
     (folder / "bad.npy").write_bytes(b"no array")
     (folder / "empty.csv").write_text("a,b\n")
-    (folder / "nan.csv").write_text("1,2\n3,nan\n")
-    (folder / "model").write_text("no pickle")
+    (folder / "nan.csv").write_text("1.5,2\n3,nan\n")
+    (folder / "model").write_text("no model")
     np.savetxt(folder / "ok.csv", X, delimiter=",")
     np.savetxt(folder / "three.csv", [0, 1, 2])
     np.savetxt(folder / "two.csv", [0, 1])
-    joblib.dump([1, 2], folder / "other")
+    rffpk.RandomFourierFeatures(2).fit(X).save(folder / "other")
+    (folder / "years.csv").write_text("2019,2020,2021\n" + "1,2,3\n" * 3)
+    (folder / "blank.csv").write_text("a,b\n1,2\n\n3,4\n\n")
+    os.symlink(folder / "ok.csv", folder / "link.csv")
 
 
 @pytest.mark.parametrize(
@@ -140,6 +145,12 @@ def bad_files(folder):
         (["evaluate", "ok.csv", "ok.csv"], "has 4 columns"),
         (["evaluate", "three.csv", "two.csv"], "three.csv has 3 labels, two.csv 2"),
         (["predict", "other", "ok.csv"], "other: is not a model"),
+        (["cluster", "years.csv", "-k", "1"], "years.csv: the first line may be names or a row"),
+        (["cluster", "blank.csv", "-k", "1"], "blank.csv: line 3 is blank"),
+        (["cluster", "ok.csv", "-k", "3", "--out", "ok.csv"], "ok.csv: is named for two files"),
+        (["cluster", "ok.csv", "-k", "3", "--out", "link.csv"], "is named for two files"),
+        (["cluster", "ok.csv", "-k", "3", "--model", "ok.csv"], "is named for two files"),
+        (["predict", "ok.csv", "years.csv", "--out", "ok.csv"], "is named for two files"),
     ],
 )
 def test_errors_are_one_line_and_leave_no_file(arguments, message, tmp_path, monkeypatch, capsys):
@@ -206,13 +217,116 @@ def test_a_standardized_model_of_diffusion_features_is_drawn(table, tmp_path):
     assert "<svg" in picture.read_text()
 
 
-def test_models_of_other_versions_are_named(table, tmp_path, capsys):
-    model = tmp_path / "m"
-    fitted = FuzzyCMeans(3, random_state=0).fit(X)
-    state = {**fitted.__getstate__(), "_rffpk_version": "7.0.0"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FuzzyCMeans, "__getstate__", lambda self: state)
-        joblib.dump(fitted, model)
+def test_models_of_other_versions_are_named(table, tmp_path, monkeypatch, capsys):
+    model = str(tmp_path / "m")
+    monkeypatch.setattr("rffpk._data.estimator.__version__", "7.0.0")
+    FuzzyCMeans(3, random_state=0).fit(X).save(model)
+    monkeypatch.undo()
     with pytest.raises(SystemExit):
-        main(["predict", str(model), str(table)])
-    assert "was pickled by rffpk 7.0.0" in capsys.readouterr().err
+        main(["predict", model, str(table)])
+    assert "was saved by rffpk 7.0.0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_the_model_is_a_file_that_cannot_run_code(standardize, table, tmp_path, capsys):
+    model, arguments = tmp_path / "m", ["--standardize"] * standardize
+    main(["cluster", str(table), "-k", "3", "--seed", "0", "--model", str(model), *arguments])
+    labels = [int(line) for line in capsys.readouterr().out.splitlines()]
+    assert model.read_bytes()[8:].startswith(b'{"__metadata__":{"checksum"')
+    assert_array_equal(rffpk.load(model).predict(X), labels)
+
+
+def test_pickles_are_not_read(table, tmp_path, capsys):
+    class Hostile:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "executed"),)
+
+    (tmp_path / "m").write_bytes(pickle.dumps(Hostile()))
+    with pytest.raises(SystemExit):
+        main(["predict", str(tmp_path / "m"), str(table)])
+    assert "m: is not a model file" in capsys.readouterr().err
+    assert not (tmp_path / "executed").exists()
+
+
+# ---- lines of CSV -------------------------------------------------------------------------------
+
+FLOATS = "0.5,1.5,2.5\n" * 3
+MAY_BE_NAMES = [
+    "0,1,2\n" + FLOATS, "2019,2020,2021\n" + FLOATS, "2019,2020,2021\n1,2,3\n", "0,1\n5,5\n",
+    "10,7,12\n" + FLOATS, "7\n0.5\n1.5\n", "-1,0,1\n1,2,3\n", "0,1,2\n",
+]  # fmt: skip
+NAMES = ["a,b,c\n" + FLOATS, '"2019","2020","2021"\n' + FLOATS, "\ufeffa,b,c\r\n" + FLOATS]
+ROWS = [FLOATS, "0\n1\n2\n", "5,3\n1,2\n", "1,1,2\n" + FLOATS, "0.0,1.0,2.0\n" + FLOATS]
+
+
+@pytest.mark.parametrize("text", MAY_BE_NAMES)
+def test_a_first_line_that_may_be_names_or_a_row_is_refused(text, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(TableError, match="may be names or a row: .*; say --header or --no-header"):
+        read_table(str(path))
+    count = text.count("\n")
+    assert len(read_table(str(path), header=False)) == count
+    if count > 1:
+        assert len(read_table(str(path), header=True)) == count - 1
+
+
+@pytest.mark.parametrize("text", NAMES + ROWS)
+def test_a_first_line_is_names_without_a_number_and_otherwise_a_row(text, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    assert len(read_table(str(path))) == text.count("\n") - (text in NAMES)
+    assert len(read_table(str(path), header=True)) == text.count("\n") - 1
+
+
+def test_the_flags_of_the_header_reach_both_files(tmp_path, capsys):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("0\n1\n1\n")
+    paths = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    for flags, rows in (([], 3), (["--no-header"], 3), (["--header"], 2)):
+        main(["evaluate", *paths, "--json", *flags])
+        assert json.loads(capsys.readouterr().out)["rows"] == rows
+
+
+@pytest.mark.parametrize(
+    "text, number", [("1.5\n\n2\n", 2), ("\n1.5\n", 1), ("a\n1.5\n \t\n2\n\n", 3)]
+)
+def test_blank_lines_are_refused_by_number_except_at_the_end(text, number, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(TableError, match=f"line {number} is blank"):
+        read_table(str(path))
+    path.write_text("1.5\n2\n\n \n\n")
+    assert_array_equal(read_table(str(path)), [[1.5], [2]])
+
+
+# ---- streams that are closed --------------------------------------------------------------------
+
+
+def in_a_shell(command, **options):
+    shell = f"{sys.executable} -m rffpk {command}"
+    return subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=120, **options)
+
+
+def test_labels_are_alone_where_standard_error_is_closed(table):
+    done = in_a_shell(f"cluster {table} -k 3 --verbose 2>&-")
+    assert done.returncode == 0
+    assert len([int(line) for line in done.stdout.splitlines()]) == 150
+    done = in_a_shell(f"cluster {table} -k 151 2>&-")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_closed_standard_output_is_named_unless_a_file_takes_the_results(table, tmp_path):
+    done = in_a_shell(f"cluster {table} -k 3 >&-")
+    assert done.returncode == 2
+    assert done.stderr == "rffpk: standard output is closed: name a file by --out\n"
+    done = in_a_shell(f"cluster {table} -k 3 --verbose --out {tmp_path / 'l.csv'} >&-")
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert len((tmp_path / "l.csv").read_text().splitlines()) == 150
+    assert in_a_shell("info >&-").stderr == ""
+
+
+def test_closed_standard_input_is_named():
+    done = in_a_shell("cluster - -k 3 <&-")
+    assert done.returncode == 2
+    assert done.stderr == "rffpk: standard input is closed: name a file\n"

@@ -44,9 +44,8 @@ def changes(path):
                 yield f"{owner}.{name}"
         elif isinstance(node, ast.ImportFrom):
             yield from (alias.name for alias in node.names if alias.name in CHANGES)
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            if ast.unparse(node.value) == "os.environ":
-                yield "os.environ"
+        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "os.environ":
+            yield from [] if isinstance(node.ctx, ast.Load) else ["os.environ"]
 
 
 def test_only_the_command_line_calls_what_changes_the_process():
@@ -173,7 +172,7 @@ def test_filters_outlive_calls_that_overlap(monkeypatch):
 
 
 def state():
-    generator = np.random.get_state()
+    generator = np.random.get_state()  # noqa: NPY002
     return {
         "folder": os.getcwd(), "environment": dict(os.environ), "errors": np.geterr(),
         "NumPy's generator": (generator[1].tobytes(), *generator[2:]),

@@ -12,7 +12,6 @@ import time
 import warnings
 from typing import Any
 
-import joblib
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
@@ -27,10 +26,11 @@ from rffpk import (
     RFFKernelPowerKMeans,
     __version__,
     clustering_accuracy,
+    load,
     purity_score,
     show_config,
 )
-from rffpk._data.estimator import VersionError
+from rffpk._data.estimator import write_model
 from rffpk._data.files import (
     RESULTS,
     STANDARD,
@@ -56,12 +56,10 @@ _FAILED = 2  # the exit code after an error
 
 def cluster(options: argparse.Namespace) -> dict[str, Any]:
     """Cluster the rows of a table: labels go to --out, the fitted model to --model."""
-    check_output(options.out, RESULTS)
+    _check_out(options.out, options.file)
     if options.model:
-        check_output(options.model)
-        if os.path.realpath(options.model) == os.path.realpath(options.out):
-            raise TableError(f"{options.out}: is named for the labels and for the model")
-    X = read_table(options.file, options.key)
+        check_output(options.model, others=(options.file, options.out))
+    X = _table(options)
     model = METHODS[options.method](
         options.k, random_state=options.seed, n_jobs=options.jobs, verbose=options.verbose
     )
@@ -70,7 +68,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
         seconds = _timed_fit(fitted, X)
     outputs = fitted.predict_proba(X) if options.memberships else model.labels_
     if options.model:
-        write_whole(options.model, lambda file: joblib.dump(fitted, file))
+        write_model(options.model, fitted)
     write_table(options.out, outputs)
     return {
         "rows": len(X),
@@ -85,8 +83,8 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
 
 def predict(options: argparse.Namespace) -> dict[str, Any]:
     """Label the rows of a table by a model that `cluster` has written."""
-    check_output(options.out, RESULTS)
-    model, X = _read_model(options.model), read_table(options.file, options.key)
+    _check_out(options.out, options.file, options.model)
+    model, X = _read_model(options.model), _table(options)
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
     write_table(options.out, outputs)
     return {"rows": len(X), "columns": X.shape[1]}
@@ -94,10 +92,11 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
 
 def evaluate(options: argparse.Namespace) -> dict[str, Any]:
     """Compare labels with known classes, one number in each row."""
-    labels, known = (_labels(path) for path in (options.labels, options.known))
+    labels, known = (_labels(path, options.header) for path in (options.labels, options.known))
     if len(labels) != len(known):
         raise TableError(f"{options.labels} has {len(labels)} labels, {options.known} {len(known)}")
     return {
+        "rows": len(labels),
         "NMI": normalized_mutual_info_score(known, labels),
         "ARI": adjusted_rand_score(known, labels),
         "ACC": clustering_accuracy(known, labels),
@@ -110,30 +109,37 @@ def plot(options: argparse.Namespace) -> dict[str, Any]:
     os.environ.setdefault("MPLBACKEND", "agg")  # a picture in a file needs no display
     from rffpk import plot as pictures
 
-    check_output(options.out, PICTURES)
     if options.out == STANDARD:
         raise TableError("a picture is not written to standard output: name a file by --out")
-    model, X = _read_model(options.model), np.asarray(read_table(options.file, options.key))
+    check_output(options.out, PICTURES, (options.file, options.model))
+    model, X = _read_model(options.model), np.asarray(_table(options))
     ax = pictures.clusters(model, X)
     kind = os.path.splitext(options.out)[1][1:].lower()
     write_whole(options.out, lambda file: ax.figure.savefig(file, format=kind, dpi=150))
     return {"rows": len(X), "picture": options.out}
 
 
-def _labels(path: str) -> Any:
-    table = read_table(path)
+def _check_out(out: str, *others: str) -> None:
+    """Raise an error if labels or memberships cannot be written there."""
+    if out != STANDARD:
+        check_output(out, RESULTS, others)
+    elif sys.stdout is None:
+        raise TableError("standard output is closed: name a file by --out")
+
+
+def _table(options: argparse.Namespace) -> Any:
+    return read_table(options.file, options.key, options.header)
+
+
+def _labels(path: str, header: bool | None) -> Any:
+    table = read_table(path, header=header)
     if table.shape[1] != 1:
         raise TableError(f"{path}: has {table.shape[1]} columns, must have one label in each row")
     return table[:, 0]
 
 
 def _read_model(path: str) -> Any:
-    try:
-        model = joblib.load(path)
-    except (OSError, MemoryError, VersionError):
-        raise
-    except Exception as error:
-        raise TableError(f"{path}: is not a model that `rffpk cluster` has written") from error
+    model = load(path)
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
         raise TableError(f"{path}: is not a model that `rffpk cluster` has written")
     return model
@@ -197,9 +203,17 @@ def _parser() -> argparse.ArgumentParser:
         each.set_defaults(run=run, json=False)
         return each
 
+    def add_header(each: argparse.ArgumentParser) -> None:
+        each.add_argument(
+            "--header",
+            action=argparse.BooleanOptionalAction,
+            help="whether the first line of CSV has names; by default it has if none is a number",
+        )
+
     def add_table(each: argparse.ArgumentParser, out: str) -> None:
         each.add_argument("file", help="table: .csv, .npy, .npz or .parquet; - reads CSV")
         each.add_argument("--key", help="name of the array in an .npz file")
+        add_header(each)
         each.add_argument("--out", default=out, help=f"where results go, by default {out}")
 
     def add_json(each: argparse.ArgumentParser) -> None:
@@ -213,7 +227,7 @@ def _parser() -> argparse.ArgumentParser:
     fits.add_argument("-k", type=int, required=True, help="number of clusters")
     fits.add_argument("--method", choices=METHODS, default="rff", help="by default rff")
     fits.add_argument("--standardize", action="store_true", help="scale columns to variance one")
-    fits.add_argument("--model", help="file for the fitted model (a pickle)")
+    fits.add_argument("--model", help="file for the fitted model, which cannot run code")
     fits.add_argument("--seed", type=int, help="number that fixes what is drawn at random")
     fits.add_argument("--jobs", type=int, help="number of threads, by default all")
     fits.add_argument("--verbose", action="store_true", help="print each pass on standard error")
@@ -221,8 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     add_json(fits)
 
     labels = add(predict)
-    labels.add_argument("model", help="file that `rffpk cluster --model` has written: load only "
-                        "files that you trust, as pickles run code")  # fmt: skip
+    labels.add_argument("model", help="file that `rffpk cluster --model` has written")
     add_table(labels, STANDARD)
     add_memberships(labels)
     add_json(labels)
@@ -230,6 +243,7 @@ def _parser() -> argparse.ArgumentParser:
     compares = add(evaluate)
     compares.add_argument("labels", help="labels, one in each row")
     compares.add_argument("known", help="classes, one in each row")
+    add_header(compares)
     add_json(compares)
 
     draws = add(plot)
@@ -257,6 +271,8 @@ def _one_line_warning(message: Any, category: Any, *where: Any) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
+    if sys.stderr is None:  # it is closed, and `print` would take standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     options = _parser().parse_args(argv)
     try:
         with warnings.catch_warnings():
@@ -264,7 +280,8 @@ def main(argv: list[str] | None = None) -> None:
             summary = options.run(options)
         if summary is not None:
             _print_summary(summary, options.json, getattr(options, "out", None) != STANDARD)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
     except KeyboardInterrupt:

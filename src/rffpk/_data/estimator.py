@@ -8,7 +8,10 @@ import os
 from importlib.metadata import metadata
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rffpk._config import __version__
 from rffpk._data.model_state import Decoder, Encoder, class_name
@@ -21,6 +24,7 @@ _KEY = "_rffpk_version"
 # Of model files: the version of their layout, and the parts of an estimator.
 _FORMAT = "1"
 _PARTS = ("parameters", "attributes")
+_SCALES = ("mean_", "scale_", "var_")  # of the StandardScaler before it, if there is one
 
 
 def _line(version: str) -> tuple[str, ...]:
@@ -96,16 +100,28 @@ class Estimator(Observed, BaseEstimator):
         OSError
             If the file cannot be written.
         """
-        name, encoder = class_name(self), Encoder()
-        parts = encoder.estimator(self)
-        metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
-        for part in _PARTS:
-            metadata[part] = json.dumps(parts[part], separators=(",", ":"), allow_nan=False)
-        write_tensors(os.fspath(path), metadata, encoder.arrays)
+        write_model(os.fspath(path), self)
+
+
+def write_model(path: str, model: Any) -> None:
+    """Write an estimator, or the pipeline of a StandardScaler and one, to a file that `read_model`
+    reads."""
+    scaler = None
+    if isinstance(model, Pipeline):
+        scaler, model = (step for _, step in model.steps)
+    name, encoder = class_name(model), Encoder()
+    parts = encoder.estimator(model)
+    if scaler is not None:
+        values = {name: getattr(scaler, name) for name in _SCALES}
+        parts["scaler"] = encoder.attributes(values, "scaler.")
+    metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
+    for part, content in parts.items():
+        metadata[part] = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    write_tensors(path, metadata, encoder.arrays)
 
 
 def read_model(path: str) -> Any:
-    """The model in a file that `save` has written."""
+    """The estimator or the pipeline in a file that `write_model` has written."""
     metadata, arrays = read_tensors(path)
     layout = metadata.get("format", "")
     if not layout.startswith("rffpk "):
@@ -117,8 +133,24 @@ def read_model(path: str) -> Any:
     content = {part: parse_json(metadata.get(part, ""), part) for part in _PARTS}
     try:
         model = decoder.estimator(metadata.get("class", ""), content)
+        if "scaler" in metadata:
+            scales = decoder.attributes(parse_json(metadata["scaler"], "scaler"), "scaler.")
+            model = _scaled(model, scales)
     except RecursionError as error:
         raise ModelFileError("holds values that are nested too deeply.") from error
     if unused := decoder.unused():
         raise ModelFileError(f"holds arrays that belong to nothing: {sorted(unused)[:3]}.")
     return model
+
+
+def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
+    """The pipeline of a StandardScaler with these attributes and a model."""
+    d, scaler = getattr(model, "n_features_in_", None), StandardScaler()
+    same = scales.keys() == {*_SCALES} and isinstance(d, int)
+    if not same or any(
+        not isinstance(values, np.ndarray) or (values.dtype, values.shape) != (np.float64, (d,))
+        for values in scales.values()
+    ):
+        raise ModelFileError("holds a scaler of other columns than those of its model.")
+    vars(scaler).update(scales, n_features_in_=d)
+    return make_pipeline(scaler, model)

@@ -32,8 +32,9 @@ class TableError(ValueError):
     """A file that does not hold what was asked for."""
 
 
-def read_table(path: str, key: str | None = None) -> Array:
-    """The numbers of a table; of an .npz file the array `key`, or the only one.
+def read_table(path: str, key: str | None = None, header: bool | None = None) -> Array:
+    """The numbers of a table; of an .npz file the array `key`, or the only one. `header`: whether
+    the first line of CSV is one of names; None: as its fields tell.
 
     Raises
     ------
@@ -46,6 +47,8 @@ def read_table(path: str, key: str | None = None) -> Array:
     if key is not None and kind != ".npz":
         raise TableError(f"{path}: only .npz files have arrays with names")
     try:
+        if kind == ".csv":
+            return _read_csv(path, header)
         return _read_npz(path, key) if kind == ".npz" else _READERS[kind](path)
     except (TableError, ImportError, MemoryError):
         raise
@@ -55,21 +58,66 @@ def read_table(path: str, key: str | None = None) -> Array:
         raise TableError(f"{path}: is not {FORMATS[kind]}") from error
 
 
-def _read_csv(path: str) -> Array:
-    """Numbers with commas between; a first line without any number is a line of names."""
-    text = sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
-    first, _, rest = text.removeprefix("\ufeff").partition("\n")
-    body = rest if _are_names(first) else f"{first}\n{rest}"
-    if not body.strip():
+def _read_csv(path: str, header: bool | None) -> Array:
+    """Numbers with commas between, after a line of names if there is one."""
+    lines = _lines(path)
+    if header is None:
+        header = _are_names(lines[0])
+        if not header and _may_be_names(lines):
+            raise TableError(
+                f"{path}: the first line may be names or a row: {lines[0][:40]}; say --header or "
+                "--no-header"
+            )
+    rows = lines[1:] if header else lines
+    if not rows or rows == [""]:
         raise TableError(f"{path}: no rows")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            raise TableError(f"{path}: line {number} is blank, must be a row")
     try:
-        return np.loadtxt(io.StringIO(body), delimiter=",", ndmin=2, comments=None)
+        return np.loadtxt(rows, delimiter=",", ndmin=2, comments=None)
     except ValueError as error:
         raise TableError(f"{path}: {error}") from error
 
 
+def _lines(path: str) -> list[str]:
+    """At least one line, without blank ones at the end."""
+    if path != STANDARD:
+        text = Path(path).read_text(encoding="utf-8")
+    elif sys.stdin is None:
+        raise TableError("standard input is closed: name a file")
+    else:
+        text = sys.stdin.read()
+    return text.removeprefix("\ufeff").rstrip().split("\n")
+
+
 def _are_names(line: str) -> bool:
     return bool(line.strip(", \r")) and not any(map(_is_number, line.split(",")))
+
+
+def _may_be_names(lines: list[str]) -> bool:
+    """Whether the numbers of the first line look like names: whole, all different, and in rising
+    order, as the years or pandas' 0, 1, 2, or without another whole number in a column. A single
+    column of whole numbers may be labels."""
+    names = lines[0].split(",")
+    if not all(map(_is_whole, names)) or len({*map(int, names)}) < len(names):
+        return False
+    if len(names) > 1 and names == sorted(names, key=int):
+        return True
+    alone = {*range(len(names))}
+    for line in lines[1:]:
+        alone -= {j for j, field in enumerate(line.split(",")) if _is_whole(field)}
+        if not alone:
+            return False
+    return len(lines) > 1
+
+
+def _is_whole(field: str) -> bool:
+    try:
+        int(field)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_number(field: str) -> bool:
@@ -131,7 +179,7 @@ def _read_parquet(path: str) -> Array:
     return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))
 
 
-_READERS = {".csv": _read_csv, ".npy": _read_npy, ".parquet": _read_parquet}
+_READERS = {".npy": _read_npy, ".parquet": _read_parquet}
 
 
 def _rows(array: Array, path: str) -> Array:
@@ -192,10 +240,9 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
         raise
 
 
-def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:
-    """Raise an error if a result could not be written there, before there is one."""
-    if path == STANDARD and suffixes:
-        return
+def check_output(path: str, suffixes: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> None:
+    """Raise an error if a result could not be written there, before there is one, or would replace
+    one of other files."""
     if suffixes and Path(path).suffix.lower() not in suffixes:
         raise TableError(f"{path}: the name must end in {' or '.join(suffixes)}")
     folder = os.path.dirname(os.path.realpath(path))
@@ -203,3 +250,11 @@ def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:
         raise TableError(f"{path}: there is no folder {folder}")
     if os.path.isdir(path) or not os.access(folder, os.W_OK):
         raise TableError(f"{path}: cannot be written")
+    if any(_is_same(path, other) for other in others if other != STANDARD):
+        raise TableError(f"{path}: is named for two files, of which one would replace the other")
+
+
+def _is_same(path: str, other: str) -> bool:
+    if os.path.exists(path) and os.path.exists(other):
+        return os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)

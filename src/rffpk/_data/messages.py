@@ -17,8 +17,8 @@ _unwanted: ContextVar[tuple[type[Warning], ...]] = ContextVar("_unwanted", defau
 
 @contextmanager
 def without(category: type[Warning]) -> Iterator[None]:
-    """`warn` gives no warnings of this category in this context; the filters of `warnings` are those
-    of all threads."""
+    """In this context `warn` gives no warnings of this category. A filter of `warnings` would hold
+    in all threads."""
     token = _unwanted.set((*_unwanted.get(), category))
     try:
         yield

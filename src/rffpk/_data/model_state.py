@@ -65,11 +65,11 @@ class Encoder:
         others = {name: value for name, value in vars(model).items() if name not in parameters}
         others = dict(sorted(others.items(), key=lambda item: item[0].startswith("_")))
         return {
-            "parameters": self._attributes(parameters, path),
-            "attributes": self._attributes(others, path),
+            "parameters": self.attributes(parameters, path),
+            "attributes": self.attributes(others, path),
         }
 
-    def _attributes(self, values: dict[str, Any], path: str) -> dict[str, Any]:
+    def attributes(self, values: dict[str, Any], path: str) -> dict[str, Any]:
         return {name: self._value(value, path + name) for name, value in values.items()}
 
     def _value(self, value: Any, path: str) -> Any:
@@ -127,7 +127,7 @@ class Encoder:
         for kind, record in RECORDS.items():
             if type(value) is record.cls:
                 fields = value._asdict() if issubclass(record.cls, tuple) else vars(value)
-                return {kind: self._attributes(fields, f"{path}.")}
+                return {kind: self.attributes(fields, f"{path}.")}
         return self._refuse(value, path)
 
     def _refuse(self, value: Any, path: str) -> Any:
@@ -161,8 +161,8 @@ class Decoder:
         _require(name in ESTIMATORS, f"an estimator {name!r}")
         _require(_names(content) == {"parameters", "attributes"}, f"no {name}")
         cls = ESTIMATORS[name]
-        parameters = self._attributes(content["parameters"], path)
-        attributes = self._attributes(content["attributes"], path)
+        parameters = self.attributes(content["parameters"], path)
+        attributes = self.attributes(content["attributes"], path)
         _require(parameters.keys() == cls().get_params(deep=False).keys(), f"other {name}")
         for attribute in attributes:
             taken = attribute in parameters or callable(getattr(cls, attribute, None))
@@ -175,7 +175,7 @@ class Decoder:
         """The names of arrays that have not been read."""
         return self._arrays.keys() - self._made.keys()
 
-    def _attributes(self, values: Any, path: str) -> dict[str, Any]:
+    def attributes(self, values: Any, path: str) -> dict[str, Any]:
         _require(isinstance(values, dict), "attributes without names")
         return {name: self._value(value, path + name) for name, value in values.items()}
 
@@ -248,7 +248,7 @@ class Decoder:
     def _record(self, kind: str, content: Any, path: str) -> Any:
         _require(kind in RECORDS, f"{path}, a {kind!r}")
         record = RECORDS[kind]
-        values = self._attributes(content, f"{path}.")
+        values = self.attributes(content, f"{path}.")
         missing = record.fields.keys() - values.keys() - {*record.optional}
         _require(not missing and values.keys() <= record.fields.keys(), f"{path}, another {kind}")
         for name, value in values.items():
