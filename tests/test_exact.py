@@ -668,3 +668,13 @@ def test_components_keep_to_the_memory_limit():
         for limit in (None, 1000)
     ]
     assert stages[0]["stage"] == "seeding" != stages[1]["stage"]
+
+
+@pytest.mark.parametrize(
+    "n, k, stage",
+    [(40, 3, "seeding"), (1000, 40, "seeding"), (1100, 3, "seeding"), (1100, 40, "start")],
+)
+def test_default_starts_run_on_components_as_the_class_says(n, k, stage):
+    """Of an identity k centroids need one component if they are few, and else all."""
+    model = KernelPowerKMeans(k, kernel="precomputed", max_iter=1, random_state=0)
+    assert (model.fit(np.eye(n)).history_[0]["stage"] == "seeding") == (stage == "seeding")

@@ -21,10 +21,13 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from test_docs import CLASSES, FITS
 
 import rffpk
 from rffpk._data import tensor_files
+from rffpk._data.estimator import write_model
 from rffpk._data.model_state import ESTIMATORS, RECORDS
 from rffpk.model_files import ModelFileError, VersionError
 
@@ -257,6 +260,46 @@ def test_what_is_no_model_file_is_refused(tmp_path):
             rffpk.load("/dev/zero")
 
 
+# ---- pipelines that the command line writes ------------------------------------------------------
+
+
+SMALL = rffpk.PowerKMeans(2, n_init=1, random_state=0)
+
+
+def standardized(folder):
+    """The bytes of the file of a pipeline."""
+    write_model(str(folder / "source"), make_pipeline(StandardScaler(), SMALL).fit(NEW))
+    return (folder / "source").read_bytes()
+
+
+@pytest.mark.parametrize("rows", [NEW, np.hstack([NEW, np.ones((20, 1))]).astype(np.float32)])
+def test_a_pipeline_is_the_same_after_a_round_trip(rows, tmp_path):
+    pipeline = make_pipeline(StandardScaler(), SMALL).fit(rows)
+    write_model(str(tmp_path / "model"), pipeline)
+    again = rffpk.load(tmp_path / "model")
+    assert_same(again.transform(rows), pipeline.transform(rows))
+    assert_same(vars(again[-1]), vars(pipeline[-1]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found.clear(),
+        lambda found: found.pop("var_"),
+        lambda found: found.update(more=1),
+        lambda found: found.update(mean_=0),
+        lambda found: found.update(scale_={"same": "cluster_centers_"}),
+    ],
+)
+def test_a_scaler_that_is_none_of_the_model_is_refused(change, tmp_path):
+    header, data = taken_apart(standardized(tmp_path))
+    found = json.loads(header["__metadata__"]["scaler"])
+    change(found)
+    header["__metadata__"]["scaler"] = json.dumps(found)
+    with pytest.raises(ModelFileError, match="holds a scaler of other columns"):
+        loaded(put_together(header, data), tmp_path)
+
+
 # ---- damaged and hostile files -------------------------------------------------------------------
 
 
@@ -472,6 +515,7 @@ def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
         fitted(rffpk.DiffusionMap, {}, pd.DataFrame(NEW, columns=[*"abcd"])),
     ]
     contents = [bytes_of(model, tmp_path) for model in models]
+    contents.append(standardized(tmp_path))
     found = {"refused": 0, "read": 0}
     for seed in range(DAMAGED):
         source = random.Random(seed)
@@ -492,7 +536,7 @@ def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
             tracemalloc.stop()
             assert taken <= len(changed) + 2**20, (seed, taken)
         found["read"] += 1
-        assert type(model) in CLASSES, seed
+        assert type(model) in {*CLASSES, Pipeline}, seed
         assert kind != "damaged" or changed == content, seed
         with suppress(Exception):  # the values of such a file may be anything
             model.transform(NEW)

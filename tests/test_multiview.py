@@ -12,7 +12,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from rffpk import PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans, _reference
+from rffpk import (
+    PowerKMeans,
+    RandomFourierFeatures,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    _reference,
+)
 from rffpk._annealing.critical import typical_critical_exponent
 from rffpk._annealing.history import History
 from rffpk._annealing.objective import WeightedViews
@@ -281,6 +287,20 @@ def test_one_array_gets_a_bank_of_bandwidths(views):
     assert_array_equal(model.predict(X), model.labels_)
     model = RFFMultiKernelPowerKMeans(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
     assert [mapped.kernel for mapped in model.feature_maps_] == ["rbf", "laplacian"]
+
+
+def test_a_bank_fits_no_map_besides_its_own(views, monkeypatch):
+    X, drawn, draw = views[0][0], [], RandomFourierFeatures._draw
+    gamma = RandomFourierFeatures(2, random_state=0).fit(X).gamma_
+
+    def counted(self, *arguments):
+        drawn.append(self)
+        return draw(self, *arguments)
+
+    monkeypatch.setattr(RandomFourierFeatures, "_draw", counted)
+    model = RFFMultiKernelPowerKMeans(3, random_state=0).fit(X)
+    assert drawn == model.feature_maps_
+    assert_allclose([each.gamma_ for each in drawn], gamma * np.array([4, 1, 0.25]))
 
 
 def test_views_of_any_type_and_layout(views):

@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
+from test_docs import CLASSES
 
 import rffpk
 from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
@@ -407,10 +408,10 @@ def test_diffusion_features_of_the_first_rows_serve_a_stream():
     assert model.n_buffered_ == 0 and adjusted_rand_score(y, model.predict(X)) > 0.99
 
 
-def test_classes_of_several_views_take_no_batches():
-    model = rffpk.RFFMultiKernelPowerKMeans(2)
-    assert not hasattr(model, "partial_fit")
-    assert hasattr(PowerKMeans(), "partial_fit")
+@pytest.mark.parametrize("cls", CLASSES)
+def test_classes_of_one_view_of_features_take_batches_and_have_a_half_life(cls):
+    takes = cls in (PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans, FuzzyCMeans)
+    assert hasattr(cls(), "partial_fit") == hasattr(cls(), "half_life") == takes
 
 
 def test_an_iterator_gives_its_batches():

@@ -164,10 +164,10 @@ class KernelPowerKMeans(KernelKMeans):
     Notes
     -----
     With n rows O(n^2) memory if the kernel is stored, otherwise O(n n_clusters n_init); a pass of
-    all starts is one product of an n x n with an n x (n_clusters n_init) matrix. From 500 rows on
-    default starts run one after the other on r principal components of the kernel, at least 8
-    n_clusters + 16 and at most n / 4, which take O(n r) memory, as far as `memory_limit` allows.
-    The kernel of a float32 X has errors of some 1e-7 of its spread.
+    all starts is one product of an n x n with an n x (n_clusters n_init) matrix. Default starts run
+    one after the other on the r leading principal components of the kernel that the hard objective
+    needs, if these are fewer than n / 4 or n is at most 1000, and `memory_limit` allows O(n r)
+    memory. The kernel of a float32 X has errors of some 1e-7 of its spread.
 
     The protocol of [1]_ is ``s0=-1.0, anneal_factor=1.04, anneal_every=5, init="random",
     n_init=20``.

@@ -364,6 +364,16 @@ def fit_map(
     return mapped._draw(x, weight, lambda: survey.moments(view))
 
 
+def gamma_of_view(
+    estimator: Any, survey: Survey, view: int, kernel: Kernel, gamma: Gamma, random: Any
+) -> float:
+    """The `gamma_` of the map that `fit_map` fits."""
+    x, weight = survey.some_with(view)
+    random = validation.check_random_state(random.randint(2**31 - 1))
+    n_threads = _config.n_threads(estimator.n_jobs)
+    return resolve_gamma(x, kernel, gamma, weight, random, n_threads, lambda: survey.moments(view))
+
+
 def resolve_gamma(
     X: Columns,
     kernel: str,

@@ -42,8 +42,9 @@ from rffpk.feature_maps import (
     check_kernel,
     check_n_frequencies,
     fit_map,
+    gamma_of_view,
 )
-from rffpk.power import PowerKMeans
+from rffpk.power import AnnealedClusterer
 
 # Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
 # of the mean.
@@ -62,7 +63,7 @@ _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
     "eta_", "inertia_", "objective_", "lambda_", "s_", "n_iter_", "sample_size_", "cache_",
     "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class RFFMultiKernelPowerKMeans(PowerKMeans):
+class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
     Minimises [1]_
@@ -196,24 +197,22 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            n_clusters,
-            s0=s0,
-            anneal_factor=anneal_factor,
-            anneal_every=anneal_every,
-            s_final=s_final,
-            stop=stop,
-            sample=sample,
-            init=init,
-            n_init=n_init,
-            swaps=swaps,
-            store_memberships=store_memberships,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.n_clusters = n_clusters
+        self.s0 = s0
+        self.anneal_factor = anneal_factor
+        self.anneal_every = anneal_every
+        self.s_final = s_final
+        self.stop = stop
+        self.sample = sample
+        self.init = init
+        self.n_init = n_init
+        self.swaps = swaps
+        self.store_memberships = store_memberships
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
         self.possibilistic = possibilistic
         self.m = m
         self.eta = eta
@@ -227,7 +226,6 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
         self.cache = cache
         self.memory_limit = memory_limit
 
-    _incremental = False
     _n_views: int  # in fit; 0: one array, ...
     _n_kernels: int  # ... to which so many kernels apply
     _widths: list[int]
@@ -297,7 +295,7 @@ class RFFMultiKernelPowerKMeans(PowerKMeans):
             )
         kernels = self._kernels_of_views(len(survey.xs))
         if self.kernels is None and not self._n_views:
-            mean = fit_map(self, survey, 0, "rbf", "mean", random).gamma_
+            mean = gamma_of_view(self, survey, 0, "rbf", "mean", random)
             kernels = [("rbf", factor * mean) for factor in _BANK]
         return [self._fit_map(survey, i, kernel, random) for i, kernel in enumerate(kernels)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rffpk._annealing.agreement import SAME, k_means_agreement
-from rffpk._annealing.centroid_clusterer import Init
+from rffpk._annealing.centroid_clusterer import CentroidClusterer, Init
 from rffpk._annealing.incremental import IncrementalClusterer
 from rffpk._annealing.parameters import (
     Plan,
@@ -36,11 +36,54 @@ from rffpk.feature_maps import (
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
 
+class AnnealedClusterer(CentroidClusterer):
+    """Base of the clusterers that are annealed, from several starts, and then improved by swaps."""
+
+    swaps: Auto | int
+    s0: Auto | float
+    anneal_factor: Auto | float
+    anneal_every: Auto | int
+    stop: Stop
+    _automatic_starts, _takes_sparse = True, True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_annealing(self)
+        if self.sample is not None and not is_option(self.sample, "auto"):
+            validation.check_int(self.sample, "sample", 1)
+        if not is_option(self.swaps, "auto"):
+            validation.check_int(self.swaps, "swaps", 0)
+            if self.swaps and not (is_option(self.s_final, "hard") and self.stop == "annealed"):
+                raise ValueError(
+                    f"swaps == {self.swaps} needs s_final='hard' and stop='annealed': swaps lower "
+                    "the objective of k-means."
+                )
+
+    def _plan(self, critical: float) -> Plan:
+        starts = annealed_starts(self, critical, _AUTO_STARTS)
+        swaps = self._n_swaps()
+        plain = not self._objective.learns_weights and self._objective.eta is None
+        if plain and swaps and self._k >= MANY and self._is_default():
+            starts = [coarse_start(starts[-1].schedule)]
+        return Plan(starts, swaps, critical=critical)
+
+    def _is_default(self) -> bool:
+        return is_automatic(self) and is_option(self.n_init, "auto")
+
+    def _n_swaps(self) -> int:
+        if self._k == 1:
+            return 0
+        if is_option(self.swaps, "auto"):
+            automatic = is_automatic(self) and is_option(self.s_final, "hard")
+            return automatic_swaps(self._k) if automatic else 0
+        return int(self.swaps)
+
+
 @documented(
     POWER, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
     "n_buffered_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class PowerKMeans(IncrementalClusterer):
+class PowerKMeans(IncrementalClusterer, AnnealedClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
@@ -110,40 +153,6 @@ class PowerKMeans(IncrementalClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    _automatic_starts, _takes_sparse = True, True
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_annealing(self)
-        if self.sample is not None and not is_option(self.sample, "auto"):
-            validation.check_int(self.sample, "sample", 1)
-        if not is_option(self.swaps, "auto"):
-            validation.check_int(self.swaps, "swaps", 0)
-            if self.swaps and not (is_option(self.s_final, "hard") and self.stop == "annealed"):
-                raise ValueError(
-                    f"swaps == {self.swaps} needs s_final='hard' and stop='annealed': swaps lower "
-                    "the objective of k-means."
-                )
-
-    def _plan(self, critical: float) -> Plan:
-        starts = annealed_starts(self, critical, _AUTO_STARTS)
-        swaps = self._n_swaps()
-        plain = not self._objective.learns_weights and self._objective.eta is None
-        if plain and swaps and self._k >= MANY and self._is_default():
-            starts = [coarse_start(starts[-1].schedule)]
-        return Plan(starts, swaps, critical=critical)
-
-    def _is_default(self) -> bool:
-        return is_automatic(self) and is_option(self.n_init, "auto")
-
-    def _n_swaps(self) -> int:
-        if self._k == 1:
-            return 0
-        if is_option(self.swaps, "auto"):
-            automatic = is_automatic(self) and is_option(self.s_final, "hard")
-            return automatic_swaps(self._k) if automatic else 0
-        return int(self.swaps)
 
 
 @documented(

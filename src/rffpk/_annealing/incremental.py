@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
@@ -59,16 +58,11 @@ def _mean_discount(n: int, half_life: float | None) -> float:
     return math.expm1(-n * rate) / (n * math.expm1(-rate))
 
 
-def _takes_batches(model: Any) -> bool:
-    return bool(model._incremental)
-
-
 class IncrementalClusterer(CentroidClusterer):
     """Base of the clusterers of one view with `partial_fit`."""
 
-    half_life: float | None = None
+    half_life: float | None
     n_buffered_: int  # what `partial_fit` sets
-    _incremental = True  # whether the class has `partial_fit`
     _n_counted: int  # rows of a fit with positive weights
 
     def _check_parameters(self) -> None:
@@ -83,7 +77,6 @@ class IncrementalClusterer(CentroidClusterer):
         for name in ("_running", "_buffer", "n_buffered_"):  # of a stream before this fit
             self.__dict__.pop(name, None)
 
-    @available_if(_takes_batches)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster a stream of rows, batch by batch.
 
