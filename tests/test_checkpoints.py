@@ -512,7 +512,7 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning(X, path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     whole = model().fit(X)
-    monkeypatch.setattr(files.tempfile, "mkstemp", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.warns(UserWarning, match="goes on without a new checkpoint: .*No space left"):
         found = model().fit(X, checkpoint=path, checkpoint_seconds=0)
     assert_same(found, whole)
