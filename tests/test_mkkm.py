@@ -129,8 +129,9 @@ def test_mkkm_ends_where_neither_step_lowers_its_falling_objective(views):
     model = MKKM(4, kernels=GAMMAS, tol=1e-14, random_state=0).fit(views[0])
     objectives = [record["objective"] for record in model.history_]
     assert len(objectives) == model.n_iter_ > 2
+    rounding = 360**2 * np.finfo(float).eps  # of traces, sums of 360 numbers that are at most 1
     for before, after in itertools.pairwise(objectives):
-        assert after <= before * (1 + 1e-14)
+        assert after <= before + rounding
     Ks, alpha = prepared(views[0]), model.kernel_weights_
     H = leading(combined(Ks, alpha), 4)[1]
     assert_allclose(projector(H), projector(model.embedding_), atol=1e-9)
@@ -190,8 +191,9 @@ def test_precomputed_kernels_are_the_same_problem(views, fusion):
     Ks = prepared(xs)
     before = copy.deepcopy(Ks)
     given = clone(fusion).set_params(kernels="precomputed").fit(Ks)
-    assert_allclose(given.kernel_weights_, model.kernel_weights_, atol=1e-7)
-    assert_allclose(given.embedding_, model.embedding_, atol=1e-7)
+    # an objective that is flat at its minimum determines weights to the root of its rounding
+    assert_allclose(given.kernel_weights_, model.kernel_weights_, atol=1e-6)
+    assert_allclose(given.embedding_, model.embedding_, atol=1e-6)
     assert_array_equal(given.predict(Ks), given.labels_)
     assert_array_equal(Ks, before)
 

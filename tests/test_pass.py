@@ -408,7 +408,8 @@ def test_weights_do_not_overflow_at_the_largest_exponent(implementation, k):
     for s in (-0.2, -1.0, -20.0):
         sums, out = one_pass(rows, theta, s, want=("memberships",))
         assert np.isfinite(sums.N).all() and np.isfinite(sums.soft)
-        assert_allclose(out["memberships"].sum(axis=1), 1, rtol=1e-4)
+        rounding = (k + 10) * np.finfo(np.float32).eps  # of a sum over the centroids
+        assert_allclose(out["memberships"].sum(axis=1), 1, rtol=rounding)
 
 
 def test_the_hard_rule_takes_over_where_the_power_mean_loses_its_digits(backend):

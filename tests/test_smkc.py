@@ -67,6 +67,11 @@ def direct(Gs, k, iterations):
     return U, values, changes, d[:k], EPS * max(gaps)
 
 
+def rounding(Gs):
+    """Of an objective: a difference of squared norms, each a sum over the columns."""
+    return len(Gs[0].T) * EPS * sum((G**2).sum() for G in Gs)
+
+
 def apart(U, V):
     """||UU' - VV'||_F for orthonormal columns."""
     return np.sqrt(2) * np.linalg.norm(U - V @ (V.T @ U))
@@ -96,13 +101,13 @@ def test_it_is_the_direct_algorithm(views, small_tiles, rows, n_views, k, iterat
     xs = [x[:rows] for x in views[0][:n_views]]
     model = stopped(Plain(k, n_anchors=60, random_state=0), xs, iterations)
     assert model.n_iter_ == len(model.history_) == iterations
-    U, values, changes, d, bound = direct(anchor_kernels(model, xs), k, iterations)
-    assert bound < 1e-10
-    assert apart(model.embedding_, U) < 1e-8
+    Gs = anchor_kernels(model, xs)
+    U, values, changes, d, bound = direct(Gs, k, iterations)
+    assert apart(model.embedding_, U) < 30 * bound < 1e-8
     assert_allclose(np.abs(np.sum(model.embedding_ * U, axis=0)), 1, atol=1e-8)
-    assert_allclose(model.singular_values_, d, rtol=1e-8)
-    assert_allclose([record["objective"] for record in model.history_], values, rtol=1e-10)
-    assert_allclose([record["change"] for record in model.history_[1:]], changes, atol=3e-8)
+    assert_allclose(model.singular_values_, d, rtol=30 * bound)
+    assert_allclose([r["objective"] for r in model.history_], values, rtol=0, atol=rounding(Gs))
+    assert_allclose([r["change"] for r in model.history_[1:]], changes, rtol=0, atol=30 * bound)
     assert model.history_[0]["change"] == np.inf
     assert model.objective_ == model.history_[-1]["objective"]
 
@@ -128,18 +133,20 @@ def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
     """V k > s, where the factors of the mean are wider than the mean."""
     xs = views[0]
     model = stopped(Plain(15, n_anchors=30, random_state=0), xs, 4)
-    U, values, _, _, bound = direct(anchor_kernels(model, xs), 15, 4)
-    assert apart(model.embedding_, U) < max(1e-8, 100 * bound)
-    assert_allclose([record["objective"] for record in model.history_], values, rtol=1e-10)
+    Gs = anchor_kernels(model, xs)
+    U, values, _, _, bound = direct(Gs, 15, 4)
+    assert apart(model.embedding_, U) < 30 * bound < 1e-8
+    assert_allclose([r["objective"] for r in model.history_], values, rtol=0, atol=rounding(Gs))
 
 
 def test_many_anchors_take_the_partial_decomposition(views, monkeypatch):
     monkeypatch.setattr(decompositions, "DENSE", 50)
     xs = views[0][:2]
     model = stopped(Plain(4, n_anchors=80, n_init=1, random_state=0), xs, 5)
-    U, values, *_ = direct(anchor_kernels(model, xs), 4, 5)
-    assert apart(model.embedding_, U) < 1e-8
-    assert_allclose([record["objective"] for record in model.history_], values, rtol=1e-10)
+    Gs = anchor_kernels(model, xs)
+    U, values, _, _, bound = direct(Gs, 4, 5)
+    assert apart(model.embedding_, U) < 30 * bound < 1e-8
+    assert_allclose([r["objective"] for r in model.history_], values, rtol=0, atol=rounding(Gs))
 
 
 @pytest.mark.parametrize("exponent", [1, 2, 3, 4])
@@ -202,7 +209,7 @@ def test_one_kernel_is_its_own_rank_part(views):
     U, _, d = rank_part(G, 4)
     assert model.n_iter_ == 2
     assert apart(model.embedding_, U) < 1e-10
-    assert_allclose(model.objective_, (d[4:] ** 2).sum(), rtol=1e-9)
+    assert_allclose(model.objective_, (d[4:] ** 2).sum(), rtol=0, atol=rounding([G]))
 
 
 def test_max_iter_and_tol(views):

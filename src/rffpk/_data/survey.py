@@ -57,7 +57,7 @@ def column_moments(
     ValueError
         If squared distances overflow the dtype of the rows.
     """
-    about = _first_mean(x) if shift is None else shift
+    about = _first_mean(x, weight) if shift is None else shift
     rows = make_rows([x], [None], weight, n_threads, [about])
     sums, _ = pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf)
     moments, exact = _moments(sums, about)
@@ -67,7 +67,9 @@ def column_moments(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
-def _first_mean(x: Columns) -> Array:
+def _first_mean(x: Columns, weight: Array | None = None) -> Array:
+    if weight is not None:  # rows of weight zero may be far away
+        x = x[np.flatnonzero(weight)[: _core.SLOT_ROWS]]
     some = rows_with(x, None)[0][: _core.SLOT_ROWS]
     some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
     return column_means(some).astype(x.dtype)

@@ -223,7 +223,12 @@ def _combined(
 
 
 def _relative_change(new: Product, old: Product) -> float:
-    inner = np.einsum("ij,ij->", old.left.T @ new.left, old.right.T @ new.right)
+    """||G - G_old|| / ||G|| from differences, with errors of eps: from squares and an inner product
+    they would be of its root. With R_old = R M' + E, where R'E = 0, the square of the numerator is
+    ||P - P_old M||^2 + ||P_old E'||^2."""
+    M = old.right.T @ new.right
+    within = new.left - old.left @ M
+    beyond = old.right - new.right @ M.T
+    squares = np.sum(within**2) + np.sum(beyond**2 @ old.squares)
     total = new.squares.sum()
-    difference = max(total + old.squares.sum() - 2 * inner, 0)
-    return float(np.sqrt(difference / total)) if total > 0 else 0.0
+    return float(np.sqrt(squares / total)) if total > 0 else 0.0
