@@ -304,7 +304,7 @@ def test_a_stack_of_kernels_for_a_class_of_one(stack):
 
 
 def test_as_many_kernels_as_rows():
-    cube = np.fromfunction(lambda i, j, l: np.minimum(np.minimum(i, j), l), (9, 9, 9))
+    cube = np.fromfunction(lambda a, b, c: np.minimum(np.minimum(a, b), c), (9, 9, 9))
     message = refusal(model_of(rffpk.MKKM), cube)
     for found in (
         followed(message, r"pass (list\(X\)) or", X=cube),
@@ -348,7 +348,7 @@ def test_distances_and_affinities_are_told_apart(name, kind, pattern, M):
     assert message.startswith(f"X looks like a matrix of {kind}")
     assert_clusters(model, followed(message, pattern, D=M, W=M))
     for cls in (rffpk.KernelPowerKMeans, rffpk.RFFKernelPowerKMeans, rffpk.MKKM):
-        with pytest.warns(UserWarning, match="symmetric like a matrix of distances or aff") as found:
+        with pytest.warns(UserWarning, match="like a matrix of distances or aff") as found:
             model_of(cls).fit(M)
         texts = [str(w.message) for w in found if "symmetric" in str(w.message)]
         assert_clusters(model, followed(texts[0], pattern, D=M, W=M))

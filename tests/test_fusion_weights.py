@@ -247,19 +247,20 @@ def test_a_common_factor_of_the_weights_scales_the_objective(model, real):
     ids=str,
 )  # fmt: skip
 def test_weights_whose_scale_matters_and_looks_accidental_are_named(model, real):
-    """Following the warning ends it; counts are no accident, and a factor does not always matter."""
+    """Following the warning ends it. Counts are none, and a factor does not always matter."""
     p, _ = real
+    small = p / p.sum()
     message = rf"^sample_weight has the mean .*, and {type(model).__name__} weighs terms"
     with pytest.warns(UserWarning, match=message) as caught:
-        model.set_params(random_state=0, max_iter=1).fit(VIEWS, sample_weight=p / p.sum())
+        model.set_params(random_state=0, max_iter=1).fit(VIEWS, sample_weight=small)
     text = next(str(w.message) for w in caught if "sample_weight has" in str(w.message))
-    advised = eval(re.search(r"pass (sample_weight / \S+),", text)[1], {"sample_weight": p / p.sum()})
+    advised = eval(re.search(r"pass (sample_weight / \S+),", text)[1], {"sample_weight": small})
     quiet = [(model, weight) for weight in (advised, p, 100 * WEIGHT)]
     indifferent = [
         rffpk.MKKMMR(4, diversity=0), rffpk.LKAM(4, diversity=0), rffpk.MKKM(4),
         rffpk.FAMKKM(4, fusion="kernel"),
     ]  # fmt: skip
-    for each, weight in [*quiet, *((other, p / p.sum()) for other in indifferent)]:
+    for each, weight in [*quiet, *((other, small) for other in indifferent)]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             each.set_params(random_state=0, max_iter=1).fit(VIEWS, sample_weight=weight)

@@ -155,7 +155,7 @@ def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]
         return PCA(2).fit_transform(squares), ("distances, component 1", "distances, component 2")
     if columns.shape[1] == 2:
         return columns, ("column 1", "column 2")
-    if columns.shape[1] == 1 or len(columns) == 1:
+    if min(columns.shape) == 1:
         columns = columns[:, :1]
         return np.c_[columns, np.zeros(len(columns))], ("column 1", "")
     solver = "arpack" if sparse.issparse(columns) else "auto"  # the only one for sparse rows

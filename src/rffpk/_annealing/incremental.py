@@ -81,7 +81,8 @@ class IncrementalClusterer(CentroidClusterer):
         super()._publish(rows, some, run, end, plan)
         self._n_counted = rows.n_counted
         self._s_of_batches = -math.inf if plan.ends_hard else end.s
-        for name in ("_running", "_buffer", "n_buffered_", "_n_first"):  # of a stream before this fit
+        # of a stream before this fit
+        for name in ("_running", "_buffer", "n_buffered_", "_n_first"):
             self.__dict__.pop(name, None)
 
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]

@@ -135,15 +135,14 @@ def _visit_parts(
 
 def _joined(task: _Task, results: list[_Result], count: int) -> _Result:
     """The nodes of several workers, and the most seconds that one of them took."""
-    refusals = [found for found in results if isinstance(found, _Refusal)]
-    if refusals:
+    if refusals := [found for found in results if isinstance(found, _Refusal)]:
         return min(refusals, key=lambda refusal: refusal.begin)
-    nodes, most = {}, 0.0
-    for found, seconds in results:
+    parts = [found for found in results if not isinstance(found, _Refusal)]
+    nodes: Nodes = {}
+    for found, _ in parts:
         for node, value in found.items():
             insert(nodes, node, value, count, task.add)
-        most = max(most, seconds)
-    return nodes, most
+    return nodes, max(seconds for _, seconds in parts)
 
 
 def _threads_of_worker(n_jobs: int | None) -> int:

@@ -220,7 +220,7 @@ def digest(arrays: list[Array]) -> int:
         lanes = _LANES[x.strides[0] % (8 * _LANES[0]) == 0]
         end = len(words) // (8 * lanes) * (8 * lanes)
         sums = np.add.reduce(words[:end].view(np.uint64).reshape(-1, lanes), axis=0)
-        found = zlib.crc32(words[end:], zlib.crc32(sums, found))
+        found = zlib.crc32(words[end:].data, zlib.crc32(sums.data, found))
     return found
 
 

@@ -30,8 +30,8 @@ MAX_JOBS = 1024  # each thread has a workspace
 # How the dtypes of nominal columns print in pandas, polars and Arrow.
 _NOMINAL = ("category", "Categorical", "Enum", "dictionary")
 
-# What makes kernel values of matrices whose diagonal is zero. The least multiple of the identity that
-# makes affinities semidefinite changes no normalised cut of a graph of equal degrees.
+# What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
+# same to the association of all partitions; this is the least that makes affinities semidefinite.
 OF_DISTANCES = "Distances D become kernel values by numpy.exp(-D**2 / (2 * (D**2).mean()))."
 OF_AFFINITIES = (
     "Affinities W become kernel values by W - numpy.linalg.eigvalsh(W)[0] * numpy.eye(len(W))."

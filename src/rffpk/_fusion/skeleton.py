@@ -30,7 +30,6 @@ from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, Specification, check_kernels, matched
 from rffpk.power import PowerKMeans
 
-
 # Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
 # degrees in the kernels grow differently with these.
 _SCALE = (0.1, 10.0)
