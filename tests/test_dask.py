@@ -1,6 +1,7 @@
 """Rows in Dask collections: the fits of arrays, whatever the workers and their number."""
 
 import contextlib
+import logging
 import os
 import signal
 import threading
@@ -256,6 +257,17 @@ def test_bad_collections(rows, client):
         assert not hasattr(model, "n_features_in_")
     with pytest.raises(ValueError, match="sample_weight"):
         PowerKMeans(K).fit(X, sample_weight=np.ones(N - 1))
+
+
+def test_missing_numbers_are_found_on_workers_without_a_log(rows, client, caplog):
+    X = rows.copy()
+    X[11_003, 2] = np.nan
+    logging.getLogger("distributed.worker").addHandler(caplog.handler)
+    message = "first in row 5003, column 2: .* about a block that begins at row 6000 of X"
+    with pytest.raises(ValueError, match=message):
+        PowerKMeans(K).fit(divided(X, (6000, 6000, 11_000)))
+    logging.getLogger("distributed.worker").removeHandler(caplog.handler)
+    assert not caplog.records
 
 
 def test_without_dask_a_message_says_what_is_missing():

@@ -1,6 +1,7 @@
 """Sample weights of the classes that fuse kernels: repeated rows, formulas, refusals."""
 
 import itertools
+import re
 import warnings
 
 import numpy as np
@@ -51,6 +52,7 @@ every = pytest.mark.parametrize("model", ALL, ids=str)
 def fit(model, X, weight=None, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "sample_weight has the mean")
         return clone(model).set_params(random_state=0, **parameters).fit(X, sample_weight=weight)
 
 
@@ -235,6 +237,33 @@ def test_a_common_factor_of_the_weights_scales_the_objective(model, real):
     )
     assert_allclose(scaled.objective_, found.objective_ * (1 if free else 4.0**40), rtol=1e-7)
     assert adjusted_rand_score(scaled.labels_, found.labels_) == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [rffpk.MKKMMR(4), rffpk.LKAM(4), rffpk.LKAM(4, n_neighbors=9, diversity=0), rffpk.ONKC(4),
+     rffpk.FAMKKM(4)],
+    ids=str,
+)  # fmt: skip
+def test_weights_whose_scale_matters_and_looks_accidental_are_named(model, real):
+    """Following the warning ends it. Counts are none, and a factor does not always matter."""
+    p, _ = real
+    small = p / p.sum()
+    message = rf"^sample_weight has the mean .*, and {type(model).__name__} weighs terms"
+    with pytest.warns(UserWarning, match=message) as caught:
+        model.set_params(random_state=0, max_iter=1).fit(VIEWS, sample_weight=small)
+    text = next(str(w.message) for w in caught if "sample_weight has" in str(w.message))
+    advised = eval(re.search(r"pass (sample_weight / \S+),", text)[1], {"sample_weight": small})
+    quiet = [(model, weight) for weight in (advised, p, 100 * WEIGHT)]
+    indifferent = [
+        rffpk.MKKMMR(4, diversity=0), rffpk.LKAM(4, diversity=0), rffpk.MKKM(4),
+        rffpk.FAMKKM(4, fusion="kernel"),
+    ]  # fmt: skip
+    for each, weight in [*quiet, *((other, small) for other in indifferent)]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            each.set_params(random_state=0, max_iter=1).fit(VIEWS, sample_weight=weight)
+        assert not [w for w in caught if "sample_weight has" in str(w.message)]
 
 
 # ---- dense formulas -----------------------------------------------------------------------------

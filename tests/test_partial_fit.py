@@ -145,6 +145,12 @@ def check_refuses_to_predict(model):
             method(X)
     with pytest.raises(NotFittedError):
         check_is_fitted(model)
+    kept = f"has {model.n_buffered_} of the 60 rows that its first fit takes: give partial_fit more"
+    for name in ("cluster_centers_", "labels_", "inertia_", "s_"):
+        with pytest.raises(AttributeError, match=f"^{name} is not there yet: .* {kept}"):
+            getattr(model, name)
+    with pytest.raises(AttributeError, match="object has no attribute 'centers'"):
+        model.centers  # noqa: B018
 
 
 def test_without_any_row_a_model_is_not_fitted():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.metrics import silhouette_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -186,6 +187,27 @@ def test_pipelines_and_mixtures_are_drawn(ax):
     ax.clear()
     plot.clusters(GaussianMixture(3, random_state=0).fit(X), X, ax=ax)
     assert len(ax.collections) == 3
+
+
+def test_sparse_rows_are_drawn_where_dense_ones_are(ax):
+    """Up to the signs of principal components."""
+    many = np.where(load_digits().data > 8, load_digits().data, 0)
+    for rows, model in [
+        (many, PowerKMeans(3, random_state=0)), (np.maximum(X, 0), PowerKMeans(3, random_state=0)),
+        ([many, many[:, :9]], RFFMultiKernelPowerKMeans(3, random_state=0)),
+    ]:  # fmt: skip
+        model.fit(rows)
+        given = [*map(csr_array, rows)] if isinstance(rows, list) else csc_array(rows)
+        drawn = []
+        for shown in (rows, given):
+            plot.clusters(model, shown, ax=ax)
+            drawn.append([np.abs(group.get_offsets()) for group in ax.collections])
+            ax.clear()
+            plot.memberships(model, shown, ax=ax)
+            ax.clear()
+        assert len(drawn[0]) == len(drawn[1])
+        for dense, sparse in zip(*drawn):
+            assert_allclose(sparse, dense, atol=1e-5 * np.abs(dense).max())
 
 
 def test_centers_of_an_embedding_are_not_drawn_among_the_rows(ax):

@@ -83,7 +83,7 @@ def test_equal_rows_have_indices():
         ({"criterion": "score"}, "criterion == 'score'"),
         ({"n_resamples": 1}, "n_resamples == 1"),
         ({"sample": 1}, "sample == 1"),
-        ({"X": np.full((4, 2), np.nan)}, "Input X contains NaN"),
+        ({"X": np.full((4, 2), np.nan)}, "^X contains NaN"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -585,3 +585,58 @@ def test_spilled_rows(rows, tmp_path):
     with pytest.raises(ValueError, match=r"must end in \.npy"):
         spill(source(rows), tmp_path / "rows.bin")
     assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
+
+
+# ---- rows that are not those of the read before -------------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["one number", "two rows", "all rows", "blocks"])
+@pytest.mark.parametrize("views", [False, True])
+def test_rows_that_change_between_reads_are_refused(rows, tmp_path, small_blocks, change, views):
+    """A source of other numbers, or of the same ones in another order."""
+    reads = []
+
+    def changing():
+        reads.append(1)
+        X, at = rows.copy(), 5000
+        if len(reads) > 1 and change == "one number":
+            X[at, 2] = np.nextafter(X[at, 2], 0)
+        elif len(reads) > 1 and change == "two rows":
+            X[[at, at + 1]] = X[[at + 1, at]]
+        elif change == "all rows":
+            X = np.random.default_rng(len(reads)).permutation(X)
+        elif change == "blocks":
+            X = np.roll(X, 1000 * len(reads), axis=0)
+        return iter(np.split(X, 23))
+
+    cls, X = (RFFMultiKernelPowerKMeans, [changing]) if views else (PowerKMeans, changing)
+    message = "^X gave other numbers in the rows .* than when it was read before, must give"
+    with pytest.raises(ValueError, match=message) as error:
+        cls(K, random_state=0).fit(X)
+    if change in ("one number", "two rows"):
+        assert "in the rows 4096 to 5119 " in str(error.value)
+    assert len(reads) == 2
+    spilled = spill(changing, tmp_path / "rows.npy")
+    assert cls(K, random_state=0).fit([spilled] if views else spilled).n_iter_ > 0
+
+
+@pytest.mark.parametrize("columns", [1, 3, 1021])
+def test_the_digest_of_a_block_sees_the_order_of_its_rows(columns):
+    """Of rows that are as wide as the sums that it takes, too."""
+    X = np.random.default_rng(0).standard_normal((3000, columns))
+    swapped = X.copy()
+    swapped[[3, 2000]] = swapped[[2000, 3]]
+    found = [streams.digest([x]) for x in (X, X.copy(), swapped, X[:-1], -X)]
+    assert found[0] == found[1] and len({*found}) == 4
+    assert streams.digest([X, X]) == found[0]  # one view that is taken twice
+
+
+def test_a_refusal_says_where_its_block_is(rows, small_blocks):
+    X = rows.copy()
+    X[7003, 2] = np.nan
+    message = "first in row 3, column 2: .* This is about a block that begins at row 7000 of X"
+    for model in (PowerKMeans(K), RFFMultiKernelPowerKMeans(K)):
+        with pytest.raises(ValueError, match=message):
+            model.fit(source(X))
+        with pytest.raises(ValueError, match=message):
+            model.fit(rows).predict(source(X))

@@ -15,7 +15,7 @@ PACKAGE = Path(rffpk.__file__).parent
 # A module imports only modules of the lines above its own.
 LAYERS = [
     {"_data.arrays", "_data.interrupts", "_data.messages", "_data.sparse_rows", "_core", "_docs"},
-    {"_data.sampling", "_data.collections", "_data.presence"},
+    {"_data.sampling", "_data.collections", "_data.presence", "_data.containers"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
     {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
     {"_config", "_data.tensor_files"},

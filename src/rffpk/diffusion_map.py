@@ -157,9 +157,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             validation.unchanged_on_error(self),
             _config.one_blas_thread(),
         ):
-            X = validation.check_rows(self, X, reset=True)
-            weight = validation.check_sample_weight(sample_weight, len(X))
-            self._draw(X, weight)
+            rows = validation.check_rows(self, X, reset=True)
+            weight = validation.check_sample_weight(sample_weight, len(rows), X)
+            self._draw(rows, weight)
         warn_of_components(self, 1)
         return self
 

@@ -198,6 +198,9 @@ class FAMKKM(KernelFusion):
 
     # ---- fitting
 
+    def _scale_matters(self) -> bool:
+        return bool(self.fusion == "both")
+
     def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
         kernels = self._operators_of(xs, weight, k, random)
         n_threads = _config.n_threads(self.n_jobs)

@@ -207,9 +207,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         check_kernel(self.kernel, self.gamma, self.sampling)
         validation.check_n_jobs(self.n_jobs)
         with reporting(self, X), validation.unchanged_on_error(self):
-            X = validation.check_rows(self, X, reset=True)
-            weight = validation.check_sample_weight(sample_weight, len(X))
-            return self._draw(X, weight)
+            rows = validation.check_rows(self, X, reset=True)
+            weight = validation.check_sample_weight(sample_weight, len(rows), X)
+            return self._draw(rows, weight)
 
     def _draw(
         self, X: Columns, weight: Array | None, moments: Callable[[], Moments] | None = None

@@ -24,6 +24,8 @@ _DIAGONAL_ROWS = 64
 # A precomputed kernel may differ from its transpose by this fraction of its largest entry.
 _ASYMMETRY = 1e-6
 
+_COLUMNS = 16  # of a matrix that may have distances
+
 _ROUNDING = 16 * np.finfo(np.float64).eps  # relative, of a sum of few numbers that are means
 
 
@@ -128,7 +130,8 @@ def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
 
 
 def check_no_distances(K: Array, name: str) -> None:
-    """Raise a ValueError for distances: positive, but zero between a row and itself."""
+    """Raise a ValueError for distances, and for affinities without a diagonal: positive, but zero
+    between a row and itself."""
     if len(K) < 2 or K.min() < 0 or not K.any():
         return
     if K.shape[0] == K.shape[1]:
@@ -136,10 +139,23 @@ def check_no_distances(K: Array, name: str) -> None:
     else:  # to anchors that are rows
         distances = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
     if distances:
+        kind = "distances or affinities" if _have_triangles(K) else "affinities"
+        remedy = validation.OF_DISTANCES
+        if K.shape[0] == K.shape[1]:
+            remedy += f" {validation.OF_AFFINITIES}"
         raise ValueError(
-            f"{name} looks like a matrix of distances D, must be one of kernel values, such as "
-            "exp(-gamma D^2)."
+            f"{name} looks like a matrix of {kind}, must be one of kernel values. {remedy}"
         )
+
+
+def _have_triangles(K: Array) -> bool:
+    """Whether the roots of the entries, and so the entries if they are distances or squares of
+    such, satisfy the triangle inequality; by some of the columns."""
+    roots = np.sqrt(K.astype(np.float64))
+    own = K.argmin(axis=0)  # the rows that the columns stand for
+    some = range(0, K.shape[1], -(-K.shape[1] // _COLUMNS))
+    sums = (roots[:, [j]] + roots[own, j] for j in some)
+    return all((roots <= (1 + _ASYMMETRY) * each).all() for each in sums)
 
 
 # ---- specifications -----------------------------------------------------------------------------

@@ -164,6 +164,9 @@ class LKAM(AlternatingFusion):
             validation.check_int(self.n_neighbors, "n_neighbors", 1)
         validation.check_real(self.diversity, "diversity", 0)
 
+    def _scale_matters(self) -> bool:
+        return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
+
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         mean = mean_of(Ks)

@@ -119,6 +119,9 @@ class MKKMMR(AlternatingFusion):
         super()._check_parameters()
         validation.check_real(self.diversity, "diversity", 0)
 
+    def _scale_matters(self) -> bool:
+        return float(self.diversity) > 0
+
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         Ks = self._matrices(kernels)
         self._converge(alternation(Ks, k, diversity_penalty(Ks, Ks, float(self.diversity))))

@@ -173,9 +173,9 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         random = validation.check_random_state(self.random_state)
         n_threads = _config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
-            X = validation.check_rows(self, X, reset=True)
+            given, X = X, validation.check_rows(self, X, reset=True)
             check_sparse(X, spec.metric, "X")
-            weight = row_weights(sample_weight, len(X))
+            weight = row_weights(sample_weight, len(X), given)
             counted = counted_rows(weight)
             most = len(X) if counted is None else len(counted)
             k = validation.check_n_clusters(self.n_clusters, len(X), most)

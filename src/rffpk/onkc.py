@@ -160,6 +160,9 @@ class ONKC(LinearFusion):
         validation.check_real(self.rho, "rho", 0, include="neither")
         validation.check_real(self.diversity, "diversity", 0)
 
+    def _scale_matters(self) -> bool:
+        return True
+
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         Ks = self._matrices(kernels)
         state = NearKernel(Ks, k, float(self.rho), float(self.diversity))

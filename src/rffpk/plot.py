@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
@@ -19,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._annealing.centroid_clusterer import CentroidClusterer
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.views import is_list_of_views
+from rffpk._data.containers import is_list_of_views
 from rffpk._fusion.skeleton import EmbeddingClusterer
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.multiview import RFFMultiKernelPowerKMeans
@@ -55,17 +56,27 @@ def _some(n: int) -> Array:
     return np.arange(0, n, -(-n // _POINTS))
 
 
-def _take(X: Any, index: Array) -> tuple[Any, Array]:
-    """The rows at `index` as the model takes them, and their columns side by side."""
-    if is_list_of_views(X):
-        views = [np.asarray(x)[index] for x in X]
-        return views, np.hstack(views)
-    rows = X.iloc[index] if hasattr(X, "iloc") else np.asarray(X)[index]
-    return rows, np.asarray(rows)
+def _take(X: Any, index: Array) -> tuple[Any, Any]:
+    """The rows at `index` as the model takes them, and their columns side by side, as an array or,
+    if some are sparse and they are many, as a sparse matrix."""
+    views = [_rows_at(x, index) for x in (X if is_list_of_views(X) else [X])]
+    rows = views if is_list_of_views(X) else views[0]
+    if any(map(sparse.issparse, views)):
+        columns = sparse.hstack([sparse.csr_array(x) for x in views], format="csr")
+        return rows, columns.toarray() if min(columns.shape) < 3 else columns
+    return rows, np.hstack([np.asarray(x) for x in views])
+
+
+def _rows_at(x: Any, index: Array) -> Any:
+    if sparse.issparse(x):
+        return x.tocsr()[index]
+    validation.check_plain(x, "X")
+    return x.iloc[index] if hasattr(x, "iloc") else np.asarray(x)[index]
 
 
 def _length(X: Any) -> int:
-    return len(X[0]) if is_list_of_views(X) else len(X)
+    x = X[0] if is_list_of_views(X) else X
+    return int(x.shape[0]) if sparse.issparse(x) else len(x)
 
 
 def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
@@ -75,7 +86,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
     ----------
     model : fitted estimator
         Any with `predict`; soft memberships are shown if it has `predict_proba`.
-    X : array-like of shape (n_samples, n_features), or a list of views
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
         Rows; of more than 5000, evenly spaced ones are shown.
     places : array-like of shape (n_samples, 2), optional
         Where each row is drawn, such as by t-SNE; by default see below.
@@ -132,7 +143,7 @@ def _style(label: int) -> dict[str, Any]:
     return {"color": _COLORS[label % len(_COLORS)], "marker": marker, "linewidths": 0}
 
 
-def _places(model: Any, rows: Any, columns: Array) -> tuple[Array, tuple[str, str]]:
+def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]]:
     if isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows), model[-1]
     if isinstance(model, DiffusionPowerKMeans):
@@ -144,10 +155,12 @@ def _places(model: Any, rows: Any, columns: Array) -> tuple[Array, tuple[str, st
         return PCA(2).fit_transform(squares), ("distances, component 1", "distances, component 2")
     if columns.shape[1] == 2:
         return columns, ("column 1", "column 2")
-    if columns.shape[1] == 1 or len(columns) == 1:
+    if min(columns.shape) == 1:
         columns = columns[:, :1]
         return np.c_[columns, np.zeros(len(columns))], ("column 1", "")
-    return PCA(2).fit_transform(columns), ("principal component 1", "principal component 2")
+    solver = "arpack" if sparse.issparse(columns) else "auto"  # the only one for sparse rows
+    components = PCA(2, svd_solver=solver, random_state=0).fit_transform(columns)
+    return components, ("principal component 1", "principal component 2")
 
 
 def _squared_distances(model: Any, rows: Any) -> Array | None:
@@ -288,7 +301,7 @@ def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -
     ----------
     model : fitted estimator
         One with `predict_proba`.
-    X : array-like of shape (n_samples, n_features), or a list of views
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
         Rows; of more than 5000, evenly spaced ones are shown.
     s : float, optional
         Exponent of the memberships, as `predict_proba` takes it.
@@ -345,7 +358,7 @@ def noise(model: Any, X: Any, ax: Any = None) -> Any:
     ----------
     model : RFFMultiKernelPowerKMeans
         Fitted, with typicality.
-    X : array-like of shape (n_samples, n_features), or a list of views
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
         Rows; of more than 5000, evenly spaced ones are counted.
     ax : matplotlib Axes, optional
         Where to draw.

@@ -231,7 +231,7 @@ class CentroidClusterer(CentroidModel):
         if not is_source(X):
             xs = self._check_views(X, reset=True)
             return survey_arrays(
-                xs, validation.check_sample_weight(sample_weight, len(xs[0])), *sizes
+                xs, validation.check_sample_weight(sample_weight, len(xs[0]), X), *sizes
             )
         stream = make_stream(X, sample_weight, lambda x, first: self._check_views(x, reset=first))
         return survey_stream(stream, *sizes)

@@ -135,7 +135,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 raise ValueError("X gave no rows, must give at least one.")
         else:
             xs = check(X)
-            yield xs, validation.check_sample_weight(sample_weight, len(xs[0]))
+            yield xs, validation.check_sample_weight(sample_weight, len(xs[0]), X)
 
     def _visit(self, X: Any, s: float, want: str, typical: bool = False) -> Array:
         """A result of a pass for each row."""

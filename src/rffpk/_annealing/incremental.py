@@ -63,6 +63,7 @@ class IncrementalClusterer(CentroidClusterer):
 
     half_life: float | None
     n_buffered_: int  # what `partial_fit` sets
+    _n_first: int  # rows that the first fit takes, while some are kept
     _n_counted: int  # rows of a fit with positive weights
 
     def _check_parameters(self) -> None:
@@ -74,7 +75,8 @@ class IncrementalClusterer(CentroidClusterer):
         super()._publish(rows, some, run, end, plan)
         self._n_counted = rows.n_counted
         self._s_of_batches = -math.inf if plan.ends_hard else end.s
-        for name in ("_running", "_buffer", "n_buffered_"):  # of a stream before this fit
+        # of a stream before this fit
+        for name in ("_running", "_buffer", "n_buffered_", "_n_first"):
             self.__dict__.pop(name, None)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -123,14 +125,14 @@ class IncrementalClusterer(CentroidClusterer):
             raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             fitted, buffered = self.__sklearn_is_fitted__(), hasattr(self, "n_buffered_")
-            [X] = self._check_views(X, reset=not (fitted or buffered))
-            weight = validation.check_sample_weight(sample_weight, len(X), zeros=True)
+            [x] = self._check_views(X, reset=not (fitted or buffered))
+            weight = validation.check_sample_weight(sample_weight, len(x), X, zeros=True)
             if weight is not None:
-                X, weight = X[weight > 0], weight[weight > 0]
+                x, weight = x[weight > 0], weight[weight > 0]
             if not fitted:
-                self._collect(X, weight)
-            elif len(X):
-                self._follow(X, weight)
+                self._collect(x, weight)
+            elif len(x):
+                self._follow(x, weight)
             if self.__sklearn_is_fitted__():
                 self.n_buffered_ = 0
                 for name in _OF_ROWS:
@@ -149,7 +151,8 @@ class IncrementalClusterer(CentroidClusterer):
         parts = [*vars(self).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
         self._buffer = parts  # a new list, so that the one before it can be restored
         self.n_buffered_ = vars(self).get("n_buffered_", 0) + len(X)
-        if self.n_buffered_ < self._first_rows():
+        self._n_first = self._first_rows()
+        if self.n_buffered_ < self._n_first:
             return
         weights = [np.ones(len(x)) if w is None else w for x, w in parts]
         weighted = any(w is not None for _, w in parts)
@@ -191,11 +194,19 @@ class IncrementalClusterer(CentroidClusterer):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")
 
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("_") and not name.startswith("_") and vars(self).get("n_buffered_"):
+            raise AttributeError(f"{name} is not there yet: {self._of_buffer('this')}")
+        return super().__getattr__(name)
+
+    def _of_buffer(self, this: str) -> str:
+        """What is missing for a fit of the rows that are kept."""
+        return (
+            f"{this} {type(self).__name__} has {self.n_buffered_} of the {self._n_first} rows "
+            "that its first fit takes: give partial_fit more rows, or call fit."
+        )
+
     def _check_fitted(self) -> None:
-        if buffered := vars(self).get("n_buffered_"):
-            check_is_fitted(
-                self,
-                msg=f"This %(name)s has {buffered} of the {self._first_rows()} rows that its first "
-                "fit takes: give partial_fit more rows, or call fit.",
-            )
+        if vars(self).get("n_buffered_"):
+            check_is_fitted(self, msg=self._of_buffer("This"))
         super()._check_fitted()

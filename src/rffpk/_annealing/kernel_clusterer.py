@@ -143,7 +143,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             xs = check_views(self, X, reset=True)
             if self._n_views and not self._several:
                 raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
-            n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]))
+            n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
             counted = n if weight is None else int(np.count_nonzero(weight))
             k = validation.check_n_clusters(self.n_clusters, n, counted)
             given = None if isinstance(self.init, str) else given_weights(self.init, k, n)
@@ -440,7 +440,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             If the kernels are precomputed: k(x, x) of the rows is then not known.
         """
         least = self._visit(X, "score")[0].min(axis=1)
-        weight = validation.check_sample_weight(sample_weight, len(least))
+        weight = validation.check_sample_weight(sample_weight, len(least), X)
         return -float(least.sum() if weight is None else weight @ least)
 
     def __sklearn_tags__(self) -> Any:

@@ -22,7 +22,7 @@ from sklearn import config_context
 from rffpk import _config
 from rffpk._data.arrays import Array
 from rffpk._data.collections import check_columns, dask_module
-from rffpk._data.streams import Stream, each
+from rffpk._data.streams import Stream, each, in_block
 from rffpk._data.validation import check_sample_weight, refuse_sparse
 
 _HEAD_ROWS = 1024  # that the client checks before the workers check all
@@ -75,7 +75,7 @@ class _Reader:
         refuse_sparse(block, "X gave a partition that", "a collection of Dask")
         if not len(block[0] if isinstance(block, list) else block):
             return None
-        with config_context(assume_finite=self.checked):
+        with config_context(assume_finite=self.checked), in_block(begin):
             xs = each(self.check(block, False), np.asarray, self.dtype)
         return Part(begin, self.prepare(xs), weight, n_threads)
 
@@ -96,6 +96,17 @@ class _Task:
     add: Callable[[Any, Any], Any]
 
 
+@dataclass(frozen=True)
+class _Refusal:
+    """Why a partition is refused. It is returned, as Dask would log what a task raises."""
+
+    begin: int
+    error: Exception
+
+
+_Result = tuple[Nodes, float] | _Refusal
+
+
 def _head(given: Any) -> Any:
     block = given.block if isinstance(given, _Together) else given
     if isinstance(block, list):
@@ -109,25 +120,31 @@ def _itself(value: Any) -> Any:
 
 def _visit_parts(
     reader: _Reader, task: _Task, numbers: list[int], begins: list[int], count: int, given: Any
-) -> tuple[Nodes, float]:
+) -> _Result:
     """The nodes of the tree that partitions of a worker make, and the seconds that it took."""
     started = time.perf_counter()
     n_threads = _threads_of_worker(reader.n_jobs)
     nodes: Nodes = {}
     for number, begin, block in zip(numbers, begins, given):
-        part = reader.read(begin, block, n_threads)
+        try:
+            part = reader.read(begin, block, n_threads)
+        except (ValueError, TypeError) as error:
+            return _Refusal(begin, error)
         value = None if part is None else task.visit(part, reader.shared)
         insert(nodes, (0, number), value, count, task.add)
     return nodes, time.perf_counter() - started
 
 
-def _joined(task: _Task, results: list[tuple[Nodes, float]], count: int) -> tuple[Nodes, float]:
+def _joined(task: _Task, results: list[_Result], count: int) -> _Result:
     """The nodes of several workers, and the most seconds that one of them took."""
+    if refusals := [found for found in results if isinstance(found, _Refusal)]:
+        return min(refusals, key=lambda refusal: refusal.begin)
+    parts = [found for found in results if not isinstance(found, _Refusal)]
     nodes: Nodes = {}
-    for found, _ in results:
+    for found, _ in parts:
         for node, value in found.items():
             insert(nodes, node, value, count, task.add)
-    return nodes, max(seconds for _, seconds in results)
+    return nodes, max(seconds for _, seconds in parts)
 
 
 def _threads_of_worker(n_jobs: int | None) -> int:
@@ -213,7 +230,10 @@ class Partitions(Stream):
             results = [
                 self.client.submit(_joined, sent, group, count, pure=False) for group in groups
             ]
-        nodes, seconds = _joined(task, results_of(self.client, results), count)
+        found = _joined(task, results_of(self.client, results), count)
+        if isinstance(found, _Refusal):
+            raise found.error
+        nodes, seconds = found
         self.clock.computing += seconds
         return nodes.popitem()[1]
 

@@ -200,6 +200,7 @@ def survey_stream(
 ) -> Survey:
     """The survey of the rows of a stream, which is read once; a stream of no more than `size` rows
     is kept in arrays."""
+    stream = replace(stream, digests=[])
     reading = _Reading(stream, size, first, seed, n_threads)
     if isinstance(stream, Partitions):
         reading.add_partitions(stream)

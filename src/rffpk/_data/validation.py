@@ -17,6 +17,7 @@ from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
 from rffpk._data.arrays import Array
+from rffpk._data.containers import check_container, check_row_labels, is_list_of_views
 from rffpk._data.messages import warn
 from rffpk._data.sparse_rows import Columns, SparseRows, sparse_rows
 
@@ -28,6 +29,13 @@ MAX_JOBS = 1024  # each thread has a workspace
 
 # How the dtypes of nominal columns print in pandas, polars and Arrow.
 _NOMINAL = ("category", "Categorical", "Enum", "dictionary")
+
+# What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
+# same to the association of all partitions; this is the least that makes affinities semidefinite.
+OF_DISTANCES = "Distances D become kernel values by numpy.exp(-D**2 / (2 * (D**2).mean()))."
+OF_AFFINITIES = (
+    "Affinities W become kernel values by W - numpy.linalg.eigvalsh(W)[0] * numpy.eye(len(W))."
+)
 
 # A matrix of fewer rows may be symmetric by chance; entries may differ by rounding, relatively.
 _FEWEST_ROWS, _SYMMETRY = 4, 1e-6
@@ -147,8 +155,9 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = ""
 
 
 def check_plain(values: Any, name: str) -> None:
-    """Raise a TypeError for what NumPy would take as numbers, or not name: dates, durations, masked
-    entries, nominal columns, and structured arrays; of arrays, frames and lists."""
+    """Raise a TypeError for what NumPy would take as numbers, or not name: objects that are no
+    arrays, dates, durations, masked entries, nominal columns, and structured arrays."""
+    check_container(values, name)
     if any(_is_masked(part) for part in [values, *_parts(values)]):
         raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
     if callable(values) and not hasattr(values, "__array__"):
@@ -157,23 +166,35 @@ def check_plain(values: Any, name: str) -> None:
             "RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans and FuzzyCMeans "
             "take sources."
         )
-    with contextlib.suppress(ValueError):  # ragged lists are refused later
-        frame = hasattr(values, "columns") and hasattr(values, "dtypes")
-        if frame:
-            _check_no_nominal_columns(values, name)
-        for dtype in list(values.dtypes) if frame else [np.asarray(values).dtype]:
-            temporal = getattr(dtype, "is_temporal", None)  # polars
-            if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
-                raise TypeError(
-                    f"{name} has dates or durations ({dtype}), must be numbers: convert them, such "
-                    "as to seconds in float64."
-                )
-            if getattr(dtype, "names", None):
-                fields = list(dtype.names or ())
-                raise TypeError(
-                    f"{name} is a structured array with the fields {fields}, must be a "
-                    "plain one: numpy.lib.recfunctions.structured_to_unstructured converts it."
-                )
+    for dtype in _dtypes_of(values, name):
+        temporal = getattr(dtype, "is_temporal", None)  # polars
+        if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
+            raise TypeError(
+                f"{name} has dates or durations ({dtype}), must be numbers: convert them, such "
+                "as to seconds in float64."
+            )
+        if getattr(dtype, "names", None):
+            fields = list(dtype.names or ())
+            raise TypeError(
+                f"{name} is a structured array with the fields {fields}, must be a "
+                "plain one: numpy.lib.recfunctions.structured_to_unstructured converts it."
+            )
+
+
+def _dtypes_of(values: Any, name: str) -> list[Any]:
+    """The dtypes of the columns of a frame, or that of what NumPy makes of other values; none of
+    ragged lists, which are refused later."""
+    if hasattr(values, "columns") and hasattr(values, "dtypes"):
+        _check_no_nominal_columns(values, name)
+        return list(values.dtypes)
+    try:
+        return [np.asarray(values).dtype]
+    except ValueError:
+        return []
+    except (TypeError, RuntimeError) as error:  # of tensors, which say what to call
+        raise TypeError(
+            f"{name} is of type {type(values).__name__}, which gives no array: {error}"
+        ) from error
 
 
 def _check_no_nominal_columns(frame: Any, name: str) -> None:
@@ -194,17 +215,64 @@ def _is_masked(values: Any) -> bool:
     return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
 
 
-def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> Array:
-    """scikit-learn's `check_array`, without a warning of NumPy before what is not finite is refused
-    by name."""
+def finite_array(
+    x: Any, name: str, dtype: Any = np.float64, *, estimator: Any = None, **options: Any
+) -> Array:
+    """scikit-learn's `check_array`, with `check_finite`."""
     with np.errstate(over="ignore", invalid="ignore"), named(name):
-        return check_array(x, dtype=dtype, input_name=name, **options)
+        found = check_array(x, dtype=dtype, input_name=name, ensure_all_finite=False, **options)
+    check_finite(found, name, x, estimator)
+    return found
+
+
+def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
+    """Raise a ValueError that says where x, an array or a sparse matrix made of what was `given`,
+    has NaN or infinity first; rows that an estimator lets lack views may have NaN."""
+    entries = x.data if sparse.issparse(x) else x
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sklearn.get_config()["assume_finite"] or np.isfinite(entries.sum()):
+            return
+    may_lack = not sparse.issparse(x) and getattr(estimator, "allow_missing_views", False)
+    missing = not may_lack and bool(np.isnan(entries).any())
+    rows, columns = _places(x, np.isnan if missing else np.isinf)
+    if not len(rows):
+        return
+    names = list(getattr(given, "columns", range(x.shape[1])))
+    raise ValueError(
+        f"{name} contains {'NaN' if missing else 'infinity'} in {len(np.unique(rows))} of "
+        f"{x.shape[0]} rows, first in row {rows[0]}, column {names[columns[0]]!r}: "
+        f"{_instead_of_infinities(estimator, name, missing)}."
+    )
+
+
+def _places(x: Any, found: Any) -> tuple[Any, Any]:
+    """The rows and columns of some entries, in the order of the rows."""
+    if not sparse.issparse(x):
+        return found(x).nonzero()
+    x = x.tocsr().tocoo()
+    return x.row[found(x.data)], x.col[found(x.data)]
+
+
+def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
+    if not name.startswith("X") or (estimator is not None and _is_precomputed(estimator)):
+        return "must be finite"
+    if not missing:
+        return "replace it, or drop these rows"
+    remedy = "fill it in, such as by sklearn.impute.SimpleImputer, or drop these rows"
+    several = name != "X" or getattr(estimator, "views", None) is not None
+    if several and "allow_missing_views" in vars(estimator):
+        remedy += "; allow_missing_views=True takes rows that are NaN in all columns of a view"
+    return remedy
+
+
+def _is_precomputed(estimator: Any) -> bool:
+    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
+    return is_option(kernel, "precomputed")
 
 
 def takes_sparse(estimator: Any) -> bool:
     """Whether X may be sparse: the class takes it, and X is no kernel matrix."""
-    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
-    return getattr(estimator, "_takes_sparse", False) and not is_option(kernel, "precomputed")
+    return getattr(estimator, "_takes_sparse", False) and not _is_precomputed(estimator)
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
@@ -228,15 +296,14 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         refuse_sparse(X, "X", type(estimator).__name__)
     if not sparse.issparse(X):
         check_plain(X, "X")
+    given = X
     try:
-        may_lack = vars(estimator).get("allow_missing_views")  # None: no such parameter
-        may_lack = None if sparse.issparse(X) else may_lack
-        with np.errstate(over="ignore", invalid="ignore"), hint_of_missing_views(may_lack):
+        with np.errstate(over="ignore", invalid="ignore"):
             X = validate_data(  # what is not finite is refused by name
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-                ensure_all_finite=finite(may_lack),
-                accept_sparse="csr" if sparse_too else False,
+                ensure_all_finite=False, accept_sparse="csr" if sparse_too else False,
             )  # fmt: skip
+        check_finite(X, "X", given, estimator)
         if sparse.issparse(X):
             X = sparse_rows(X)
         if reset:
@@ -246,29 +313,16 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     except OverflowError as error:
         raise ValueError(f"X has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
-        if str(error).startswith(("Input X", "X ", "The feature names", "Feature names")):
+        if str(error).startswith(("X ", "The feature names", "Feature names")):
             raise
-        raise type(error)(f"X is not acceptable: {words_of(X) or error}") from error
-
-
-def finite(may_lack: bool | None) -> bool | Literal["allow-nan"]:
-    """scikit-learn's `ensure_all_finite` for rows that may lack views."""
-    return "allow-nan" if may_lack else True
-
-
-@contextlib.contextmanager
-def hint_of_missing_views(may_lack: bool | None) -> Iterator[None]:
-    """Add to the refusal of NaN how rows without some views are passed, where that is possible:
-    `may_lack` is False."""
-    try:
-        yield
-    except ValueError as error:
-        if may_lack is not False or "contains NaN" not in str(error):
-            raise
-        raise ValueError(
-            f"{error}\nRows that are NaN in all columns of a view are taken as rows without it if "
-            "allow_missing_views is True."
-        ) from error
+        if is_list_of_views(given):
+            check_row_labels(given)
+            package = "scipy.sparse" if any(map(sparse.issparse, given)) else "numpy"
+            raise ValueError(
+                f"X is a list of {len(given)} views, must be one array for "
+                f"{type(estimator).__name__}: {package}.hstack(X) puts their columns side by side."
+            ) from error
+        raise type(error)(f"X is not acceptable: {words_of(given) or error}") from error
 
 
 def words_of(X: Any) -> str:
@@ -302,11 +356,15 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
         return
     kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", "precomputed"))
     if not is_option(kernel, "precomputed") and _looks_like_kernel(x):
+        kind, remedy = "kernel values or affinities", ""
+        if isinstance(x, SparseRows):
+            kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
+        elif not np.diagonal(x).any():
+            kind, remedy = "distances or affinities", f" {OF_DISTANCES} {OF_AFFINITIES}"
         warn(
-            f"{name} is symmetric like a matrix of kernel values or distances, but its rows are "
-            "taken as features. Kernel values need 'precomputed' as the kernel, which "
-            "KernelPowerKMeans and the fusions of several kernels take; distances D become kernel "
-            "values by exp(-gamma D^2).",
+            f"{name} is symmetric like a matrix of {kind}, but its rows are taken as features. "
+            "Kernel values need 'precomputed' as the kernel, which KernelPowerKMeans and the "
+            f"fusions of several kernels take.{remedy}",
             UserWarning,
         )
 
@@ -370,13 +428,14 @@ def widened(X: Any, estimator: Any) -> Any:
 
 
 def check_sample_weight(
-    sample_weight: Any, n: int, zeros: bool = False
+    sample_weight: Any, n: int, X: Any = None, zeros: bool = False
 ) -> NDArray[np.float64] | None:
-    """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`; None is
-    returned as None."""
+    """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`, with the
+    index of the rows X if both have one; None is returned as None."""
     if sample_weight is None:
         return None
     check_plain(sample_weight, "sample_weight")
+    check_row_labels(X, sample_weight)
     given = np.asarray(sample_weight)
     if np.iscomplexobj(given):
         raise ValueError("sample_weight is complex, must be real.")

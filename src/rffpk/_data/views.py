@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rffpk._data.arrays import Array
+from rffpk._data.containers import check_container, check_row_labels, is_list_of_views
 from rffpk._data.messages import warn
 from rffpk._data.sparse_rows import Columns, SparseRows, some_columns, sparse_rows
 from rffpk._data.validation import (
     beyond_float32,
     check_plain,
     check_rows,
-    finite,
     finite_array,
-    hint_of_missing_views,
     is_option,
     named,
     refuse_sparse,
@@ -28,11 +28,6 @@ from rffpk._data.validation import (
 )
 
 
-def is_list_of_views(X: Any) -> bool:
-    """Whether X is a list or tuple that contains a two-dimensional array."""
-    return isinstance(X, (list, tuple)) and any(len(np.shape(x)) == 2 for x in X)
-
-
 def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
     """The views of X as `check_rows` returns them, of equal dtypes; one array is one view, or has
     those of the parameter `views`.
@@ -41,6 +36,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
     them. With the parameter `allow_missing_views` rows may lack views that are arrays, where they
     are NaN then.
     """
+    _check_container(X, hasattr(estimator, "kernels"))
     if not getattr(estimator, "allow_missing_views", False):
         return _check_views(estimator, X, reset)
     if isinstance(X, (list, tuple)):
@@ -54,7 +50,6 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
 
 
 def _check_views(estimator: Any, X: Any, reset: bool) -> list[Columns]:
-    _check_container(X)
     if reset:
         estimator._view_columns = getattr(estimator, "views", None)
     views = estimator._view_columns
@@ -72,19 +67,45 @@ def _check_views(estimator: Any, X: Any, reset: bool) -> list[Columns]:
     return xs
 
 
-def _check_container(X: Any) -> None:
-    """Say how to pass views that come in other containers than a list."""
-    if isinstance(X, dict) and not sparse.issparse(X):
+def _check_container(X: Any, several: bool) -> None:
+    """Say how to pass views that come in other containers than a list, to a class of several
+    kernels or of one."""
+    tables = isinstance(X, dict) and all(len(getattr(x, "shape", ())) == 2 for x in X.values())
+    if tables and several:
         raise TypeError(f"X is a dict of {len(X)} views, must be a list: pass [*X.values()].")
-    if not isinstance(X, np.ndarray):
-        return
-    if X.ndim == 3:
-        raise ValueError(
-            f"X.shape == {X.shape}: pass a stack of views or kernels along the last axis as the "
-            "list [X[:, :, i] for i in range(X.shape[2])]."
-        )
-    if X.dtype == object and any(np.ndim(x) == 2 for x in X.ravel()):
+    check_container(X, "X")
+    if isinstance(X, np.ndarray) and X.ndim == 3:
+        raise ValueError(f"X.shape == {X.shape}, {_instead_of_stack(X, several)}.")
+    if isinstance(X, np.ndarray) and X.dtype == object and any(np.ndim(x) == 2 for x in X.ravel()):
         raise TypeError("X is an array of arrays, such as a cell array: pass [*X.ravel()].")
+    check_row_labels(X)
+
+
+def _instead_of_stack(X: Array, several: bool) -> str:
+    """What to pass in place of a stack of kernel matrices, of views, or of tables that are a row
+    each."""
+    first, last = "list(X)", "[X[:, :, i] for i in range(X.shape[2])]"
+    kernels = [
+        way
+        for way, stack in ((first, X), (last, np.moveaxis(X, 2, 0)))
+        if stack.shape[1] == stack.shape[2] and np.allclose(stack, stack.transpose(0, 2, 1))
+    ]
+    if kernels and not several:
+        one = "X[0]" if kernels[0] == first else "X[:, :, 0]"
+        return (
+            f"a stack of kernel matrices: pass one, such as {one} with kernel='precomputed', or "
+            "all to a class of several kernels"
+        )
+    if kernels:
+        ways = " or, if the last axis counts them, ".join(kernels)
+        return f"a stack of kernel matrices: pass {ways} with kernels='precomputed'"
+    table = "X.reshape(len(X), -1) if the first axis counts samples"
+    if not several:
+        return f"must have two dimensions: pass {table}"
+    return (
+        "must have two dimensions or be a list of views: "
+        f"pass {first} if the first axis counts views, {last} if the last one does, or {table}"
+    )
 
 
 def _columns_of_views(X: Columns, views: Any, estimator: Any) -> list[Columns]:
@@ -232,12 +253,8 @@ def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
     if sparse.issparse(x):
         return _checked_sparse_view(estimator, x, name)
     check_plain(x, name)
-    may_lack = vars(estimator).get("allow_missing_views")  # None: no such parameter
     try:
-        with hint_of_missing_views(may_lack):
-            return finite_array(
-                x, name, [np.float64, np.float32], order="C", ensure_all_finite=finite(may_lack)
-            )
+        return finite_array(x, name, [np.float64, np.float32], estimator=estimator, order="C")
     except OverflowError as error:
         raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
@@ -251,4 +268,5 @@ def _checked_sparse_view(estimator: Any, x: Any, name: str) -> SparseRows:
         refuse_sparse(x, name, f"{type(estimator).__name__} with precomputed kernels")
     with named(name):
         dtypes = [np.float64, np.float32]
-        return sparse_rows(finite_array(x, name, dtypes, accept_sparse="csr"))
+        given = finite_array(x, name, dtypes, estimator=estimator, accept_sparse="csr")
+        return sparse_rows(given)

@@ -20,6 +20,7 @@ from rffpk import _config
 from rffpk._annealing.ends import Cause, few_rows, low_rank
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.containers import check_row_labels
 from rffpk._data.estimator import Estimator
 from rffpk._data.messages import warn
 from rffpk._data.progress import Progress, observed, reporting
@@ -28,6 +29,10 @@ from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk.kernels import PRECOMPUTED, Specification, check_kernels, matched
 from rffpk.power import PowerKMeans
+
+# Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
+# degrees in the kernels grow differently with these.
+_SCALE = (0.1, 10.0)
 
 
 class EmbeddingClusterer(
@@ -160,6 +165,7 @@ class EmbeddingClusterer(
             At most 0; the higher the better.
         """
         embedding = self._embedded_rows(X)
+        check_row_labels(X, sample_weight)
         return self._clusterer.score(embedding, sample_weight=sample_weight)
 
 
@@ -245,6 +251,10 @@ class KernelFusion(EmbeddingClusterer):
         """The embedding of rows whose views have been checked."""
         raise NotImplementedError
 
+    def _scale_matters(self) -> bool:
+        """Whether a common factor of all weights changes the result, as the number of rows does."""
+        return False
+
     # ---- fitting ----------------------------------------------------------------------------
 
     @observed
@@ -284,7 +294,9 @@ class KernelFusion(EmbeddingClusterer):
             If centroids in the embedding coincide, if its rank is below n_clusters, or where the
             class says so.
         UserWarning
-            If a kernel has a clearly negative eigenvalue and its spectrum is used.
+            If a kernel has a clearly negative eigenvalue and its spectrum is used; or if weights
+            that are no integers have a mean below 0.1 or above 10, and a common factor of theirs
+            matters (`docs/fusion.md`).
         """
         with reporting(self, X) as progress:
             return self._fit(X, sample_weight, progress)
@@ -294,7 +306,9 @@ class KernelFusion(EmbeddingClusterer):
         random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
             xs = check_views(self, X, reset=True)
-            weight = row_weights(sample_weight, len(xs[0]))
+            weight = row_weights(sample_weight, len(xs[0]), X)
+            if weight is not None and self._scale_matters():
+                self._warn_of_scale(weight)
             counted = counted_rows(weight)
             some = xs if counted is None else [x[counted] for x in xs]
             k = validation.check_n_clusters(self.n_clusters, len(xs[0]), len(some[0]))
@@ -348,6 +362,18 @@ class KernelFusion(EmbeddingClusterer):
             name = "X" if self._view_columns is None else "views"
             raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")
 
+    def _warn_of_scale(self, weight: Array) -> None:
+        """Warn of weights whose scale looks accidental: those that are no counts and whose mean is
+        far from one."""
+        mean = weight[weight > 0].mean()
+        if not _SCALE[0] <= mean <= _SCALE[1] and (weight != np.rint(weight)).any():
+            warn(
+                f"sample_weight has the mean {mean:.3g}, and {type(self).__name__} weighs terms "
+                "that grow differently with the number of rows, for which weights stand: pass "
+                f"sample_weight / {mean:.6g}, or scale the parameters of these terms.",
+                UserWarning,
+            )
+
     def _warn_unconverged(self, tol: float, max_iter: int) -> None:
         warn(
             f"{type(self).__name__} did not reach tol={tol:g} in max_iter={max_iter} iterations: "
@@ -385,9 +411,9 @@ class KernelFusion(EmbeddingClusterer):
         return tags
 
 
-def row_weights(sample_weight: Any, n: int) -> Array | None:
-    """The weights of n rows, checked; None: one each."""
-    weight = validation.check_sample_weight(sample_weight, n)
+def row_weights(sample_weight: Any, n: int, X: Any) -> Array | None:
+    """The weights of n rows X, checked; None: one each."""
+    weight = validation.check_sample_weight(sample_weight, n, X)
     if weight is None or (weight == 1).all():
         return None
     if weight.max() < 1 / validation.MAX_WEIGHT:  # products with squares of kernels underflow

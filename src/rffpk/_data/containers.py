@@ -1,0 +1,129 @@
+"""What rows come in: objects that NumPy would read item by item, and frames whose rows are in
+another order than those of others, are refused with what to pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+# Attributes of objects that hold rows, and what to pass in place of such an object {x}.
+_HOLDERS: list[tuple[tuple[str, ...], str]] = [
+    (("mod", "obs"), "views, such as [part.to_df() for part in {x}.mod.values()]"),  # MuData
+    (("with_format", "column_names"), "a column, {x}.with_format('numpy')[:]['NAME']"),  # datasets
+    (("tensors",), "{x}.tensors[0].numpy()"),  # a TensorDataset
+    (("toPandas",), "{x}.toPandas()"),
+    (("to_pandas",), "{x}.to_pandas()"),
+    (("collect",), "{x}.collect()"),  # a lazy frame
+]
+
+
+def is_list_of_views(X: Any) -> bool:
+    """Whether X is a list or tuple that contains a two-dimensional array."""
+    return isinstance(X, (list, tuple)) and any(len(np.shape(x)) == 2 for x in X)
+
+
+# ---- objects that are no arrays -----------------------------------------------------------------
+
+
+def check_container(values: Any, name: str) -> None:
+    """Raise a TypeError for an object with items that is no array, or for a list with such a one:
+    NumPy would ask it for its items one by one."""
+    if _has_loose_items(type(values)):
+        raise TypeError(_refusal(values, name))
+    kinds = {*map(type, values)} if isinstance(values, (list, tuple)) else ()
+    if loose := {kind for kind in kinds if _has_loose_items(kind)}:
+        number = next(i for i, part in enumerate(values) if type(part) in loose)
+        raise TypeError(_refusal(values[number], f"{name}[{number}]"))
+
+
+def _has_loose_items(kind: type) -> bool:
+    """Whether objects of a type have items, and are neither lists nor what NumPy knows as
+    arrays."""
+    if not any(hasattr(kind, method) for method in ("__iter__", "__getitem__")):
+        return False
+    arrays = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
+    known = any(hasattr(kind, method) for method in arrays) or issubclass(kind, Sequence)
+    return not (known or issubclass(kind, (sparse.spmatrix, sparse.sparray)))
+
+
+def _refusal(values: Any, name: str) -> str:
+    must = "must be an array, a data frame, a sparse matrix or a list of rows"
+    instead = _instead(values, name)
+    return f"{name} is of type {type(values).__name__}, {must}{instead and ': pass ' + instead}."
+
+
+def _instead(values: Any, name: str) -> str:
+    """What to pass in place of an object that holds rows; empty if that is not known."""
+    if isinstance(values, Iterator):
+        return f"numpy.vstack([*{name}])" if name == "X" else f"[*{name}]"
+    if isinstance(values, Mapping):
+        return _instead_of_mapping(values, name)
+    if hasattr(values, "obsm") and hasattr(values, "to_df"):  # AnnData
+        if name != "X":
+            return f"{name}.to_df(), whose rows are compared with those of other views"
+        keys = sorted(values.obsm, key=lambda key: key != "X_pca")
+        return " or ".join(["adata.X", *(f"adata.obsm[{key!r}]" for key in keys[:1])])
+    for attributes, instead in _HOLDERS:
+        if all(hasattr(values, attribute) for attribute in attributes):
+            return instead.format(x=name)
+    return ""
+
+
+def _instead_of_mapping(values: Mapping[Any, Any], name: str) -> str:
+    parts = [*values.values()]
+    if any(_has_loose_items(type(part)) for part in parts):
+        return f"one of its values, such as {name}[{next(iter(values))!r}]"
+    if all(np.ndim(part) == 0 for part in parts):  # a row in a list of such
+        return f"pandas.DataFrame({name.partition('[')[0]})"
+    if any(hasattr(part, "index") and hasattr(part, "iloc") for part in parts):
+        return f"pandas.concat([*{name}.values()], axis=1)"
+    return f"numpy.column_stack([*{name}.values()])"
+
+
+# ---- labels of rows -----------------------------------------------------------------------------
+
+
+def check_row_labels(X: Any, sample_weight: Any = None) -> None:
+    """Raise a ValueError if the indices of views, or of X and its weights, differ: their rows are
+    matched by place.
+
+    A default index is compared, too. It may be what `reset_index` has left of a frame whose rows
+    were in another order, which nobody can tell.
+    """
+    if isinstance(X, (list, tuple)):
+        labelled = [(f"X[{i}]", x) for i, x in enumerate(X) if _has_index(x, 2)]
+    else:
+        labelled = [("X", X)] if _has_index(X, 2) else []
+    if _has_index(sample_weight, 1):
+        labelled.append(("sample_weight", sample_weight))
+    for name, other in labelled[1:]:
+        _compare(*labelled[0], name, other)
+
+
+def _has_index(x: Any, n_dimensions: int) -> bool:
+    """Whether x is a frame or a series whose index is known."""
+    known = hasattr(getattr(x, "index", None), "equals") and not hasattr(x, "__dask_graph__")
+    return known and x.ndim == n_dimensions
+
+
+def _compare(first_name: str, first: Any, name: str, other: Any) -> None:
+    a, b = first.index, other.index
+    if len(a) != len(b) or a.equals(b):  # other numbers of rows are refused elsewhere
+        return
+    pairs = ((i, p, q) for i, (p, q) in enumerate(zip(a, b)) if p != q and (p == p or q == q))
+    row, before, found = next(pairs, (None, None, None))
+    if row is None:  # equal labels of different types
+        return
+    remedy, shared = f"{name}.to_numpy() if its rows are in the order of {first_name}", {*a} & {*b}
+    if len(shared) == len(a):
+        remedy = f"{name}.loc[{first_name}.index]"
+    elif shared:
+        common = f"common = {first_name}.index.intersection({name}.index)"
+        remedy += f", or both {first_name}.loc[common] and {name}.loc[common] with {common}"
+    raise ValueError(
+        f"{name} has other rows than {first_name}, or in another order: row {row} has the index "
+        f"{found!r}, in {first_name} {before!r}; pass {remedy}."
+    )

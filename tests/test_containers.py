@@ -1,0 +1,415 @@
+"""Rows in other containers than arrays, and in another order: refused by name, and what the refusal
+says to pass gives the right clusters."""
+
+import re
+import warnings
+from collections import UserDict, deque
+
+import numpy
+import numpy as np
+import pandas
+import pandas as pd
+import pytest
+import scipy.sparse
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import kneighbors_graph
+
+import rffpk
+
+N, K = 120, 3
+ROWS, Y = make_blobs(N, 4, centers=K, cluster_std=0.6, random_state=1)
+KERNELS = [rbf_kernel(ROWS, gamma=gamma) for gamma in (0.05, 0.1)]
+VIEWS = [ROWS[:, :2], ROWS[:, 2:]]
+ONE = [
+    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
+    rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.NystroemKernelKMeans,
+]  # fmt: skip
+SEVERAL = [
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.AverageMKKM,
+    rffpk.SMKC, rffpk.FAMKKM,
+]  # fmt: skip
+MAPS = [rffpk.DiffusionMap, rffpk.RandomFourierFeatures]
+
+
+def model_of(cls, **parameters):
+    return cls(**({} if cls in MAPS else {"n_clusters": K}), random_state=0, **parameters)
+
+
+def refusal(model, X, **options):
+    """What a fit says of X, which changes nothing."""
+    with pytest.raises((ValueError, TypeError), match=r"^(X|sample_weight)\b") as error:
+        model.fit(X, **options)
+    assert not [name for name in vars(model) if name.endswith("_")]
+    return str(error.value)
+
+
+def followed(message, pattern, **names):
+    """The value of what a message says to pass."""
+    code = re.search(pattern, message)
+    assert code, message
+    packages = {"numpy": numpy, "pandas": pandas, "scipy": scipy}
+    return eval(code[1], {**packages, **names})
+
+
+def assert_clusters(model, X, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of few clusters in a sample
+        assert adjusted_rand_score(Y, model.fit(X, **options).labels_) > 0.95
+
+
+# ---- the order of rows --------------------------------------------------------------------------
+
+NAMES = pd.Index([f"patient {i:03d}" for i in range(N)])
+FRAMES = [pd.DataFrame(x, NAMES).add_prefix("c") for x in VIEWS]
+ORDER = np.random.default_rng(0).permutation(N)
+SHUFFLED = FRAMES[1].iloc[ORDER]
+
+
+@pytest.mark.parametrize("cls", SEVERAL)
+def test_views_in_another_order_are_refused(cls):
+    model = model_of(cls)
+    message = refusal(model, [FRAMES[0], SHUFFLED])
+    assert message.startswith("X[1] has other rows than X[0], or in another order: row 0 has")
+    assert NAMES[ORDER[0]] in message and NAMES[0] in message
+    X = [FRAMES[0], SHUFFLED]
+    assert_clusters(model, [X[0], followed(message, r"pass (.*)\.$", X=X)])
+    for method in {"predict", "predict_proba", "transform", "score"} & {*dir(model)}:
+        with pytest.raises(ValueError, match=r"^X\[1\] has other rows than X\[0\]"):
+            getattr(model, method)(X)
+    plain = [FRAMES[0].reset_index(drop=True), FRAMES[1].reset_index(drop=True)]
+    assert_array_equal(model.predict(plain), model.labels_)
+
+
+@pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
+def test_weights_in_another_order_are_refused(cls):
+    model, frame = model_of(cls), pd.DataFrame(ROWS, NAMES, [*"abcd"])
+    weight = pd.Series(1.0 + np.arange(N) % 2, NAMES)
+    message = refusal(model, frame, sample_weight=weight.iloc[ORDER])
+    assert message.startswith("sample_weight has other rows than X, or in another order")
+    again = followed(message, r"pass (.*)\.$", X=frame, sample_weight=weight.iloc[ORDER])
+    assert_array_equal(again, weight)
+    model.fit(frame, sample_weight=again)
+    if hasattr(model, "score"):
+        with pytest.raises(ValueError, match="^sample_weight has other rows than X"):
+            model.score(frame, sample_weight=weight.iloc[ORDER])
+    if hasattr(model, "partial_fit"):
+        with pytest.raises(ValueError, match="^sample_weight has other rows than X"):
+            model.partial_fit(frame, sample_weight=weight.iloc[ORDER])
+
+
+@pytest.mark.parametrize("cls", [rffpk.RFFMultiKernelPowerKMeans, rffpk.MKKM])
+def test_labels_of_rows_that_are_not_shared(cls):
+    """A default index may be all that is left of another order."""
+    kept = FRAMES[1].reset_index(drop=True)
+    message = refusal(model_of(cls), [FRAMES[0], kept])
+    assert_clusters(
+        model_of(cls), [FRAMES[0], followed(message, r"pass (.*) if its", X=[FRAMES[0], kept])]
+    )
+    sorted_again = FRAMES[0].iloc[ORDER].sort_index().reset_index(drop=True)
+    assert_clusters(model_of(cls), [sorted_again, kept])
+    parts = [FRAMES[0].iloc[:-1], FRAMES[1].iloc[1:]]
+    message = refusal(model_of(cls), parts)
+    common = followed(message, r"common = (.*)\.$", X=parts)
+    pair = [
+        followed(message, rf"both .*?(X\[{i}\]\.loc\[common\])", X=parts, common=common)
+        for i in (0, 1)
+    ]
+    assert len(common) == N - 2 and pair[0].index.equals(pair[1].index)
+
+
+def test_equal_labels_are_equal_whatever_their_type():
+    a, b = (pd.DataFrame(x) for x in VIEWS)
+    for index in (np.arange(N), np.arange(N) * 1.0, pd.Index(range(N), dtype=object)):
+        assert_clusters(model_of(rffpk.MKKM), [a, b.set_axis(index)])
+    dates = pd.MultiIndex.from_product([pd.date_range("2020", periods=N // 2), [1, 2]])
+    assert_clusters(model_of(rffpk.MKKM), [a.set_axis(dates), b.set_axis(dates)])
+    with pytest.raises(ValueError, match=r"^X\[1\] has other rows than X\[0\]"):
+        model_of(rffpk.MKKM).fit([a, b.set_axis(dates)])
+    twice = np.repeat(np.arange(N // 2), 2)
+    assert_clusters(model_of(rffpk.MKKM), [x.set_axis(twice) for x in (a, b)])
+    with pytest.raises(ValueError, match=r"pass X\[1\].to_numpy\(\) if"):
+        model_of(rffpk.MKKM).fit([a.set_axis(twice), b.set_axis(twice[::-1])])
+
+
+# ---- objects that are no arrays -----------------------------------------------------------------
+
+
+class Cells:
+    """What NumPy may ask for items for hours."""
+
+    def __len__(self):
+        return N
+
+    def __getitem__(self, item):
+        raise AssertionError("items are not to be asked for")
+
+
+class AnnData(Cells):
+    shape = (N, 4)
+    X = ROWS
+    obsm = {"spatial": ROWS[:, :1], "X_pca": ROWS}  # noqa: RUF012
+
+    def to_df(self):
+        return pd.DataFrame(self.X, NAMES)
+
+
+class MuData(Cells):
+    mod = {"rna": AnnData(), "atac": AnnData()}  # noqa: RUF012
+    obs = None
+
+
+class TensorDataset(Cells):
+    class Tensor:
+        def numpy(self):
+            return ROWS
+
+    tensors = (Tensor(), None)
+
+
+class Hugging(Cells):
+    column_names = ("NAME",)
+
+    def with_format(self, name):
+        return self
+
+    def __getitem__(self, item):
+        assert item == slice(None)
+        return {"NAME": ROWS}
+
+
+class Lazy(Cells):
+    def collect(self):
+        return pd.DataFrame(ROWS)
+
+
+class Tensor(Cells):
+    """One that needs gradients, or is on a device."""
+
+    shape, ndim = (N, 4), 2
+
+    def __array__(self, *args, **options):
+        raise RuntimeError("Can't call numpy() on Tensor. Use tensor.detach().numpy() instead.")
+
+
+LOOSE = {
+    "AnnData": (AnnData, r"pass (adata.X) or"),
+    "coordinates": (AnnData, r"or (adata.obsm\['X_pca'\])\."),
+    "TensorDataset": (TensorDataset, r"pass (.*)\.$"),
+    "Hugging Face": (Hugging, r"pass a column, (.*)\.$"),
+    "lazy": (Lazy, r"pass (.*)\.$"),
+    "dict of columns": (lambda: dict(enumerate(ROWS.T)), r"pass (.*)\.$"),
+    "mapping": (lambda: UserDict(enumerate(ROWS.T)), r"pass (.*)\.$"),
+    "dict of series": (
+        lambda: {j: pd.Series(ROWS[:, j], NAMES)[:: 1 - 2 * (j % 2)] for j in range(4)},
+        r"pass (.*)\.$",
+    ),
+    "records": (lambda: pd.DataFrame(ROWS).to_dict("records"), r"pass (.*)\.$"),
+}
+
+
+@pytest.mark.parametrize("kind", LOOSE)
+@pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
+def test_what_is_no_array_is_refused_with_what_to_pass(cls, kind):
+    make, pattern = LOOSE[kind]
+    X = make()
+    message = refusal(model_of(cls), X)
+    assert re.match(r"^X(\[0\])? is of type \w+, must be an array, a data frame", message)
+    found = followed(message, pattern, X=X, adata=X)
+    assert len(found) == N
+    if cls not in MAPS:
+        assert_clusters(model_of(cls), found)
+
+
+@pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
+@pytest.mark.parametrize(
+    "X, name",
+    [
+        (Cells(), "X is of type Cells, must be an array"),
+        ((AnnData(), AnnData()), r"X\[0\] is of type AnnData, .*: pass X\[0\].to_df\(\)"),
+        ([ROWS, Cells()], r"X\[1\] is of type Cells, must be an array"),
+        ({1, 2}, "X is of type set, must be an array"),
+        (Tensor(), "X is of type Tensor, which gives no array: .*detach"),
+        ({"a": Hugging()}, r"X is of type dict, .*: pass one of its values, such as X\['a'\]\."),
+    ],
+    ids=["items", "tuple", "list", "set", "tensor", "dict"],
+)
+def test_objects_are_refused_at_once(cls, X, name):
+    assert re.match(name, refusal(model_of(cls), X))
+    with pytest.raises(TypeError, match="^sample_weight is of type Cells"):
+        model_of(cls).fit(ROWS, sample_weight=Cells())
+    if hasattr(cls, "predict"):
+        with pytest.raises(TypeError, match=name):
+            model_of(cls).fit(ROWS).predict(X)
+
+
+def test_iterators_are_refused():
+    message = refusal(model_of(rffpk.KernelKMeans), (x for x in np.split(ROWS, 4)))
+    blocks = (x for x in np.split(ROWS, 4))
+    assert_array_equal(followed(message, r"pass (.*)\.$", X=blocks), ROWS)
+    message = refusal(model_of(rffpk.PowerKMeans), (x for x in np.split(ROWS, 4)))
+    source = followed(message, r"such as (.*)\.$", blocks=lambda: iter(np.split(ROWS, 4)))
+    assert_array_equal(model_of(rffpk.PowerKMeans).fit_predict(source) >= 0, True)
+
+
+def test_views_in_one_object():
+    message = refusal(model_of(rffpk.MKKM), MuData())
+    assert_clusters(model_of(rffpk.MKKM), followed(message, r"such as (.*)\.$", X=MuData()))
+    message = refusal(model_of(rffpk.MKKM), dict(enumerate(VIEWS)))
+    assert_clusters(
+        model_of(rffpk.MKKM), followed(message, r"pass (.*)\.$", X=dict(enumerate(VIEWS)))
+    )
+    message = refusal(model_of(rffpk.KernelKMeans), dict(enumerate(VIEWS)))
+    found = followed(message, r"pass (.*)\.$", X=dict(enumerate(VIEWS)))
+    assert_array_equal(found, ROWS)
+
+
+@pytest.mark.parametrize("cls", [*ONE[:4], *MAPS])
+def test_a_list_of_views_for_a_class_of_one(cls):
+    for views in (VIEWS, [ROWS[:, :1], ROWS[:, 1:]], [scipy.sparse.csr_array(x) for x in VIEWS]):
+        message = refusal(model_of(cls), views)
+        found = followed(message, r": (.*) puts their columns", X=views)
+        assert_array_equal(found.toarray() if scipy.sparse.issparse(found) else found, ROWS)
+    assert refusal(model_of(cls), [FRAMES[0], SHUFFLED]).startswith("X[1] has other rows than X[0]")
+
+
+def test_lists_and_buffers_are_arrays():
+    expected = model_of(rffpk.KernelKMeans).fit(ROWS).labels_
+    for X in (deque(ROWS.tolist()), memoryview(ROWS), tuple(map(tuple, ROWS)), [*ROWS]):
+        assert_array_equal(model_of(rffpk.KernelKMeans).fit(X).labels_, expected)
+
+
+# ---- stacks -------------------------------------------------------------------------------------
+
+PRECOMPUTED = [cls for cls in SEVERAL if cls is not rffpk.RFFMultiKernelPowerKMeans]
+
+
+@pytest.mark.parametrize("cls", PRECOMPUTED)
+@pytest.mark.parametrize("stack", [np.stack(KERNELS), np.dstack(KERNELS)], ids=["first", "last"])
+def test_a_stack_of_kernels_is_a_list_of_them(cls, stack):
+    message = refusal(model_of(cls), stack)
+    found = followed(message, r"pass (.*) with kernels='precomputed'", X=stack)
+    assert all(np.array_equal(a, b) for a, b in zip(found, KERNELS, strict=True))
+    assert_clusters(model_of(cls, kernels="precomputed"), found)
+
+
+@pytest.mark.parametrize("stack", [np.stack(KERNELS), np.dstack(KERNELS)], ids=["first", "last"])
+def test_a_stack_of_kernels_for_a_class_of_one(stack):
+    message = refusal(model_of(rffpk.KernelPowerKMeans), stack)
+    found = followed(message, r"such as (.*) with kernel='precomputed'", X=stack)
+    assert_clusters(model_of(rffpk.KernelPowerKMeans, kernel="precomputed"), found)
+
+
+def test_as_many_kernels_as_rows():
+    cube = np.fromfunction(lambda a, b, c: np.minimum(np.minimum(a, b), c), (9, 9, 9))
+    message = refusal(model_of(rffpk.MKKM), cube)
+    for found in (
+        followed(message, r"pass (list\(X\)) or", X=cube),
+        followed(message, r"counts them, (.*) with", X=cube),
+    ):
+        assert np.array_equal(found, cube)
+
+
+@pytest.mark.parametrize("cls", SEVERAL)
+def test_a_stack_of_views_or_of_tables(cls):
+    for stack, pattern in (
+        (np.stack(VIEWS), r"pass (.*) if the first axis counts views"),
+        (np.dstack(VIEWS), r"views, (.*) if the last one does"),
+        (ROWS.reshape(N, 2, 2), r".*or (.*) if the first axis counts samples"),
+    ):
+        assert_clusters(model_of(cls), followed(refusal(model_of(cls), stack), pattern, X=stack))
+
+
+# ---- distances and affinities -------------------------------------------------------------------
+
+NEAR = kneighbors_graph(ROWS, 12).toarray()
+DISTANCES = {
+    metric: np.maximum(pairwise_distances(ROWS, metric=metric), 0)
+    for metric in ("euclidean", "sqeuclidean", "cityblock")
+}
+AFFINITIES = {
+    "rbf": KERNELS[0] - np.eye(N),
+    "neighbours": np.maximum(NEAR, NEAR.T),
+}
+BOTH = [
+    *((name, "distances or aff", r"by (numpy.exp.*?)\. Aff", M) for name, M in DISTANCES.items()),
+    *((name, "affinities, must", r"by (W - .*)\.$", M) for name, M in AFFINITIES.items()),
+    ("wide", "distances or aff", r"by (W - .*)\.$", rbf_kernel(ROWS, gamma=0.002) - np.eye(N)),
+]
+
+
+@pytest.mark.parametrize("name, kind, pattern, M", BOTH, ids=[case[0] for case in BOTH])
+def test_distances_and_affinities_are_told_apart(name, kind, pattern, M):
+    model = model_of(rffpk.AverageMKKM, kernels="precomputed")
+    message = refusal(model, M)
+    assert message.startswith(f"X looks like a matrix of {kind}")
+    assert_clusters(model, followed(message, pattern, D=M, W=M))
+    for cls in (rffpk.KernelPowerKMeans, rffpk.RFFKernelPowerKMeans, rffpk.MKKM):
+        with pytest.warns(UserWarning, match="like a matrix of distances or aff") as found:
+            model_of(cls).fit(M)
+        texts = [str(w.message) for w in found if "symmetric" in str(w.message)]
+        assert_clusters(model, followed(texts[0], pattern, D=M, W=M))
+
+
+def test_affinities_with_their_diagonal_are_kernel_values():
+    """Those are passed as they are."""
+    for cls in (rffpk.KernelPowerKMeans, rffpk.RFFKernelPowerKMeans):
+        with pytest.warns(UserWarning, match="symmetric like a matrix of kernel values") as found:
+            model_of(cls).fit(KERNELS[0])
+        assert "istances" not in "".join(str(w.message) for w in found if "symm" in str(w.message))
+    assert_clusters(model_of(rffpk.KernelPowerKMeans, kernel="precomputed"), KERNELS[0])
+    graph = scipy.sparse.csr_array(AFFINITIES["neighbours"])
+    with pytest.warns(UserWarning, match="symmetric like a matrix of affinities") as found:
+        model_of(rffpk.KernelPowerKMeans).fit(graph)
+    text = next(str(w.message) for w in found if "symmetric" in str(w.message))
+    W = followed(text, r"dense: (.*?)\. Aff", X=graph)
+    K_of_W = followed(text, r"by (W - .*)\.$", W=W)
+    assert_clusters(model_of(rffpk.AverageMKKM, kernels="precomputed"), K_of_W)
+
+
+# ---- numbers that are missing -------------------------------------------------------------------
+
+HOLED = ROWS.copy()
+HOLED[[7, 30], [2, 0]] = np.nan
+
+
+@pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
+@pytest.mark.parametrize(
+    "X, where",
+    [
+        (HOLED, r"X contains NaN in 2 of 120 rows, first in row 7, column 2: fill"),
+        (pd.DataFrame(HOLED, columns=[*"abcd"]), r"X contains NaN in 2 .* row 7, column 'c': fill"),
+        (np.where(np.isnan(HOLED), -np.inf, HOLED), r"X contains infinity in 2 .* row 7, column 2"),
+        (scipy.sparse.csr_array(HOLED), r"X contains NaN in 2 of 120 rows, first in row 7, col"),
+    ],
+    ids=["array", "frame", "infinity", "sparse"],
+)
+def test_missing_numbers_are_found(cls, X, where):
+    message = refusal(model_of(cls), X)
+    assert re.match(where, message) and "\n" not in message and "sklearn.ensemble" not in message
+    if hasattr(cls, "predict"):
+        with pytest.raises(ValueError, match=where):
+            model_of(cls).fit(X.fillna(0) if isinstance(X, pd.DataFrame) else ROWS).predict(X)
+
+
+@pytest.mark.parametrize("cls", SEVERAL)
+def test_missing_numbers_of_views_are_found(cls):
+    message = refusal(model_of(cls), [ROWS[:, :2], HOLED[:, 2:]])
+    assert message.startswith("X[1] contains NaN in 1 of 120 rows, first in row 7, column 0: fill")
+    allows = "allow_missing_views" in model_of(cls).get_params()
+    assert allows == ("allow_missing_views=True" in message)
+    filled = SimpleImputer().fit_transform(HOLED)
+    assert_clusters(model_of(cls), [filled[:, :2], filled[:, 2:]])
+    if allows:
+        views = [ROWS[:, :2], np.where(np.isnan(HOLED).any(axis=1)[:, None], np.nan, ROWS[:, 2:])]
+        assert_clusters(model_of(cls, allow_missing_views=True), views)
+
+
+def test_a_kernel_matrix_is_not_to_be_imputed():
+    K_of_rows = KERNELS[0].copy()
+    K_of_rows[3, 5] = np.nan
+    message = refusal(model_of(rffpk.KernelKMeans, kernel="precomputed"), K_of_rows)
+    assert message == "X contains NaN in 1 of 120 rows, first in row 3, column 5: must be finite."
