@@ -1,5 +1,6 @@
 """Diffusion features against their definitions, and the clusterer on them as users meet it."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from conventions import sparse_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import expm
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +16,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
+from rffpk._data.decompositions import leading_eigenvectors
+from rffpk._diffusion.neighbourhoods import automatic_landmarks
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -214,6 +218,29 @@ def test_weights_are_repetitions(rows, n_landmarks):
         assert_array_equal(weighted.degrees_[~counted], 0)
 
 
+def test_samples_of_a_graph_of_all_rows_are_rows_of_the_graph(digits, monkeypatch):
+    """With their features there, not those of new rows, and drawn by their degrees."""
+    X, samples = digits[0], []
+    X = np.r_[X, X[:9] + 1e4]  # a small component, whose rows have no degree
+    drawn = DiffusionPowerKMeans._samples
+
+    def watched(*arguments):
+        samples.extend(drawn(*arguments))
+        return samples
+
+    monkeypatch.setattr(DiffusionPowerKMeans, "_samples", watched)
+    model = DiffusionPowerKMeans(10, n_landmarks=None, sample=300, random_state=0).fit(X)
+    (sample,), mapped = samples, model.feature_map_
+    assert not mapped.degrees_[-9:].any()
+    assert model.sample_size_ == sample.n == 300
+    gaps = cdist(sample.xs[0], mapped.embedding_)
+    assert gaps.min(axis=1).max() == 0
+    assert not (gaps.argmin(axis=1) >= len(X) - 9).any()
+    assert_allclose(sample.total_weight, mapped.degrees_.sum(), rtol=0.1)
+    many = mapped.degrees_ > np.median(mapped.degrees_)
+    assert np.mean(many[gaps.argmin(axis=1)]) > 0.52
+
+
 SHAPES = {
     "moons": make_moons(1500, noise=0.05, random_state=0),
     "circles, factor .3": make_circles(1500, factor=0.3, noise=0.05, random_state=0),
@@ -311,6 +338,47 @@ def test_sums_are_those_of_the_weights(rows, n_neighbors):
     Z = weights_by_definition(rows, model.landmarks_, n_neighbors, model.bandwidth_)
     assert_allclose(mass, p @ Z, atol=1e-5)
     assert_allclose(products.toarray(), Z.T @ (p[:, None] * Z), atol=1e-5)
+
+
+def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypatch):
+    """Those of sparse ones with as many entries take several times as long."""
+    model = DiffusionMap(1, n_neighbors=20, n_landmarks=25, random_state=0).fit(rows)
+    p, random = np.random.default_rng(12).uniform(0, 2, 80), np.random.RandomState(0)
+    sparse = model._neighbourhoods.sums(rows, p, random)[1].toarray()
+    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._WORTH", 0)
+    monkeypatch.setattr("scipy.sparse.csr_matrix.__matmul__", None)
+    monkeypatch.setattr("scipy.sparse.csc_matrix.__matmul__", None)
+    full = model._neighbourhoods.sums(rows, None, random)[1]
+    Z = weights_by_definition(rows, model.landmarks_, 20, model.bandwidth_)
+    assert_allclose(full.toarray(), Z.T @ Z, atol=1e-5)
+    assert_allclose(sparse, Z.T @ (p[:, None] * Z), atol=1e-5)
+
+
+def test_a_walk_with_most_steps_is_a_full_matrix(monkeypatch):
+    """And has the same eigenvectors."""
+    X, multiplied = np.random.default_rng(14).standard_normal((400, 3)), []
+
+    def watched(multiply, *rest):
+        multiplied.append(inspect.getclosurevars(multiply).nonlocals["walk"])
+        return leading_eigenvectors(multiply, *rest)
+
+    monkeypatch.setattr("rffpk._diffusion.spectrum.leading_eigenvectors", watched)
+    model = DiffusionMap(2, n_neighbors=300, time=T)
+    full = clone(model).fit(X)
+    monkeypatch.setattr("rffpk._diffusion.spectrum._FULL", 2)
+    sparse = clone(model).fit(X)
+    assert isinstance(multiplied[0], np.ndarray) and not isinstance(multiplied[1], np.ndarray)
+    assert_allclose(full.eigenvalues_, sparse.eigenvalues_, atol=1e-9)
+
+
+def test_many_clusters_of_many_rows_have_few_landmarks():
+    """Whose eigenvectors, four for each cluster, are a bounded effort."""
+    sizes = {k: automatic_landmarks(k)[0] for k in (1, 50, 51, 100, 200, 400, 5000)}
+    assert sizes == {1: 5000, 50: 5000, 51: 4805, 100: 1250, 200: 1000, 400: 2000, 5000: 5000}
+    X, y = make_blobs(1500, 5, centers=120, cluster_std=0.5, random_state=0)
+    model = DiffusionPowerKMeans(120, n_init=1, swaps=0, random_state=0).fit(X)
+    assert len(model.feature_map_.landmarks_) <= 1000
+    assert normalized_mutual_info_score(y, model.labels_) > 0.95
 
 
 def test_cosine_sees_directions_only(rows):

@@ -320,8 +320,9 @@ n_landmarks : "auto", int or None
     Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no more
     distinct rows are there than that, these are the landmarks, and a step from a row leads to
     itself or to a mutual neighbor: each is among the nearest of the other. "auto": all distinct
-    rows up to 5000, else 1000 centroids. None: all rows are nodes of a symmetric graph, and steps
-    lead from row to row, in O(n_samples^2 n_features) time.
+    rows up to 5000, and up to 5000 (50/k)^2, but 1000 and 5 k at least, for k > 50 clusters; else
+    1000 centroids. None: all rows are nodes of a symmetric graph, and steps lead from row to row,
+    in O(n_samples^2 n_features) time.
 metric : {"euclidean", "cosine"}
     Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
     usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their

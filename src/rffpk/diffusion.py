@@ -14,7 +14,7 @@ from rffpk._annealing.schedule import Hard, Result, Stop
 from rffpk._data.passes import make_rows
 from rffpk._data.rows import Rows
 from rffpk._data.store import check_cache
-from rffpk._data.survey import Survey
+from rffpk._data.survey import Survey, survey_arrays
 from rffpk._data.validation import Auto
 from rffpk._docs import DIFFUSION_POWER, documented
 from rffpk.diffusion_map import (
@@ -178,6 +178,17 @@ class DiffusionPowerKMeans(PowerKMeans):
             [mapped.embedding_], [None], mapped.degrees_, _config.n_threads(self.n_jobs)
         )
         return rows, rows
+
+    def _drawn(self, rows: Rows, survey: Survey) -> list[Rows]:
+        """Rows of the graph of all have features and degrees already, unlike those of new rows."""
+        if self.n_landmarks is not None:
+            return super()._drawn(rows, survey)
+        mapped = self._feature_maps[0]
+        first = self._sample_size(int(np.count_nonzero(mapped.degrees_)))
+        seed, n_threads = mapped.random_state, rows.n_threads
+        fitted = survey_arrays(rows.xs, mapped.degrees_, first, first, seed, n_threads)
+        drawn = [fitted.some(size) for size in fitted.sizes(first)]
+        return [self._rows([(x, None)], weight, rows.shifts) for (x,), weight in drawn]
 
     def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
         self.feature_map_ = self._feature_maps[0]

@@ -341,13 +341,16 @@ class CentroidClusterer(CentroidModel):
         """Samples of growing size, the first for the starts; none if these run on all rows."""
         if self.sample is None:
             return []
-        samples = [
-            self._objective.begin(self._mapped(*survey.some(size), rows.shifts))
-            for size in survey.sizes(self._sample_size(survey.counted))
-        ]
+        samples = [self._objective.begin(each) for each in self._drawn(rows, survey)]
         if survey.stream is not None and not samples:  # it has many rows of weight zero
             samples = [self._objective.begin(self._mapped(*survey.some(), rows.shifts))]
         return [storage.sample(samples[0]), *samples[1:]] if samples else []
+
+    def _drawn(self, rows: Rows, survey: Survey) -> list[Rows]:
+        """Random rows of growing number, in proportion to their weights; none if the first would be
+        all."""
+        sizes = survey.sizes(self._sample_size(survey.counted))
+        return [self._mapped(*survey.some(size), rows.shifts) for size in sizes]
 
     def _whole(self, rows: Rows, storage: Storage, passes: int) -> Rows:
         """All rows, with stored features if that pays for so many passes."""

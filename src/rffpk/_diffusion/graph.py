@@ -34,7 +34,8 @@ class Diffusion:
 def over_landmarks(
     X: Columns,
     weight: Array | None,
-    n_landmarks: int | None,
+    most: int,
+    n_landmarks: int,
     r: int | None,
     least_share: float,
     pairs: int,
@@ -42,8 +43,9 @@ def over_landmarks(
     random: Any,
     n_threads: int,
 ) -> Diffusion:
-    """Rows step to their nearest landmarks and from there to the rows of these."""
-    found = make_neighbourhoods(X, weight, n_landmarks, r, spherical, random, n_threads)
+    """Rows step to their nearest landmarks and from there to the rows of these. Up to `most` rows
+    all are landmarks."""
+    found = make_neighbourhoods(X, weight, most, n_landmarks, r, spherical, random, n_threads)
     degrees, affinity = found.sums(X, weight, random)
     return _diffusion(found, affinity, degrees, least_share, pairs, half_steps=1)
 
@@ -63,7 +65,7 @@ def over_rows(
     counted = masses > 0
     nodes, mass = distinct[counted], masses[counted]
     found = Neighbourhoods(nodes, r or N_NEIGHBOURS, 0.0, n_threads)
-    found = replace(found, bandwidth=found.mean_square(nodes, mass))
+    found = found.widened(nodes, mass)
     flow = diags(mass) @ found.weights(nodes)
     affinity = ((flow + flow.T) / 2).tocsr()
     degrees = np.asarray(affinity.sum(axis=1)).ravel()

@@ -22,9 +22,10 @@ from rffpk._data.sparse_rows import (
 )
 from rffpk._data.tiles import row_tiles, run_all
 
-# docs/math.md, section 17, has the trials. Up to so many rows all are landmarks; above that
-# 500 landmarks lose two points of NMI and 2000 gain none.
-MOST_ROWS, N_LANDMARKS = 5000, 1000
+# docs/math.md, section 17, has the trials. Up to so many rows all are landmarks, where clusters are
+# no more than these; above that 500 landmarks lose two points of NMI and 2000 gain none.
+_MOST_ROWS, _MOST_CLUSTERS, N_LANDMARKS = 5000, 50, 1000
+_LANDMARKS_A_CLUSTER = 5  # at least, where all rows may be landmarks
 _NEIGHBOURS_A_LOGARITHM, N_NEIGHBOURS = 2.5, 8
 
 # docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
@@ -38,6 +39,10 @@ SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
 
+
+# Products of sparse rows take the time of so many terms of a product of matrices for each of their
+# own, which is worth a copy where it saves some tenths of a second.
+_SPARSE_TERM, _WORTH = 36, 1e10
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
@@ -120,26 +125,24 @@ class Neighbourhoods:
         def products(block: slice) -> tuple[Array, csr_matrix]:
             z = alone.weights(X[index[block]]).astype(np.float64)
             weighted = z if p is None else diags(p[block]) @ z
-            return np.asarray(weighted.sum(axis=0)).ravel(), z.T @ weighted
+            return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)
 
         blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
         first, second = zip(*run_all(products, blocks, self.n_threads))
         return np.sum(first, axis=0), sum(second[1:], second[0])
 
-    def mean_square(self, X: Columns, weight: Array | None) -> float:
-        """The mean squared distance of the rows of X to their r nearest landmarks."""
-        squares, _ = self._nearest(X)
-        with np.errstate(over="ignore"):
-            means = squares.mean(axis=1, dtype=np.float64)
-            mean = float(np.average(means, weights=weight))
-        validation.check_overflow(mean, X.dtype)
-        return mean
+    def widened(self, X: Columns, weight: Array | None) -> Neighbourhoods:
+        """The same with the mean squared distance of the rows of X to their r nearest landmarks as
+        bandwidth."""
+        return replace(self, bandwidth=_mean(self._nearest(X)[0], weight))
 
-    def radii_of_landmarks(self) -> Array:
-        """Squared distances (m,) of the landmarks to the last of their r nearest ones, themselves
-        the first; a little more, since distances are rounded."""
+    def mutual(self, index: Array, weight: Array | None) -> Neighbourhoods:
+        """The same for rows that equal the landmarks of these numbers, with radii: the squared
+        distances of the landmarks to the last of their r nearest ones, themselves the first; a
+        little more, since distances are rounded."""
         squares, _ = self._nearest(self.landmarks)
-        return squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
+        radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
+        return replace(self, radii=radii, bandwidth=_mean(squares[index], weight))
 
     def _nearest(self, X: Columns) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
@@ -200,6 +203,25 @@ class Neighbourhoods:
         return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)
 
 
+def _mean(squares: Array, weight: Array | None) -> float:
+    """The mean over rows, by their weights."""
+    with np.errstate(over="ignore"):
+        mean = float(np.average(squares.mean(axis=1, dtype=np.float64), weights=weight))
+    validation.check_overflow(mean, squares.dtype)
+    return mean
+
+
+def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
+    """z' weighted, for r entries in each row."""
+    n, m = z.shape
+    if n * (_SPARSE_TERM * r**2 - m**2) < _WORTH:
+        return z.T @ weighted
+    sums = np.zeros((m, m))
+    for part in row_tiles(n, m):
+        sums += z[part].toarray().T @ weighted[part].toarray()
+    return csr_matrix(sums)
+
+
 @np.errstate(invalid="ignore")  # of squares that overflow, which are refused by name
 def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
     """exp(-squares / (2 bandwidth)) of those that are counted, and of the least ones, scaled so
@@ -213,32 +235,41 @@ def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
 def make_neighbourhoods(
     X: Columns,
     weight: Array | None,
-    m: int | None,
+    most: int,
+    m: int,
     r: int | None,
     spherical: bool,
     random: Any,
     n_threads: int,
 ) -> Neighbourhoods:
     """Neighbourhoods with all rows that differ as landmarks, where those, or those of a sample of
-    20 m rows, are no more than m; None: than 5000. Neighbors are then mutual: each row is among the
-    r nearest of the other.
+    20 m rows, are no more than `most`. Neighbors are then mutual: each row is among the r nearest
+    of the other.
 
-    Otherwise with m landmarks, None: 1000, centroids of a few passes of k-means over the sample,
-    scaled to length one if `spherical`.
+    Otherwise with m landmarks, centroids of a few passes of k-means over the sample, scaled to
+    length one if `spherical`.
     """
-    most, m = (MOST_ROWS, N_LANDMARKS) if m is None else (m, m)
     index, p = _sample(X, weight, ROWS_A_LANDMARK * m, random)
     some = X[index]
-    landmarks = _distinct(some, most + 1, random)
+    landmarks, number = _distinct(some, most + 1, random)
     if len(landmarks) <= most:
-        found = Neighbourhoods(landmarks, r or n_mutual(len(landmarks)), 0.0, n_threads)
-        found = replace(found, radii=found.radii_of_landmarks())
-    else:
-        seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
-        landmarks = _k_means(some, p, seeds, n_threads)
-        landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-        found = Neighbourhoods(landmarks, r or N_NEIGHBOURS, 0.0, n_threads)
-    return replace(found, bandwidth=found.mean_square(some, p))
+        r = r or n_mutual(len(landmarks))
+        return Neighbourhoods(landmarks, r, 0.0, n_threads).mutual(number, p)
+    seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
+    landmarks = _k_means(some, p, seeds, n_threads)
+    landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
+    return Neighbourhoods(landmarks, r or N_NEIGHBOURS, 0.0, n_threads).widened(some, p)
+
+
+def automatic_landmarks(k: int) -> tuple[int, int]:
+    """The number of rows up to which all are landmarks, for k clusters, and how many there are of
+    more rows.
+
+    With all m rows the time of the eigenvectors, of which there are more for more clusters, grows
+    like m k^2, and more landmarks than rows that cover a few clusters gain nothing.
+    """
+    most = int(_MOST_ROWS * min(1.0, (_MOST_CLUSTERS / k) ** 2))
+    return min(_MOST_ROWS, max(most, N_LANDMARKS, _LANDMARKS_A_CLUSTER * k)), N_LANDMARKS
 
 
 def n_mutual(n: int) -> int:
@@ -258,13 +289,14 @@ def _sample(X: Columns, weight: Array | None, size: int, random: Any) -> tuple[A
     return np.sort(drawn), None
 
 
-def _distinct(X: Columns, least: int, random: Any) -> Array:
-    """So many distinct rows or more, or all that there are."""
+def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
+    """So many distinct rows or more, or all that there are and the number of the one that each row
+    equals."""
     if len(X) > least:
-        drawn = distinct_rows(X[random.choice(len(X), least, replace=False)])[0]
+        drawn, number = distinct_rows(X[random.choice(len(X), least, replace=False)])
         if len(drawn) == least:
-            return drawn
-    return distinct_rows(X)[0]
+            return drawn, number
+    return distinct_rows(X)
 
 
 def _k_means(X: Columns, weight: Array | None, centroids: Columns, n_threads: int) -> Columns:
