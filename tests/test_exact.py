@@ -293,8 +293,9 @@ def test_precomputed_kernels_give_what_rows_give(blobs):
     assert_allclose(model.inertia_, rows.inertia_)
     new = X[:20] + 0.1
     assert_array_equal(model.predict(rbf_kernel(new, X, gamma=0.05)), rows.predict(new))
-    with pytest.raises(ValueError, match=r"transform needs k\(x, x\)"):
-        model.transform(K)
+    with pytest.raises(ValueError, match=r"score needs k\(x, x\).* inertia_ is minus the score"):
+        model.score(K)
+    assert_allclose(rows.score(X), -model.inertia_)
     multi = MultiKernelPowerKMeans(5, kernels="precomputed", random_state=0).fit([K, K])
     rows = KernelPowerKMeans(5, gamma=0.05, random_state=0, **KERNEL_ITSELF).fit(X)
     assert_array_equal(multi.labels_, rows.labels_)

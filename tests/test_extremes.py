@@ -137,6 +137,17 @@ def test_the_hardest_and_the_softest_fuzzifiers(m, dtype):
                 clone(model).set_params(m=bad).fit(X)
 
 
+@pytest.mark.parametrize("exponent", [-900, -550, 300])
+@pytest.mark.parametrize("model", CENTROIDS, ids=str)
+def test_a_power_of_two_of_the_weights_is_one_of_the_costs(model, exponent):
+    weight = 1.0 + np.arange(120) % 3
+    plain = fitted(model, BLOBS, sample_weight=weight)
+    found = fitted(model, BLOBS, sample_weight=np.ldexp(weight, exponent))
+    assert_array_equal(found.labels_, plain.labels_)
+    assert_allclose(np.ldexp(found.inertia_, -exponent), plain.inertia_, rtol=1e-12)
+    assert_allclose(np.ldexp(found.objective_, -exponent), plain.objective_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("model", [*CENTROIDS, *EXACT], ids=str)
 def test_weights_of_extreme_ratios(model, dtype):
     """Rows of 1e29 times the weight of others; 300 orders of magnitude are refused by name."""

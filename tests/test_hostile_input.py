@@ -96,6 +96,25 @@ def test_the_linear_kernel_loses_nothing_to_an_offset(model, kernel):
         assert_allclose(model.inertia_, within, rtol=1e-5)
 
 
+FAR_FROM = r"X has rows so far from the others that gamma='mean' .* take gamma='median'"
+
+
+@named([cls(4, random_state=0) for cls in KERNELS])
+def test_a_far_row_is_named_and_changes_no_kernel_of_the_median_distance(model):
+    """From 1000 on its kernel with the others is zero."""
+    y = np.arange(150) % 3
+    X = 5.0 * np.eye(3)[y] + np.random.default_rng(0).normal(0, 0.3, (150, 3))
+    X[7] = 1e3
+    far = np.where(np.arange(150)[:, None] == 7, 1e11, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        with pytest.warns(UserWarning, match=FAR_FROM):
+            clone(model).fit(far)
+    median = {"gamma": "median"} if hasattr(model, "gamma") else {"kernels": [("rbf", "median")]}
+    found, near = (clone(model).set_params(**median).fit(each) for each in (far, X))
+    assert adjusted_rand_score(near.labels_, found.labels_) == 1
+
+
 @named([cls(3, kernels="du2015", random_state=0) for cls in (rffpk.MKKM, rffpk.SMKC)])
 def test_the_largest_distance_of_a_bank_is_that_of_centered_rows(model):
     X = np.random.default_rng(0).standard_normal((60, 2))

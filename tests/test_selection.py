@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import davies_bouldin_score, silhouette_score
 
 from rffpk import (
@@ -65,8 +66,10 @@ def test_a_seed_fixes_the_result_and_the_estimator_is_not_changed():
     assert estimator.n_clusters == 3 and not hasattr(estimator, "labels_")
 
 
-def test_equal_rows_have_indices():
-    selection = select_n_clusters(np.ones((20, 2)), [2, 3], random_state=0)
+def test_rows_without_any_number_of_clusters_that_was_tried_are_named():
+    with pytest.warns(ConvergenceWarning, match="none of the numbers.* tried: X has 1 distinct"):
+        selection = select_n_clusters(np.ones((20, 2)), [2, 3], random_state=0)
+    assert selection.n_clusters == 2
     assert selection.indices["silhouette"].max() == -1
     assert not any(np.isnan(values).any() for values in selection.indices.values())
 

@@ -443,6 +443,17 @@ def test_too_few_precomputed_anchors(views):
         Plain(4, kernels="precomputed").fit(views[0][2])
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(np.negative, "on its diagonal, must be >= 0"), (np.triu, "not symmetric")],
+)
+def test_kernels_among_the_rows_themselves_are_those_of_other_classes(views, change, message):
+    K = rbf_kernel(views[0][0])
+    Plain(4, kernels="precomputed", random_state=0).fit(K)
+    with pytest.raises(ValueError, match=rf"X\[1\] .*{message}"):
+        Plain(4, kernels="precomputed").fit([K, change(K)])
+
+
 def test_scikit_learn_conventions():
     check_estimator(SMKC(), expected_failed_checks=weight_and_sparse_failures(SMKC()))
     assert not SMKC(kernels="precomputed").__sklearn_tags__().input_tags.pairwise

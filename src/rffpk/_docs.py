@@ -252,8 +252,9 @@ _GAMMA = """\
     "mean": 1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
     Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the median.
     "scale": 1 / (n_features * X.var()). The mean of squared Euclidean distances is exact; other
-    means and medians are over the pairs of at most 1000 random rows. If all rows are equal, gamma
-    is 1. A number must be > 0."""
+    means and medians are over the pairs of at most 1000 random rows. A few far rows may make a mean
+    so large that the kernel is constant on the others, with a warning; not a median. If all rows
+    are equal, gamma is 1. A number must be > 0."""
 
 # Random Fourier features.
 FEATURES = COMMON | entries(f"""

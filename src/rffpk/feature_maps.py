@@ -47,6 +47,10 @@ _ROUNDING = 1e-28  # variance of kernel values that are equal
 # many rows: their relative error is then a few percent, which suffices for gamma.
 _PAIR_ROWS = 1000
 
+# The rows, and the numbers in them, that tell how far most rows spread: this share of them. A gamma
+# by mean distances leaves no digits for them where the mean is so many times as large.
+_SPREAD_ROWS, _SPREAD_NUMBERS, _SHARE, _FAR = 1000, 1 << 22, 0.99, 1e10
+
 # Phases are checked for so many rows and frequencies; their error may be so many radians.
 _PHASE_ROWS, _PHASE_ERROR = 100, 0.25
 
@@ -395,10 +399,43 @@ def resolve_gamma(
         distance = 2 * found.variance  # the mean over all ordered pairs
         if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
             distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
+    if gamma != "median":
+        _warn_of_far_rows(X, kernel, gamma, weight, distance)
     validation.check_overflow(2 * distance, np.float64)
     if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
         raise ValueError("X has values so small that squared distances underflow; rescale X.")
     return 1 / (2 * distance) if distance > 0 else 1.0
+
+
+def _warn_of_far_rows(
+    X: Columns, kernel: str, gamma: str, weight: Array | None, distance: float
+) -> None:
+    """Warn if a few rows make the mean distance so large that the others are equal beside it."""
+    spread = center_and_spread(X, weight)[1]
+    spread = math.sqrt(spread) if kernel == "laplacian" else spread
+    if 0 < spread * _FAR < distance:
+        warn(
+            f"X has rows so far from the others that gamma={gamma!r} makes the kernel of these "
+            f"constant: the distance it is taken from, {distance:.3g}, is more than {_FAR:.0e} "
+            f"times that of {_SHARE:.0%} of the rows from their median. Remove the far rows, or "
+            "take gamma='median'.",
+            UserWarning,
+        )
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
+def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, float]:
+    """The median of each column, zero for sparse rows, and the squared distance from there that
+    nearly all rows keep: what few rows are does not matter. Of the rows of positive weight."""
+    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    most = max(1, min(_SPREAD_ROWS, _SPREAD_NUMBERS // X.shape[1]))
+    some = X[counted[:: -(-len(counted) // most)]]
+    if isinstance(some, SparseRows):
+        center, squares = np.zeros(X.shape[1]), squared_norms(some)
+    else:
+        center = np.median(some, axis=0).astype(np.float64)
+        squares = ((some - center) ** 2).sum(axis=1)
+    return center, float(np.quantile(squares, _SHARE, method="lower"))
 
 
 def _check_variance(variance: float, X: Columns, weight: Array | None, n_threads: int) -> None:

@@ -14,7 +14,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_norms
 from rffpk._data.tiles import row_tiles, run_all, tiles
-from rffpk.feature_maps import GAMMAS, resolve_gamma
+from rffpk.feature_maps import GAMMAS, center_and_spread, resolve_gamma
 
 BANKS = ("du2015",)
 PRECOMPUTED = "precomputed"
@@ -25,6 +25,7 @@ _DIAGONAL_ROWS = 64
 _ASYMMETRY = 1e-6
 
 _COLUMNS = 16  # of a matrix that may have distances
+_FAR = 1e4  # of the squared distance of a mean from the median of rows, over their spread
 
 _ROUNDING = 16 * np.finfo(np.float64).eps  # relative, of a sum of few numbers that are means
 
@@ -351,10 +352,11 @@ class FittedKernel:
 
     Notes
     -----
-    Where a kernel depends on differences of rows alone, the mean of the fitted rows is subtracted
-    from all rows: its expanded squares would lose the digits that differ if rows have a large
-    offset in common. That is so for "rbf", and for "linear" if it is centered or if
-    `differences` says that only differences of features matter.
+    Where a kernel depends on differences of rows alone, the mean of the fitted rows, or their
+    median if a few far rows move the mean away, is subtracted from all rows: its expanded squares
+    would lose the digits that differ if rows have a large offset in common. That is so for "rbf",
+    and for "linear" if it is centered or if `differences` says that only differences of features
+    matter.
 
     A `weight` of the fitted rows counts in an estimated gamma and in the mean feature at which the
     kernel is centered.
@@ -383,8 +385,7 @@ class FittedKernel:
         dense_rows = not (self.precomputed or isinstance(x, SparseRows))
         self._origin: Array | None = None
         if dense_rows and (spec.metric == "rbf" or by_differences):
-            with np.errstate(over="ignore"):  # kernels that are not finite are refused
-                self._origin = x.mean(axis=0, dtype=np.float64)
+            self._origin = _origin(x)
         self._scale: tuple[float, float] | None = None
         # of the rows in the mean feature, where the kernel is centered and they are not equal
         self._shares = None if weight is None or not self._center else weight / weight.sum()
@@ -531,3 +532,12 @@ class FittedKernel:
 
     def _rescaled(self, values: Array) -> Array:
         return values if self._scale is None else (values - self._scale[0]) * self._scale[1]
+
+
+@np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused
+def _origin(x: Array) -> Array:
+    """The mean of rows; their median if the mean is far from nearly all rows, whose squared
+    distances would lose their digits about it."""
+    mean = x.mean(axis=0, dtype=np.float64)
+    median, spread = center_and_spread(x)
+    return median if ((mean - median) ** 2).sum() > _FAR * spread else mean

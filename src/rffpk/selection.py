@@ -19,9 +19,10 @@ from sklearn.metrics import (
 )
 from sklearn.utils.random import sample_without_replacement
 
+from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.messages import without
+from rffpk._data.messages import warn, without
 from rffpk._data.validation import Auto
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fuzzy import FuzzyCMeans
@@ -113,14 +114,19 @@ def select_n_clusters(
     ValueError, TypeError
         If an argument is not as described.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If the rows have none of the numbers of clusters tried, as too few are distinct: the least
+        one is then returned.
+
     Notes
     -----
-    A number of clusters that the rows do not have, as too few are distinct, has the worst value of
-    each index. The silhouette is that of 2000 rows, and one more of each cluster. The stability is
-    the mean adjusted Rand index of the labels of all pairs of `n_resamples` fits, of one start each
-    to 70 % of the rows, that label all rows.
-    The index of Xie and Beni takes memberships with the fuzzifier 2. Of equal values that of the
-    larger number counts. One fit and `n_resamples` small ones for each number.
+    A number of clusters that the rows do not have has the worst value of each index. The silhouette
+    is that of 2000 rows, and one more of each cluster. The stability is the mean adjusted Rand
+    index of the labels of all pairs of `n_resamples` fits, of one start each to 70 % of the rows,
+    that label all rows. The index of Xie and Beni takes memberships with the fuzzifier 2. Of equal
+    values that of the larger number counts. One fit and `n_resamples` small ones for each number.
 
     The objective, and hence `score`, says nothing about the number of clusters: it always falls.
 
@@ -147,6 +153,9 @@ def select_n_clusters(
         diffusion = isinstance(estimator, DiffusionPowerKMeans)
         criterion = "stability" if diffusion else "silhouette"
     chosen = _best(indices[criterion], _INDICES[criterion])
+    if (indices["silhouette"] == -1).all():
+        chosen, cause = 0, few_rows("X", [rows])(tried[0]) or "their centroids merge."
+        warn(f"The rows have none of the numbers of clusters tried: {cause}", ConvergenceWarning)
     return NClustersSelection(tried[chosen], criterion, np.array(tried), indices)
 
 

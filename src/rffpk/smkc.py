@@ -26,7 +26,14 @@ from rffpk._fusion.skeleton import KernelFusion, counted_rows, drawn_rows
 from rffpk._fusion.smkc_solver import AnchorKernels, Iteration, iterations
 from rffpk._fusion.spectral import matrix_of
 from rffpk.feature_maps import resolve_gamma
-from rffpk.kernels import PRECOMPUTED, FittedKernel, Specification, check_no_distances, matched
+from rffpk.kernels import (
+    PRECOMPUTED,
+    FittedKernel,
+    Specification,
+    check_no_distances,
+    check_precomputed,
+    matched,
+)
 
 Anchors = Literal["uniform", "k-means++"]
 
@@ -216,8 +223,9 @@ class SMKC(KernelFusion):
         ----------
         X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
             The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, n_anchors),
-            all of one width. One array with several `kernels` is a view of each. C-ordered arrays
-            of one dtype, float32 or float64, are not copied, nor are memory-mapped ones and CSR.
+            all of one width; the anchors of square ones are the rows, in their order. One array
+            with several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or
+            float64, are not copied, nor are memory-mapped ones and CSR.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -265,7 +273,9 @@ class SMKC(KernelFusion):
         if validation.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
             for i, x in enumerate(xs):
-                check_no_distances(x, f"X[{i}]" if self._n_views else "X")
+                square = x.shape[0] == x.shape[1]
+                check = check_precomputed if square else check_no_distances
+                check(x, f"X[{i}]" if self._n_views else "X")
             return None
         if not isinstance(self.anchors, str):
             return _check_anchors(self.anchors, n, k)

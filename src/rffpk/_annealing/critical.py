@@ -9,11 +9,9 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh
-from scipy.sparse.linalg import eigsh, svds
 
 from rffpk._data.arrays import Array
-from rffpk._data.decompositions import eigh
+from rffpk._data.decompositions import DENSE, eigh, leading_eigenvectors
 from rffpk._data.rows import Rows
 from rffpk._data.rules import typicality
 from rffpk._data.sparse_rows import Columns, SparseRows, centered_products
@@ -22,15 +20,13 @@ from rffpk._data.sparse_rows import Columns, SparseRows, centered_products
 # that fewer rows are taken.
 _FEATURE_ROWS, KERNEL_ROWS = 1000, 500
 
-_DENSE = 200  # up to this order a full decomposition is as fast as a partial one
-
 
 def critical_exponent(features: Array, weight: Array | None, present: Array | None = None) -> float:
     """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
 
     lambda_max is the largest eigenvalue of sum p zz'/sum p over the unit vectors z from the mean
     to the rows. O(m F) times some tens of steps for m rows, by Lanczos' method where
-    both m and F are above 200. With a mask (m, F) of the features that rows have, the others are 0,
+    both m and F are above 300. With a mask (m, F) of the features that rows have, the others are 0,
     and so are their directions; those of each view are divided by the root of the share of the rows
     that have it.
     """
@@ -112,18 +108,19 @@ def typical_critical_exponent(
         z = np.transpose(np.linalg.qr(z.T)[1])
     R = (z.T * (q * u)) @ z
     P = m / (m - 1) * (z.T * (q * (1 - u))) @ z
-    top = len(P) - 1
-    if eigvalsh(P, subset_by_index=[top, top])[0] >= 0.5:
+    values, vectors = eigh(P)
+    if values[-1] >= 0.5:
         return 0.5
-    growth = float(eigvalsh(R, 0.5 * np.eye(len(P)) - P, subset_by_index=[top, top])[0])
+    roots = vectors / np.sqrt(0.5 - values)  # of the inverse of I/2 - P
+    growth = _largest_eigenvalue(roots.T @ R @ roots)
     return 1 - 1 / growth if growth > 0 else -math.inf
 
 
 def _largest_squared_singular_value(z: Array) -> float:
-    if min(z.shape) > _DENSE:
-        start = np.random.default_rng(0).standard_normal(min(z.shape))  # the same in every run
-        return float(svds(z, k=1, return_singular_vectors=False, v0=start)[0]) ** 2
-    return _largest_eigenvalue(z @ z.T if len(z) < z.shape[1] else z.T @ z)
+    if min(z.shape) <= DENSE:
+        return _largest_eigenvalue(z @ z.T if len(z) < z.shape[1] else z.T @ z)
+    tall = z if len(z) >= z.shape[1] else z.T
+    return float(leading_eigenvectors(lambda v: tall.T @ (tall @ v), 1, tall.shape[1])[0][0])
 
 
 def of_rows(rows: Rows, features: Columns) -> float:
@@ -160,11 +157,7 @@ def _of_sparse_rows(x: SparseRows, weight: Array | None) -> float:
 
 
 def _largest_eigenvalue(gram: Array) -> float:
-    if len(gram) > _DENSE:
-        start = np.random.default_rng(0).standard_normal(len(gram))  # the same in every run
-        return float(eigsh(gram, k=1, return_eigenvectors=False, v0=start)[0])
-    top = len(gram) - 1
-    return float(eigvalsh(gram, subset_by_index=[top, top])[0])
+    return float(leading_eigenvectors(gram, 1, len(gram))[0][0])
 
 
 def of_gram(gram: Array, weight: Array | None) -> float:

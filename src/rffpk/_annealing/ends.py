@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import eigh
 from rffpk._data.messages import warn
 from rffpk._data.sparse_rows import Columns, SparseRows, distinct_rows
 
@@ -94,7 +95,7 @@ def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
     `weighted` rows may have less than eps times the largest eigenvalue in other directions."""
 
     def cause(k: int) -> str:
-        values = np.linalg.eigvalsh(embedding.T @ embedding)
+        values = eigh(embedding.T @ embedding)[0]
         rank = int((values > _RANK * values[-1]).sum())
         if rank >= k or rank >= _n_distinct(xs) - 1:
             return ""

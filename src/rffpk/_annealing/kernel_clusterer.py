@@ -280,7 +280,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         xs = check_views(self, X, reset=False)
         if any(centered.kernel.precomputed for centered in self._kernels):
             raise ValueError(
-                f"{caller} needs k(x, x), which precomputed kernels of new rows do not contain."
+                f"{caller} needs k(x, x), which precomputed kernels of new rows do not contain; of "
+                "the fitted rows, inertia_ is minus the score, and store_memberships=True keeps "
+                "the memberships."
             )
         with _config.one_blas_thread():
             return np.maximum(self._distances(xs, True), 0), xs[0].dtype

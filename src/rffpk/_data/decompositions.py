@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, c_char_p, c_void_p, py_object, pythonapi
 from typing import Any
 
 import numpy as np
 import scipy.linalg
+from numpy.linalg import LinAlgError
 from scipy import LowLevelCallable
 from scipy.linalg import cython_lapack, qr
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from rffpk._data.arrays import Array
 from rffpk._data.interrupts import LONG, interruptible
@@ -29,30 +32,46 @@ _EIGH, _SVD = 10.0, 6.0
 # longer than all of ARPACK's steps.
 _RITZ_VECTORS, _DENSE_FACTOR = 50.0, 10
 
+# Lanczos' method sees one vector of each eigenvalue, and others by rounding: so many steps from
+# another vector tell whether one is left that is larger, by this part of the largest.
+_CHECK_STEPS, _APART = 10, 1e-9
+
 
 def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
-    """`scipy.linalg.eigh` of one matrix, with its options `subset_by_index` and `driver`. SciPy's
-    holds the interpreter's lock, so that Ctrl-C waits for it; where that is long, NumPy's is used,
-    which does not."""
+    """`scipy.linalg.eigh` of one matrix, with its options `subset_by_index` and `driver`, or all
+    eigenpairs where this fails. SciPy's holds the interpreter's lock, so that Ctrl-C waits for it;
+    where that is long, NumPy's is used, which does not."""
     n = len(matrix)
     work = _EIGH * n**3
     first, last = options.get("subset_by_index", (0, n - 1))
     if work < LONG:
-        values, vectors = scipy.linalg.eigh(matrix, **options)
-        if len(values) == last - first + 1:  # LAPACK may find fewer where many are equal
-            return values, vectors
-    values, vectors = interruptible(work, np.linalg.eigh, matrix)
+        with contextlib.suppress(LinAlgError):  # of multiple eigenvalues a part may not be found
+            values, vectors = scipy.linalg.eigh(matrix, **options)
+            if len(values) == last - first + 1:
+                return values, vectors
+    values, vectors = interruptible(work, _all_eigenpairs, matrix)
     return values[first : last + 1], vectors[:, first : last + 1]
+
+
+def _all_eigenpairs(matrix: Array) -> tuple[Array, Array]:
+    try:
+        values, vectors = np.linalg.eigh(matrix)  # by divide and conquer
+    except LinAlgError:
+        values, vectors = scipy.linalg.eigh(matrix, driver="ev")  # by QR steps, which are slower
+    return values, vectors
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
     """`scipy.linalg.svd` without the vectors of the value zero that a matrix that is not square
     has; NumPy's where it takes long, as in `eigh`."""
     work = _SVD * matrix.size * min(matrix.shape)
-    if work < LONG:
-        left, values, right = scipy.linalg.svd(matrix, full_matrices=False)
-    else:
-        left, values, right = interruptible(work, np.linalg.svd, matrix, False)
+    try:
+        if work < LONG:
+            left, values, right = scipy.linalg.svd(matrix, full_matrices=False)
+        else:
+            left, values, right = interruptible(work, np.linalg.svd, matrix, False)
+    except LinAlgError:
+        left, values, right = scipy.linalg.svd(matrix, False, lapack_driver="gesvd")
     return left, values, right
 
 
@@ -74,22 +93,48 @@ def leading_eigenvectors(
     entry of each vector is > 0.
     """
     slow = _RITZ_VECTORS * n * k**2 > LONG and n <= _DENSE_FACTOR * k
-    if n <= max(DENSE, 2 * k + 1) or slow:
+    found = None
+    if n > max(DENSE, 2 * k + 1) and not slow:
+        with contextlib.suppress(ArpackError):
+            found = _by_lanczos(matrix if callable(matrix) else matrix.__matmul__, k, n, start)
+    if found is None:
         dense = matrix(np.eye(n)) if callable(matrix) else matrix
-        values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
-    else:
-        operator = matrix
-        if callable(matrix):
-            operator = LinearOperator((n, n), matvec=matrix, matmat=matrix, dtype=np.float64)
-        vector = np.random.default_rng(0).standard_normal(n)
-        if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
-            vector = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(vector) * vector
-        product = matrix(vector) if callable(matrix) else matrix @ vector
-        if not product.any():  # ARPACK cannot start
-            return np.zeros(k), np.eye(n, k)
-        values, vectors = eigsh(operator, k=k, which="LA", v0=vector)
+        found = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
+    values, vectors = found
     order = np.argsort(-values, kind="stable")
     return values[order], fixed_signs(vectors[:, order])
+
+
+def _by_lanczos(
+    multiply: Callable[[Array], Array], k: int, n: int, start: Array | None
+) -> tuple[Array, Array]:
+    """The k largest eigenvalues and their eigenvectors, by ARPACK."""
+    vector = np.random.default_rng(0).standard_normal(n)
+    if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
+        vector = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(vector) * vector
+    size = float(np.abs(multiply(vector)).max() / np.abs(vector).max())
+    if size == 0:  # ARPACK cannot start
+        return np.zeros(k), np.eye(n, k)
+    unit = 2.0 ** math.frexp(size)[1]  # ARPACK's tolerance is absolute for small values
+
+    def scaled(v: Array) -> Array:
+        return multiply(v) / unit
+
+    def rest(v: Array) -> Array:  # of the matrix whose eigenvalues found become the least of them
+        return scaled(v) - vectors @ ((values - values.min()) * (vectors.T @ v))
+
+    operator, others = (LinearOperator((n, n), matvec=f, dtype=np.float64) for f in (scaled, rest))
+    values, vectors = eigsh(operator, k=k, which="LA", v0=vector)
+    for _ in range(k):
+        beyond = values.min() + _APART * np.abs(values).max()
+        if ritz_values(rest, n, _CHECK_STEPS, seed=1)[-1] <= beyond:
+            break
+        more, missed = eigsh(others, k=k, which="LA", v0=np.random.default_rng(1).normal(size=n))
+        values = np.r_[values, more[more > beyond]]
+        best = np.argsort(-values, kind="stable")[:k]
+        vectors = basis_of(np.hstack([vectors, missed[:, more > beyond]])[:, best])[0]
+        values = values[best]
+    return unit * values, vectors
 
 
 def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
@@ -121,26 +166,25 @@ def _address(name: str) -> int:
     return int(pointer(capsule, named(capsule)))
 
 
-_RITZ_STEPS = 30
-
-
-def ritz_values(multiply: Callable[[Array], Array], n: int) -> Array:
-    """The Ritz values of 30 steps of Lanczos' method with full orthogonalisation, in rising order,
-    for a symmetric matrix of order n; the extreme ones approach its extreme eigenvalues from
+def ritz_values(
+    multiply: Callable[[Array], Array], n: int, steps: int = 30, seed: int = 0
+) -> Array:
+    """The Ritz values of some steps of Lanczos' method with full orthogonalisation, in rising
+    order, for a symmetric matrix of order n; the extreme ones approach its extreme eigenvalues from
     within."""
-    basis = np.zeros((min(_RITZ_STEPS, n), n))
-    v = np.random.default_rng(0).standard_normal(n)
+    basis = np.zeros((min(steps, n), n))
+    v = np.random.default_rng(seed).standard_normal(n)
     projected = np.zeros((len(basis), len(basis)))
     for step in range(len(basis)):
         v = v - basis.T @ (basis @ v)
         v = v - basis.T @ (basis @ v)  # twice is enough
         norm = np.linalg.norm(v)
         if not norm > 0:
-            return np.asarray(scipy.linalg.eigh(projected[:step, :step], eigvals_only=True))
+            return np.asarray(eigh(projected[:step, :step])[0])
         basis[step] = v / norm
         v = multiply(basis[step])
         projected[step] = projected[:, step] = basis @ v
-    return np.asarray(scipy.linalg.eigh(projected, eigvals_only=True))
+    return np.asarray(eigh(projected)[0])
 
 
 def fixed_signs(vectors: Array, scale: Array | None = None) -> Array:

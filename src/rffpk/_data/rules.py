@@ -60,10 +60,12 @@ def divided(
 def view_costs(N: Array, G: Array, Q: Array, widths: Sequence[int]) -> Array:
     """sum_i p_i g_ij ||phi_il - theta_jl||^2 at theta = N / G, (k, L): Q - ||N||^2 / G, with the
     sums of a pass over views with so many features; G is (k, L) where views are missing."""
+    exponent = np.frexp(G.max())[1]  # squares of sums of small weights would underflow
+    scaled, G = np.ldexp(N, -exponent), np.ldexp(G, -exponent).reshape(len(G), -1)
     with np.errstate(over="ignore"):
-        squares = np.add.reduceat(N**2, np.cumsum([0, *widths[:-1]]), axis=1)
-    G = G.reshape(len(G), -1)
-    return np.where(G > 0, Q - squares / np.where(G > 0, G, 1), 0)
+        squares = np.add.reduceat(scaled**2, np.cumsum([0, *widths[:-1]]), axis=1)
+        parts = np.ldexp(squares / np.where(G > 0, G, 1), exponent)
+    return np.where(G > 0, Q - parts, 0)
 
 
 def view_weights(

@@ -1,0 +1,164 @@
+"""Decompositions of matrices with multiple eigenvalues, at which LAPACK and ARPACK may fail."""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.linalg import LinAlgError
+from numpy.testing import assert_allclose
+from scipy.sparse.linalg import ArpackNoConvergence
+from sklearn.preprocessing import OneHotEncoder
+
+import rffpk
+from rffpk import _config
+from rffpk._data import decompositions
+from rffpk._data.decompositions import eigh, leading_eigenvectors, svd
+
+ONE_VIEW = [
+    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
+    rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.NystroemKernelKMeans,
+]  # fmt: skip
+VIEWS = [
+    rffpk.MultiKernelPowerKMeans, rffpk.RFFMultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.MKKM,
+    rffpk.MKKMMR, rffpk.SimpleMKKM, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC,
+    rffpk.SMKC, rffpk.FAMKKM, rffpk.RMKKM, rffpk.LMKKM,
+]  # fmt: skip
+
+
+def one_hot(n, *numbers):
+    random = np.random.default_rng(n)
+    columns = [random.integers(number, size=n) for number in numbers]
+    return OneHotEncoder(sparse_output=False).fit_transform(np.column_stack(columns))
+
+
+def circle(n):
+    angles = 2 * np.pi * np.arange(n) / n
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+DESIGNS = {
+    **{f"simplex {n}": np.eye(n) for n in (9, 19, 26)},
+    "each twice": np.tile(np.eye(19), (2, 1)),
+    "star": np.vstack([np.zeros(12), np.eye(12)]),
+    "cross-polytope": np.vstack([np.eye(20), -np.eye(20)]),
+    "cube": np.array(list(product([0.0, 1.0], repeat=5))),
+    "Hadamard": scipy.linalg.hadamard(32).astype(float),
+    "Kronecker": np.kron(np.eye(8), np.ones((5, 3))),
+    **{f"circle {n}": circle(n) for n in (3, 13, 48)},
+    "categories": one_hot(40, 4),
+    "pairs of categories": one_hot(50, 3, 4),
+}
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_balanced_designs_are_clustered_by_every_class(name):
+    X, k = DESIGNS[name], 2 if name == "circle 3" else 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in ONE_VIEW:
+            assert len(kind(k, random_state=0).fit(X).labels_) == len(X)
+        assert rffpk.DiffusionMap(2, random_state=0).fit_transform(X).shape == (len(X), 2)
+        for kind in VIEWS:
+            assert len(kind(k, random_state=0).fit([X, X[:, ::2]]).labels_) == len(X)
+        numbers = range(2, min(5, len(X)))
+        chosen = rffpk.select_n_clusters(X, numbers, n_resamples=2, random_state=0)
+        assert chosen.n_clusters in numbers
+
+
+def test_as_many_clusters_as_categories_of_a_star():
+    star = DESIGNS["star"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.isfinite(rffpk.CoregSC(12, random_state=0).fit(star).embedding_).all()
+
+
+def of_spectrum(values):
+    normal = np.random.default_rng(0).standard_normal(len(values))
+    reflection = np.eye(len(values)) - 2 * np.outer(normal, normal) / (normal @ normal)
+    return (reflection * values) @ reflection
+
+
+def hypercube(d):
+    """The adjacency of its corners: d + 1 eigenvalues, of multiplicities up to binom(d, d / 2)."""
+    corners = np.array(list(product([0, 1], repeat=d)))
+    return (np.abs(corners[:, None] - corners).sum(axis=2) == 1).astype(float)
+
+
+MULTIPLE = {
+    "identity": np.eye(400),
+    "multiple of the identity": 3 * np.eye(400),
+    "zero": np.zeros((400, 400)),
+    "centered": np.eye(400) - 1 / 400,
+    "tiny": 1e-300 * (np.eye(400) - 1 / 400),
+    "huge": 1e200 * (np.eye(400) - 1 / 400),
+    "hypercube": hypercube(9),
+    "groups": np.kron(np.eye(20), np.ones((20, 20))),
+    "eights": of_spectrum(np.repeat(1.2 ** np.arange(50), 8)),
+    "dozens": of_spectrum(np.r_[np.repeat(np.arange(20, 10.0, -1), 12), np.zeros(280)]),
+}
+
+
+@pytest.mark.parametrize("k", [1, 10, 30])
+@pytest.mark.parametrize("name", MULTIPLE)
+def test_leading_eigenvectors_of_multiple_eigenvalues(name, k):
+    matrix = MULTIPLE[name]
+    size = np.abs(matrix).max() or 1.0
+    for given in (matrix, lambda v: matrix @ v):
+        with _config.one_blas_thread():
+            values, vectors = leading_eigenvectors(given, k, len(matrix))
+            expected = np.linalg.eigvalsh(matrix / size)[::-1][:k]
+        assert_allclose(values / size, expected, atol=1e-9 * np.abs(expected).max() + 1e-300)
+        assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-9)
+        assert_allclose(
+            matrix / size @ vectors, vectors * (values / size), atol=1e-8 * max(1, expected[0])
+        )
+
+
+def failing(error):
+    """A function that raises."""
+
+    def raises(*arguments, **options):
+        raise error
+
+    return raises
+
+
+def test_another_driver_follows_one_that_fails(monkeypatch):
+    A = np.random.default_rng(0).standard_normal((30, 20))
+    S, plain = A.T @ A, scipy.linalg.eigh
+    values, vectors = np.linalg.eigh(S)
+    singular = np.linalg.svd(A, compute_uv=False)
+
+    def only_by_qr(matrix, driver=None, **options):
+        if driver != "ev":
+            raise LinAlgError("Internal Error.")
+        return plain(matrix, driver=driver)
+
+    monkeypatch.setattr(scipy.linalg, "eigh", only_by_qr)
+    for broken in (False, True):
+        if broken:
+            monkeypatch.setattr(np.linalg, "eigh", failing(LinAlgError("no convergence")))
+        found = eigh(S, subset_by_index=[17, 19])
+        assert_allclose(found[0], values[17:], rtol=1e-9)
+        assert_allclose(np.abs(found[1]), np.abs(vectors[:, 17:]), atol=1e-9)
+    plain_svd = scipy.linalg.svd
+
+    def only_gesvd(matrix, full_matrices=True, lapack_driver="gesdd"):
+        if lapack_driver == "gesdd":
+            raise LinAlgError("SVD did not converge")
+        return plain_svd(matrix, full_matrices, lapack_driver=lapack_driver)
+
+    monkeypatch.setattr(scipy.linalg, "svd", only_gesvd)
+    left, sizes, right = svd(A)
+    assert_allclose(sizes, singular)
+    assert_allclose(left * sizes @ right, A, atol=1e-12)
+
+
+def test_a_full_decomposition_follows_steps_that_do_not_converge(monkeypatch):
+    matrix = of_spectrum(np.arange(310.0))
+    error = ArpackNoConvergence("no convergence", np.zeros(0), np.zeros((310, 0)))
+    monkeypatch.setattr(decompositions, "eigsh", failing(error))
+    with _config.one_blas_thread():
+        assert_allclose(leading_eigenvectors(matrix, 3, 310)[0], [309, 308, 307])
