@@ -16,6 +16,7 @@ def blocks(path):
     return BLOCK.findall(path.read_text())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "path", [p for p in PAGES if p.exists() and blocks(p)], ids=lambda p: p.stem
 )
