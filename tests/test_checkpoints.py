@@ -1,6 +1,6 @@
 """A fit that was killed at any moment goes on from its checkpoint to the same bits.
 
-RFFPK_KILLS=20 kills so many children at random moments; by default 3.
+With `-m ""`, RFFPK_KILLS=20 kills so many children at random moments; by default 3.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Ctrl-C ends fits and predictions, long calls of libraries included, and changes nothing.
 
-RFFPK_INTERRUPTS=1 interrupts fits of 6000 rows of every class at ten random moments, 2000 where
+With `-m ""`, RFFPK_INTERRUPTS=1 interrupts fits of 6000 rows of every class at ten random moments, 2000 where
 an iteration is O(n^3); by default small ones of a few are.
 """
 

@@ -1,6 +1,6 @@
 """Memory: failures of allocations end in a MemoryError and change nothing; fits keep nothing.
 
-RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn, and measures more peaks and
+With `-m ""`, RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn, and measures more peaks and
 limits; by default a few are.
 """
 
