@@ -1,7 +1,7 @@
 """Ctrl-C ends fits and predictions, long calls of libraries included, and changes nothing.
 
-With `-m ""`, RFFPK_INTERRUPTS=1 interrupts fits of 6000 rows of every class at ten random moments, 2000 where
-an iteration is O(n^3); by default small ones of a few are.
+With `-m ""`, RFFPK_INTERRUPTS=1 interrupts fits of 6000 rows of every class at ten random moments,
+2000 where an iteration is O(n^3); by default small ones of a few are.
 """
 
 import _thread

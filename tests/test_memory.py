@@ -1,7 +1,7 @@
 """Memory: failures of allocations end in a MemoryError and change nothing; fits keep nothing.
 
-With `-m ""`, RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn, and measures more peaks and
-limits; by default a few are.
+With `-m ""`, RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn, and measures more
+peaks and limits; by default a few are.
 """
 
 import gc

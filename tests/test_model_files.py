@@ -1,6 +1,6 @@
 """Model files: the same model after a round trip, a named error for anything else.
 
-With `-m ""`, RFFPK_FUZZ=100000 sets the number of damaged files, of which there are 2000 by default.
+With `-m ""`, RFFPK_FUZZ=100000 sets the number of damaged files, of which 2000 are the default.
 """
 
 import copy
