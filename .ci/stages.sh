@@ -8,12 +8,44 @@ core_tests=(
     tests/test_store.py tests/test_config.py tests/test_threads.py tests/test_exact.py tests/test_landmarks.py
 )
 
+# What compares numbers that rounding changes: products, decompositions, and what follows from them.
+blas_tests=(
+    tests/test_{coregsc,diffusion,embeddings,exact,famkkm,fusion_weights,kernels,lkam,lmkkm}.py
+    tests/test_{mkkm,mkkm_mr,mvclfa,onkc,pass,rare_cases,rmkkm,simplemkkm,smkc}.py
+)
+
 stage_tests() {
     rm -rf .venv
     local command
     command=$(grep -E '^python3 -m venv .*pytest$' README.md)
     echo "+ $command"
     eval "$command" | tee "$work/tests.log"
+}
+
+stage_exhaustive() {
+    build
+    "$work/core/bin/python" -m pytest -n 2 -m "exhaustive or hypothesis" --hypothesis-profile=many
+}
+
+stage_blas() {
+    build
+    local kernels=(Prescott Nehalem) kernel features failed=""
+    if grep -qw avx2 /proc/cpuinfo; then kernels+=(Haswell Zen); fi
+    if grep -qw avx512f /proc/cpuinfo; then kernels+=(SkylakeX); fi
+    for kernel in "${kernels[@]}"; do
+        echo "+ OPENBLAS_CORETYPE=$kernel"
+        OPENBLAS_CORETYPE=$kernel test_blas || failed+=" $kernel"
+    done
+    # All that this processor has above what NumPy is built for at least.
+    features=$("$work/core/bin/python" -c 'from numpy._core import _multiarray_umath as umath
+print(*(name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]))')
+    echo "+ NPY_DISABLE_CPU_FEATURES=$features"
+    NPY_DISABLE_CPU_FEATURES=$features test_blas || failed+=" $features"
+    [ -z "$failed" ] || { echo "failed:$failed"; return 1; }
+}
+
+test_blas() {
+    "$work/core/bin/python" -m pytest -n 2 "${blas_tests[@]}"
 }
 
 stage_hooks() {
@@ -52,7 +84,7 @@ test_wheel() {
         cd "$work/installed"
         export PATH="$work/$1/bin"
         rffpk info
-        python -m pytest tests/test_{docs,embeddings,estimators,memberships,pass,pickles}.py \
+        python -m pytest -m "" tests/test_{docs,embeddings,estimators,memberships,pass,pickles}.py \
             tests/test_{progress,structure,views_parameter}.py
     )
 }
@@ -60,7 +92,7 @@ test_wheel() {
 stage_sources() {
     build
     environment core "dask[array,dataframe]" distributed polars pyarrow
-    "$work/core/bin/python" -m pytest tests/test_sources.py tests/test_dask.py
+    "$work/core/bin/python" -m pytest -m "" tests/test_sources.py tests/test_dask.py
 }
 
 stage_plain() {
@@ -72,7 +104,7 @@ stage_clang() {
     need clang -- clang
     export CC=clang
     build
-    test_core
+    test_core -n 2 -m ""
 }
 
 stage_sanitizers() {
@@ -87,6 +119,7 @@ stage_sanitizers() {
     LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
     # The checks of scikit-learn try the Python layer, and are slow here.
     test_core --capture=sys -k "not scikit_learn_conventions"
+    "$work/core/bin/python" -m pytest --capture=sys -m "" tests/test_tile_c.py
 }
 
 stage_races() {
@@ -96,16 +129,16 @@ stage_races() {
     # As above; with random addresses some kernels leave the runtime no room.
     export LD_PRELOAD TSAN_OPTIONS=exitcode=66 OPENBLAS_NUM_THREADS=1
     LD_PRELOAD=$(gcc -print-file-name=libtsan.so)
-    setarch -R "$work/core/bin/python" -m pytest --capture=sys tests/test_threads.py \
+    setarch -R "$work/core/bin/python" -m pytest --capture=sys -m "" tests/test_threads.py \
         -k "merged or buffers or at_once or nested or callers or status or first_error"
-    setarch -R "$work/core/bin/python" -m pytest --capture=sys \
+    setarch -R "$work/core/bin/python" -m pytest --capture=sys -m "" \
         tests/test_pass.py tests/test_exact.py -k "number_of_threads or skinny"
 }
 
 stage_aarch64() {
     need aarch64-linux-gnu-gcc qemu-aarch64 -- gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     build
-    "$work/core/bin/python" -m pytest tests/test_tile_c.py -k aarch64 | tee "$work/aarch64.log"
+    "$work/core/bin/python" -m pytest -m "" tests/test_tile_c.py -k aarch64 | tee "$work/aarch64.log"
     if tail -n 1 "$work/aarch64.log" | grep skipped; then
         echo "the emulated tests were skipped although their tools are installed"
         return 1
@@ -120,7 +153,7 @@ stage_coverage() {
     "$work/core/bin/pip" install --quiet --no-build-isolation ".[test]" -Cbuild-dir="$work/build" \
         -Csetup-args=-Db_coverage=true -Csetup-args=-Doptimization=1
     export COVERAGE_FILE="$work/coverage"
-    "$work/core/bin/coverage" run -m pytest -k "not scikit_learn_conventions"
+    "$work/core/bin/coverage" run -m pytest -m "" -k "not scikit_learn_conventions"
     "$work/core/bin/coverage" combine --quiet
     "$work/core/bin/coverage" report --show-missing --skip-covered --fail-under=95
     "$work/core/bin/gcovr" --filter src/rffpk/_core/ --merge-lines --fail-under-line=95 \
@@ -193,7 +226,7 @@ environment() {
 
 # build OPTION=VALUE...: the package in the environment `core`, built with these options of meson.
 build() {
-    environment core meson-python cython ninja
+    environment core meson-python cython ninja pytest-xdist
     "$work/core/bin/pip" install --quiet --no-build-isolation ".[test]" "${@/#/-Csetup-args=-D}"
 }
 

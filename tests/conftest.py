@@ -1,8 +1,10 @@
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from importlib.util import find_spec
 
+import default_run
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,20 +13,27 @@ from sklearn.datasets import load_digits
 from rffpk import _core
 
 settings.register_profile(
-    "default",
+    "few",
+    max_examples=15,
     deadline=None,
+    derandomize=bool(os.environ.get("CI")),
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.register_profile("many", settings.get_profile("few"), max_examples=100)
+settings.load_profile("few")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items):
-    if find_spec("clarabel") is None:
-        for item in items:
-            if "lmkkm" in item.nodeid.lower():
-                item.add_marker(pytest.mark.skip(reason="LMKKM needs clarabel"))
+    cases_of = defaultdict(list)
+    for item in items:
+        cases_of[item.nodeid.partition("[")[0]].append(item)
+        if "lmkkm" in item.nodeid.lower() and find_spec("clarabel") is None:
+            item.add_marker(pytest.mark.skip(reason="LMKKM needs clarabel"))
+    for cases in cases_of.values():
+        for case in set(cases).difference(default_run.chosen(cases)):
+            case.add_marker("exhaustive")
 
 
 @pytest.fixture(autouse=True, scope="session")

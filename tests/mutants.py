@@ -139,7 +139,8 @@ def survives(folder, tests, limit):
         sys.dont_write_bytecode = True
         import pytest
 
-        os._exit(pytest.main(["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *tests]))
+        options = ["-x", "-q", "-m", "", "--assert=plain", "-p", "no:cacheprovider"]
+        os._exit(pytest.main([*options, *tests]))
     return os.waitpid(child, 0)[1] == 0
 
 

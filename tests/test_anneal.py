@@ -174,6 +174,7 @@ def test_the_critical_exponent_is_where_a_small_perturbation_stops_growing(shape
             assert (growth > 1) == (s < critical)
 
 
+@pytest.mark.few(1)
 def test_inertia_is_the_kernel_k_means_objective_of_the_labels(backend, blobs):
     X = blobs[0]
     for model in (FuzzyCMeans(7, random_state=0), PowerKMeans(7, random_state=0)):

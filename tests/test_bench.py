@@ -20,6 +20,7 @@ def papers(*arguments):
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "stored, only, message",
     [
@@ -38,6 +39,7 @@ def test_a_folder_without_the_data_sets_is_named_in_one_line(stored, only, messa
     assert f"{tmp_path} {message}" in line and "Traceback" not in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_figure_without_its_data_set_is_left_out(tmp_path):
     pytest.importorskip("matplotlib")
     np.savez(tmp_path / "yale.npz", X=np.eye(3), y=np.arange(3))
@@ -88,6 +90,7 @@ def test_entries_without_new_results_stay_as_the_page_has_them(monkeypatch, tmp_
     assert "91.5" not in row
 
 
+@pytest.mark.exhaustive
 def test_repeats_on_one_embedding_have_the_labels_of_fits(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from bench.papers import methods

@@ -53,6 +53,7 @@ def assert_same_passes(rows, theta, passes):
     return bounded
 
 
+@pytest.mark.few(1)
 @given(
     st.integers(2, 400), st.integers(2, 40), st.integers(1, 12), st.booleans(),
     st.sampled_from([0.0, 0.1, 1.0, 100.0]), st.integers(0, 2**31),

@@ -1,6 +1,6 @@
 """A fit that was killed at any moment goes on from its checkpoint to the same bits.
 
-RFFPK_KILLS=20 kills so many children at random moments; by default 3.
+With `-m ""`, RFFPK_KILLS=20 kills so many children at random moments; by default 3.
 """
 
 import json
@@ -111,6 +111,7 @@ FITS = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_goes_on_from_every_step(X, path, monkeypatch, name, weighted):
@@ -144,6 +145,7 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
     assert_array_equal(found.kernel_weights_, whole.kernel_weights_)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "parameters",
     [{"sample": None, "n_init": 1, "swaps": 2}, {"sample": 150, "n_init": 2}],
@@ -355,6 +357,7 @@ print(killed, resumed)
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp_path):
     killed = seed = 0

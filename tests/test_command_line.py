@@ -81,6 +81,7 @@ def test_a_picture_of_the_clusters(table, tmp_path, capsys):
     assert picture.read_bytes()[1:4] == b"PNG"
 
 
+@pytest.mark.exhaustive
 def test_pipes(table):
     text = table.read_text()
     first = rffpk_process("cluster", "-", "-k", 3, "--seed", 0, input=text)
@@ -90,12 +91,14 @@ def test_pipes(table):
     assert verbose.stdout == first.stdout and len(verbose.stderr) > len(first.stderr)
 
 
+@pytest.mark.exhaustive
 def test_a_reader_that_ends_early_is_no_error(table):
     command = f"{sys.executable} -m rffpk cluster {table} -k 3 | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "Traceback" not in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_version():
     assert rffpk_process("--version").stdout == f"rffpk {rffpk.__version__}\n"
 

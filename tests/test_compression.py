@@ -30,6 +30,7 @@ def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
     return make_rows(xs, [None] * len(xs), weight, 1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_distances_to_centroids_are_kept(monkeypatch, dtype, weighted):
     monkeypatch.setattr(compression, "_LEFT_OUT", 1e-9)
@@ -69,6 +70,7 @@ def test_narrow_features_and_short_searches_are_left_alone():
     assert compressed(flat, 400, STORED) is None  # more than half of its components count
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [
@@ -184,6 +186,7 @@ def test_all_components_are_computed_of_few_rows_only(n):
     assert_allclose(total_squares(rows), squares[:r].sum())
 
 
+@pytest.mark.exhaustive
 def test_leading_components_are_found_without_the_others(monkeypatch):
     rows = decaying(900, (700,), 5)
     found = compressed(rows, 5, STORED, hard=True)

@@ -62,6 +62,7 @@ print(rffpk.show_config()["isa"], repr(model.objective_), repr(model.inertia_))
 """
 
 
+@pytest.mark.exhaustive
 def test_every_instruction_set_gives_the_same_result_up_to_rounding(python):
     answers = []
     for isa in _core.isa_levels():
@@ -71,6 +72,7 @@ def test_every_instruction_set_gives_the_same_result_up_to_rounding(python):
     np.testing.assert_allclose(answers, [answers[0]] * len(answers), rtol=1e-9)
 
 
+@pytest.mark.exhaustive
 def test_an_unknown_instruction_set_is_named(python):
     done = python("import rffpk", check=False, RFFPK_ISA="x86-64-v9")
     assert done.returncode != 0

@@ -70,7 +70,7 @@ def printed(As, k, agreement, scheme, iterations):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("agreement", [0.01, 0.3])
+@pytest.mark.parametrize("agreement", [pytest.param(0.01, marks=pytest.mark.exhaustive), 0.3])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_it_is_the_published_alternation(views, scheme, agreement):
     model = fit(views[0], scheme=scheme, agreement=agreement, tol=0.0, max_iter=5)
@@ -105,6 +105,7 @@ def test_the_objective_never_falls_and_no_update_improves_its_end(views, scheme,
         assert objective(As, near, agreement) <= most * (1 + 1e-6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_iteration_is_linear_in_the_affinities(views, scheme):
     As = affinities(views[0])

@@ -546,6 +546,7 @@ def generated_sets():
         yield X, k
 
 
+@pytest.mark.exhaustive
 def test_numbers_of_clusters_are_suggested():
     right = [
         DiffusionMap(random_state=0).fit(X).suggest_n_clusters() == k for X, k in generated_sets()

@@ -29,6 +29,7 @@ def fitted(xs, **parameters):
     return RFFMultiKernelPowerKMeans(2, **parameters).fit(xs)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_views_of_circles_are_separated(views, dtype, possibilistic):
     xs, y = [x.astype(dtype) for x in views[0][:2]], views[1]

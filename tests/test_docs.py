@@ -292,6 +292,7 @@ def test_an_entry_without_its_parameter_is_refused():
                 pass
 
 
+@pytest.mark.exhaustive
 def test_without_docstrings_the_package_works(python):
     code = (
         "import rffpk; print(rffpk.PowerKMeans(1).fit([[0.]]).labels_, rffpk.PowerKMeans.__doc__)"

@@ -66,6 +66,7 @@ def starting_at(estimator, X, k=5):
     return model.set_params(init=init)
 
 
+@pytest.mark.few(1)
 def test_digits(backend, digits):
     X, y = digits
     model = RFFKernelPowerKMeans(10, random_state=0).fit(X)

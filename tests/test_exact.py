@@ -302,6 +302,7 @@ def test_precomputed_kernels_give_what_rows_give(blobs):
     assert_array_equal(multi.predict([K[:9], K[:9]]), rows.labels_[:9])
 
 
+@pytest.mark.exhaustive
 def test_components_find_no_worse_clusters_than_the_kernel_itself(blobs):
     """From 300 rows on, and where so many clusters need all components."""
     X = blobs[0]
@@ -662,6 +663,7 @@ def test_the_search_in_components_keeps_to_the_largest_number_of_passes():
     assert model.n_iter_ <= 11  # one with the kernel itself
 
 
+@pytest.mark.exhaustive
 def test_components_keep_to_the_memory_limit():
     X = np.random.RandomState(0).randn(600, 4)
     stages = [

@@ -226,6 +226,7 @@ def features_of(model):
     return [type("One", (), {"features": staticmethod(f)}) for f in model._features]
 
 
+@pytest.mark.exhaustive
 def test_partition_fusion_keeps_the_eigenvectors(matrices):
     model = FAMKKM(
         3, kernels="precomputed", fusion="partition", max_iter=500, tol=1e-14, random_state=0
@@ -272,6 +273,7 @@ def test_an_operator_is_its_matrix(views, approximation, center, normalize):
         assert_allclose(K.sum(axis=0), 0, atol=1e-10)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_many_features_agree_with_the_matrix(views, center, normalize):
@@ -310,6 +312,7 @@ def test_all_anchors_give_the_dense_result(views):
     assert adjusted_rand_score(model.labels_, exact.labels_) > 0.98
 
 
+@pytest.mark.exhaustive
 def test_no_square_array_is_made(views):
     """A kernel matrix of the 10 000 rows would take 800 MB."""
     import tracemalloc
@@ -328,6 +331,7 @@ def test_no_square_array_is_made(views):
     assert len(pickle.dumps(model)) < 6e5
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("columns", [1, 3, 40])
 @pytest.mark.parametrize("rows", [60, 8192, 8200, 20_000])
 def test_the_polar_factor_by_tiles(rows, columns):
@@ -346,6 +350,7 @@ def test_the_polar_factor_of_a_matrix_without_full_rank():
     assert_allclose(V @ P, U, atol=1e-12)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_same_bits_for_any_number_of_threads(operator):
     xs = [np.random.default_rng(i).standard_normal((9000, 3)) for i in range(2)]
@@ -373,6 +378,7 @@ def test_float32_rows(views, operator):
 # ---- new rows and invariances -------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("fusion", ["both", "partition"])
 def test_after_convergence_fitted_rows_are_embedded_as_before(views, fusion, operator):

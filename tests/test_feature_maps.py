@@ -33,6 +33,7 @@ def X():
     return np.random.default_rng(0).standard_normal((60, 5)) * [1, 2, 0.5, 1, 3] + 10
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kernel", EXACT)
 @pytest.mark.parametrize("gamma", [0.02, 0.2])
 def test_inner_products_approach_the_kernel(backend, X, kernel, gamma):

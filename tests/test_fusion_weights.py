@@ -282,6 +282,7 @@ def test_a_kernel_is_centered_at_the_weighted_mean(real):
     assert_allclose(plain.matrix(), moved @ moved.T, atol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_mkkm_is_the_printed_alternation_of_weighted_kernels(real):
     p, Ks = real
     model = fit(rffpk.MKKM(4, kernels=GAMMAS, tol=1e-10), VIEWS, p)
@@ -320,6 +321,7 @@ def test_the_kernel_weights_of_mkkm_mr_are_those_of_a_general_solver(real, diver
     assert_allclose(model.objective_, alpha**2 @ costs + diversity / 2 * alpha @ M @ alpha)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("s", [60, 12])
 def test_smkc_is_the_direct_algorithm_on_weighted_rows(real, s):
     p, _ = real

@@ -354,6 +354,7 @@ def test_more_frequencies_than_memory_holds_are_refused(monkeypatch):
             model.fit(ROWS)
 
 
+@pytest.mark.exhaustive
 def test_available_memory_follows_the_limit_of_the_address_space(python):
     code = """
         import resource, rffpk

@@ -1,7 +1,7 @@
 """Ctrl-C ends fits and predictions, long calls of libraries included, and changes nothing.
 
-RFFPK_INTERRUPTS=1 interrupts fits of 6000 rows of every class at ten random moments, 2000 where
-an iteration is O(n^3); by default small ones of a few are.
+With `-m ""`, RFFPK_INTERRUPTS=1 interrupts fits of 6000 rows of every class at ten random moments,
+2000 where an iteration is O(n^3); by default small ones of a few are.
 """
 
 import _thread
@@ -54,6 +54,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "calls",
     [
@@ -211,6 +212,7 @@ CASES = [(name, 2000 if name in CUBIC else 6000, {}) for name in CLASSES] if EVE
 CASES += [(name, 1500, more) for name, more in MANY_FEATURES.items()]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name, n, more", CASES, ids=lambda value: value if value else "")
 def test_an_interrupt_at_any_moment_ends_a_fit_and_changes_nothing(python, name, n, more):
     count = 10 if EVERY else 2

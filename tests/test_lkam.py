@@ -71,6 +71,7 @@ def test_equal_values_belong_to_the_same_neighbourhoods():
     assert_array_equal(near >= least_values(near, 2), mean > 0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [1, 20, 119])
 @pytest.mark.parametrize("diversity", [0, 1e-3, 0.1, 10.0])
 def test_it_falls_to_a_point_that_neither_update_improves(kernels, size, diversity):

@@ -45,6 +45,7 @@ def objective(theta, Ks, H):
 # ---- the programme ------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_programme_is_solved_as_by_a_general_solver(seed):
     random = np.random.default_rng(seed)
@@ -77,6 +78,7 @@ def test_a_multiple_of_the_identity_makes_a_kernel_semidefinite():
 # ---- the estimator ------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("k", [1, 4])
 def test_it_falls_to_a_point_that_neither_update_improves(kernels, k):
     model = fit(kernels, k, tol=1e-7)

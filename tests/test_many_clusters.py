@@ -20,6 +20,7 @@ def cost(X, centers):
     return ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum()
 
 
+@pytest.mark.exhaustive
 def test_a_batch_of_initial_centroids_has_the_distribution_of_single_draws():
     """Rows at 0, 1 and 3 after one at 0: the second draw is 3 with probability 9/10, and what
     remains decides the third one. Two rows drawn at once and accepted have the same frequencies."""
@@ -75,6 +76,7 @@ def test_all_of_many_separated_clusters_are_found():
     assert "anneal" not in stages
 
 
+@pytest.mark.exhaustive
 def test_the_number_of_passes_does_not_grow_with_the_number_of_clusters():
     passes = [PowerKMeans(k, random_state=0).fit(mixture(40 * k, k)).n_iter_ for k in (100, 800)]
     assert passes[1] < 1.5 * passes[0]
@@ -89,6 +91,7 @@ def test_memberships_without_annealing_are_those_of_nearly_hard_power_means():
     assert 0.5 < model.predict_proba(X).max(axis=1).mean() < 1 - 1e-6
 
 
+@pytest.mark.exhaustive
 def test_the_result_does_not_depend_on_the_threads():
     X = mixture(30_000, 120)
     models = [PowerKMeans(120, n_jobs=jobs, random_state=0).fit(X) for jobs in (1, 3)]
@@ -121,6 +124,7 @@ def test_parameters_of_annealing_are_followed_with_many_clusters_too(given, kept
     assert kept in {record["stage"] for record in model.history_}
 
 
+@pytest.mark.exhaustive
 def test_the_last_exponent_does_not_depend_on_rows_without_weight():
     X = mixture(8000, MANY)
     weight = np.ones(len(X))

@@ -1,7 +1,7 @@
 """Memory: failures of allocations end in a MemoryError and change nothing; fits keep nothing.
 
-RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn, and measures more peaks and
-limits; by default a few are.
+With `-m ""`, RFFPK_ALLOCATIONS=1 lets each allocation of each class fail in turn, and measures more
+peaks and limits; by default a few are.
 """
 
 import gc
@@ -108,6 +108,7 @@ def failures(library, name, module, step, least, n):
     return int(done.stdout)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CLASSES if EVERY else ["KernelKMeans"])
 def test_an_array_that_cannot_be_allocated_is_a_memory_error(preloaded, name):
     """Arrays above 200 kB: NumPy itself does not survive that its buffers of loops fail."""
@@ -120,6 +121,7 @@ def test_an_array_that_cannot_be_allocated_is_a_memory_error(preloaded, name):
 FEW_CALLS = {"RandomFourierFeatures", "RMKKM", "KernelKMeans"}  # of the pass
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("module", ["_pass", "_runtime"])
 @pytest.mark.parametrize("name", CLASSES if EVERY else ["FuzzyCMeans"])
 def test_an_allocation_of_the_core_that_fails_is_a_memory_error(preloaded, name, module):
@@ -188,6 +190,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no limits here")
 @pytest.mark.parametrize("name, n, parameters", LIMITS if EVERY else LIMITS[:1])
 def test_a_limit_of_the_address_space_is_a_memory_error(python, name, n, parameters):
@@ -257,6 +260,7 @@ def formula(name, cached):
     return next(line for line in page.read_text().splitlines() if line.startswith(title))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="no peaks here")
 @pytest.mark.parametrize("name, cached, n, L, dtype, parameters", PEAKS if EVERY else PEAKS[:6])
 def test_the_memory_of_a_fit_is_what_the_page_says(python, name, cached, n, L, dtype, parameters):
@@ -274,6 +278,7 @@ def test_the_memory_of_a_fit_is_what_the_page_says(python, name, cached, n, L, d
 # ---- growth -------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(sys, "getallocatedblocks"), reason="only CPython counts blocks")
 @pytest.mark.parametrize(
     "name", CLASSES if EVERY else ["RFFKernelPowerKMeans", "DiffusionPowerKMeans", "KernelKMeans"]

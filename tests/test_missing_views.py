@@ -283,6 +283,7 @@ def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typ
 # ---- what follows -------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_rows_that_have_all_views_change_nothing(complete, cls, dtype):
     xs = [x.astype(dtype) for x in complete[0]]
@@ -292,6 +293,7 @@ def test_rows_that_have_all_views_change_nothing(complete, cls, dtype):
     assert_array_equal(allowed.transform(xs), plain.transform(xs))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_clusters_are_found(complete, cls, kind, dtype):
@@ -305,6 +307,7 @@ def test_clusters_are_found(complete, cls, kind, dtype):
     assert_allclose(model.score(xs), -(model.transform(xs).min(axis=1) ** 2).sum(), rtol=1e-4)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("parameters", [
     {"sample": 200}, {"kernels": "diffusion"}, {"kernels": ["linear", "rbf", "diffusion"]},
     {"eta": "mean"}, {"eta": 0.5}, {"init": "random"}, {"init": "k-means"}, {"cache": True},
@@ -325,6 +328,7 @@ def test_noise_is_told_by_the_views_that_rows_have(views):
     assert_array_equal(model.labels_ < 0, noise)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("parameters", [{"cache": False}, {"init": "random"}])
 def test_parameters_of_exact_kernels(views, complete, parameters):
     plain, model = (model_of(MultiKernelPowerKMeans, **p).fit(views) for p in ({}, parameters))
@@ -395,6 +399,7 @@ def test_same_bits_for_any_number_of_threads(views, cls):
     assert one.objective_ == two.objective_
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_entries_that_are_none_are_missing(views, cls):
     listed = [[None if np.isnan(row[0]) else list(row) for row in x] for x in views]
@@ -408,6 +413,7 @@ def test_entries_that_are_none_are_missing(views, cls):
         assert_array_equal(model.predict(xs), expected.labels_)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_views_of_a_table(views, cls):
     X = np.hstack(views)
@@ -429,6 +435,7 @@ def test_input_is_not_changed(views):
             assert_array_equal(x, before)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kernels", ["rbf", "linear", "diffusion"])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_a_source_gives_the_bits_of_arrays(complete, kernels, weighted):

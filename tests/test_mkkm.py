@@ -51,7 +51,10 @@ def views():
     return three_views(360)  # above the order of full decompositions
 
 
-@pytest.fixture(params=FUSIONS, ids=NAMES)
+SLOW = pytest.param(FUSIONS[-1], marks=pytest.mark.exhaustive)
+
+
+@pytest.fixture(params=[*FUSIONS[:-1], SLOW], ids=NAMES)
 def fusion(request):
     return clone(request.param)
 
@@ -84,6 +87,7 @@ def projector(H):
 # ---- AverageMKKM --------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n", [90, 360])
 @pytest.mark.parametrize("given", [None, [1.0, 1.0, 1.0], [2.0, 1.0, 0.0]])
 def test_the_embedding_are_leading_eigenvectors_of_the_weighted_sum(n, given):
@@ -117,7 +121,8 @@ def printed_mkkm(Ks, k, tol):
         before, alpha = objective, 1 / costs / (1 / costs).sum()
 
 
-@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-12])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("tol", [pytest.param(1e-2, marks=pytest.mark.exhaustive), 1e-4, 1e-12])
 def test_mkkm_is_the_printed_alternation(views, tol):
     model = MKKM(4, kernels=GAMMAS, tol=tol, random_state=0).fit(views[0])
     alpha, objective = printed_mkkm(prepared(views[0]), 4, tol)

@@ -50,6 +50,7 @@ def split(model, centers):
     return np.split(centers, len(model.feature_maps_), axis=1)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("sample", [None, 300])
 def test_one_view_without_typicality_is_the_single_view_estimator(views, backend, dtype, sample):
     X = views[0][0].astype(dtype)
@@ -63,6 +64,7 @@ def test_one_view_without_typicality_is_the_single_view_estimator(views, backend
     assert multi.eta_ is None
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("copies", [1, 2, 6, 12])
 def test_results_and_methods_agree(views, backend, copies):
     xs, y = [views[0][0]] * copies, views[1]
@@ -424,6 +426,7 @@ def test_starts_are_compared_with_the_penalty_of_the_view_weights(views):
     assert objective[-1] <= best * (1 + 1e-9)
 
 
+@pytest.mark.exhaustive
 def test_swaps_find_what_the_starts_missed():
     """Swaps take distances with typicality, so that no centroid moves to an outlier."""
     random = np.random.default_rng(0)

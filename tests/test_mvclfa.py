@@ -56,6 +56,7 @@ def objective(F, Hs, Ws, beta, M, weight):
     return np.trace(F.T @ fused) + weight * np.trace(F.T @ M)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("weight", [0, 0.1, 1.0, 100.0])
 def test_it_is_the_published_alternation(kernels, weight):
     model = fit(kernels, mean_weight=weight, tol=1e-9)
@@ -66,6 +67,7 @@ def test_it_is_the_published_alternation(kernels, weight):
     assert_allclose(model.embedding_, states[-1][0], atol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("weight", [0, 0.1, 1.0, 100.0])
 @pytest.mark.parametrize("k", [1, 4])
 def test_the_objective_never_falls_and_no_update_improves_its_end(kernels, weight, k):

@@ -56,6 +56,7 @@ def printed_onkc(Ks, k, rho, diversity, iterations):
         yield G, H, alpha
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rho, diversity", [(1.0, 0.0), (0.1, 0.1), (2.0**5, 1e-3), (1e-3, 1.0)])
 def test_it_is_the_printed_alternation(kernels, rho, diversity):
     model = fit(kernels, rho=rho, diversity=diversity, tol=0.0, max_iter=6)
@@ -76,6 +77,7 @@ def test_the_objective_never_rises(kernels, rho, diversity, k):
         assert after["objective"] <= before["objective"] * (1 + 1e-10)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rho", [0.1, 1.0])
 @pytest.mark.parametrize("diversity", [0.01, 1.0])
 @pytest.mark.parametrize("k", [1, 4])
@@ -97,6 +99,7 @@ def test_no_update_improves_the_end(kernels, rho, diversity, k):
         assert objective(kernels, root @ root.T, H, alpha, rho, diversity) > least
 
 
+@pytest.mark.exhaustive
 def test_the_positive_part_is_the_nearest_semidefinite_matrix():
     A = np.random.default_rng(0).standard_normal((9, 9))
     A = A + A.T
@@ -113,6 +116,7 @@ def test_the_positive_part_is_the_nearest_semidefinite_matrix():
     assert_allclose(np.sum((found - A) ** 2), best, rtol=1e-6)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("n_positive", [0, 1, 20, 40, 60, 200])
 def test_positive_eigenpairs_are_those_of_all(n_positive):
     """By Lanczos' method where they are about as many as before and few, else with all others."""
@@ -149,6 +153,7 @@ def test_an_eigenvalue_that_lanczos_method_misses_is_noticed(monkeypatch):
     assert_allclose(positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rho", [2.0**-6, 0.25, 1.0])
 @pytest.mark.parametrize("diversity", [0.01, 1.0])
 def test_few_eigenvectors_change_no_result(rho, diversity, monkeypatch):
@@ -164,6 +169,7 @@ def test_few_eigenvectors_change_no_result(rho, diversity, monkeypatch):
     assert_array_equal(few.labels_, every.labels_)
 
 
+@pytest.mark.exhaustive
 def test_every_iteration_is_linear_in_the_kernels(kernels):
     """H = sum_l K_l B_l, converged or not."""
     state = NearKernel(kernels, 4, 0.5, 0.01)

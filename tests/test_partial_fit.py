@@ -231,6 +231,7 @@ def test_a_batch_of_weight_zero_changes_nothing(model):
         fresh.predict(X)
 
 
+@pytest.mark.few(1)
 def test_the_centroid_of_an_empty_cluster_stays(dtype):
     X, y = make_blobs(400, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     X = X.astype(dtype)

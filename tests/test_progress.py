@@ -160,6 +160,7 @@ def test_the_logger_gets_each_pass_and_nothing_is_printed(cls, caplog, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_said_unless_asked_for(python):
     code = """
         import logging, sys

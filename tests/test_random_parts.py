@@ -34,6 +34,7 @@ def exact(kernel, t, gamma):
     return np.prod(1 / (1 + gamma * t**2))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
 def test_independent_frequencies_have_the_mean_and_the_variance_derived(kernel):
     """E = kappa(t), and a variance of ((1 + kappa(2t))/2 - kappa(t)^2)/D: section 9."""
@@ -48,6 +49,7 @@ def test_independent_frequencies_have_the_mean_and_the_variance_derived(kernel):
     assert abs(found.var() / variance - 1) < 5 * np.sqrt(2.2 / DRAWS)
 
 
+@pytest.mark.exhaustive
 def test_orthogonal_and_structured_frequencies_have_less_variance():
     """(9.2): at small distances 3/(d + 2) of it; structured ones less, with the bias (9.3)."""
     d, gamma = 16, 0.5
@@ -136,6 +138,7 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
     assert_allclose(estimates.sum() / draws, weight.sum(), rtol=0.05)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("cls", [rffpk.AverageMKKM, rffpk.SMKC, rffpk.NystroemKernelKMeans])
 def test_landmarks_and_anchors_are_uniform(cls):
     n, size, draws = 24, 6, 100
@@ -213,6 +216,7 @@ def test_a_pass_differs_between_instruction_sets_by_rounding(isa, dtype, rule, s
     assert (labels != plain_labels).sum() <= 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.RFFKernelPowerKMeans])
 def test_fits_differ_between_instruction_sets_by_less_than_between_seeds(
     isa, dtype, cls, normal_rows

@@ -20,6 +20,7 @@ from rffpk import (
 X, Y = make_blobs(400, centers=5, cluster_std=0.6, random_state=3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "estimator", [None, FuzzyCMeans(), RFFKernelPowerKMeans(), DiffusionPowerKMeans()]
 )

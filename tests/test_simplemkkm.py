@@ -99,6 +99,7 @@ def test_in_a_subspace_it_is_a_lower_bound_that_touches(kernels):
 # ---- the minimum --------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n", [120, 400])
 @pytest.mark.parametrize("k", [1, 4, 7])
 def test_it_decreases_until_the_optimality_conditions_hold(n, k):
@@ -169,6 +170,7 @@ def printed_simplemkkm(Ks, k, precision):
             return alpha
 
 
+@pytest.mark.exhaustive
 def test_the_published_method_converges_to_the_same_minimum(kernels):
     Ks = kernels[0]
     alpha = printed_simplemkkm(Ks, 4, 1e-6)
@@ -178,6 +180,7 @@ def test_the_published_method_converges_to_the_same_minimum(kernels):
     assert model.objective_ <= objective(alpha, Ks, 4) * (1 + 1e-9)
 
 
+@pytest.mark.exhaustive
 def test_reduced_gradients_of_whole_kernels_converge_to_it_too(kernels):
     whole = Alignment(kernels[0], 4, 120)
     point = reduced_gradient(whole, whole.at(np.full(4, 0.25)), 1e-8)
@@ -195,6 +198,7 @@ def test_the_direction_is_away_from_the_largest_weight(kernels):
     assert_allclose(moved.sum(), 0, atol=10 * EPS)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("start", [[0.0, 0.5, 0.5, 0.0], [1.0, 0.0, 0.0, 0.0]])
 def test_reduced_gradients_leave_the_boundary(kernels, start):
     whole = Alignment(kernels[0], 4, 120)

@@ -91,6 +91,7 @@ def anchor_kernels(model, xs):
 # ---- the algorithm ------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("rows", "n_views", "k", "iterations"),
     [(700, 1, 4, 2), (700, 2, 4, 1), (700, 2, 4, 6), (700, 3, 4, 9), (700, 3, 1, 4),
@@ -129,6 +130,7 @@ def test_kernels_of_equal_rows(rows):
     assert model.objective_ == 0 and model.n_iter_ == 2
 
 
+@pytest.mark.exhaustive
 def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
     """V k > s, where the factors of the mean are wider than the mean."""
     xs = views[0]
@@ -139,6 +141,7 @@ def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
     assert_allclose([r["objective"] for r in model.history_], values, rtol=0, atol=rounding(Gs))
 
 
+@pytest.mark.exhaustive
 def test_many_anchors_take_the_partial_decomposition(views, monkeypatch):
     monkeypatch.setattr(decompositions, "DENSE", 50)
     xs = views[0][:2]
@@ -149,6 +152,7 @@ def test_many_anchors_take_the_partial_decomposition(views, monkeypatch):
     assert_allclose([r["objective"] for r in model.history_], values, rtol=0, atol=rounding(Gs))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("exponent", [1, 2, 3, 4])
 def test_error_stays_within_what_squares_resolve(exponent):
     """Singular values from 1 down to 10^-exponent, in two matrices that share their subspace."""
@@ -235,6 +239,7 @@ def test_bits_do_not_depend_on_threads(views, small_tiles, rows):
     assert_array_equal(one.transform(xs), three.transform(xs))
 
 
+@pytest.mark.exhaustive
 def test_tiles_do_not_matter(views, monkeypatch):
     model = Plain(4, n_anchors=60, random_state=0)
     whole = clone(model).fit(views[0])

@@ -70,6 +70,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("cls", "parameters"), MODELS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -212,6 +213,7 @@ def test_rows_of_weight_zero_are_read_no_more_often(rows):
     assert_allclose(model.inertia_, array.inertia_, rtol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_swaps_of_many_clusters_respect_weights(rows):
     weight = np.zeros(N)
     weight[np.random.default_rng(0).choice(N, 1000, replace=False)] = 1
@@ -380,6 +382,7 @@ print(sum(found))
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_more_rows_than_memory():

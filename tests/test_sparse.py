@@ -215,6 +215,7 @@ def formats(X):
     yield "integers", (100 * X).astype(np.int32)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("estimator", EVERY)
 def test_formats(estimator):
     X = topics(60, 12, 3)[0]
@@ -272,6 +273,7 @@ def test_large_offsets_in_float32():
     assert_array_equal(*labels)
 
 
+@pytest.mark.exhaustive
 def test_many_clusters_are_seeded_in_batches():
     X = topics(3000, 400, 120)[0]
     with warnings.catch_warnings():
@@ -491,6 +493,7 @@ DIFFUSIONS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("parameters", DIFFUSIONS)
 def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
@@ -531,6 +534,7 @@ def test_diffusion_maps_can_be_saved(tmp_path):
     assert sparse.issparse(DiffusionMap(random_state=0).fit(X).landmarks_)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "model",
     [

@@ -151,6 +151,7 @@ def assert_same_clusters(labels, expected):
     assert adjusted_rand_score(labels, expected) == 1
 
 
+@pytest.mark.few(4)
 @by_name
 def test_fits_are_those_of_arrays(model, dtype):
     X = some_views(dtype=dtype)
@@ -283,6 +284,7 @@ def test_frequencies_of_fusions_are_written_out_where_rows_have_few_entries(tmp_
     assert_array_equal(load(tmp_path / "model").transform([X, Z]), model.transform([X, Z]))
 
 
+@pytest.mark.exhaustive
 def test_kernels_with_many_equal_eigenvalues():
     """Of which LAPACK may find fewer than it is asked for."""
     X = topics(240, 60, 3)[0]
@@ -295,6 +297,7 @@ def test_kernels_with_many_equal_eigenvalues():
 # ---- input --------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_formats():
     X = [topics(60, 12, 3)[0], *some_views(60)[1:]]
     for model in (RFFMultiKernelPowerKMeans(3, n_frequencies=32), MKKM(3)):
@@ -362,6 +365,7 @@ def test_views_that_are_refused_are_named():
         RFFMultiKernelPowerKMeans(2, n_frequencies=32, random_state=0).fit([X, K])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "model",
     [

@@ -37,6 +37,7 @@ def test_threads_follow_n_jobs_and_limits():
         assert _config.n_threads(None) == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
 def test_threads_follow_the_affinity_mask(python):
     code = """
@@ -51,6 +52,7 @@ print(rffpk.show_config()["threads"])
 THREADS = "import rffpk; print(rffpk.show_config()['threads'])"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"])
 def test_threads_follow_the_environment(python, variable):
     assert python(THREADS, **{variable: "1"}).strip() == "1"
@@ -103,6 +105,7 @@ for n_jobs in {jobs}:
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads here")
 @pytest.mark.parametrize(
     ("n", "jobs", "expected"),
@@ -322,6 +325,7 @@ def test_a_child_forked_after_fits_does_not_hang():
     assert all(fits_in_a_child() for _ in range(3))
 
 
+@pytest.mark.exhaustive
 @needs_fork
 @forks
 def test_a_child_forked_while_another_thread_fits_does_not_hang():
@@ -376,6 +380,7 @@ def test_a_child_that_a_signal_handler_forks_inside_a_pass_ends_with_an_error():
     assert result == b"done"
 
 
+@pytest.mark.exhaustive
 def test_spectral_starts_leave_other_threads_alone(python):
     """scikit-learn's k-means starts no thread in them, and the limit of OpenMP is restored."""
     code = """

@@ -45,6 +45,7 @@ def output(command):
     return done.stdout
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not CORE.is_dir(), reason="the C sources are missing")
 @pytest.mark.parametrize("bits", [32, 64], ids=["f32", "f64"])
 @pytest.mark.parametrize(
