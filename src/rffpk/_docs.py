@@ -105,7 +105,7 @@ VIEWS = entries("""
 views : list or None
     The columns of each view, if X is one array: lists or arrays of their indices or names, boolean
     masks, or slices. Such an X can be split by rows, as cross-validation does. None: X is a list of
-    views, or one view.
+    views, or one view. Views that are frames must have equal indices.
 allow_missing_views : bool
     Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a list
     of rows, the entry is None. A row's distance is taken over the views that it has, with their
