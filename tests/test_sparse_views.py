@@ -56,6 +56,9 @@ MODELS = [
     SMKC(3, anchors="k-means++", n_anchors=50, random_state=0),
     SimpleMKKM(3, n_landmarks=60, random_state=0),
 ]
+# Of results at the weights of a minimum: an objective that is flat there determines these to the
+# root of its rounding.
+FLAT = 100 * np.finfo(float).eps ** 0.5
 by_name = pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:60])
 
 
@@ -165,14 +168,14 @@ def test_fits_are_those_of_arrays(model, dtype):
     assert_array_equal(ours.predict(arrays_of(X)), ours.labels_)  # formats may change
     assert_array_equal(same.predict(X), same.labels_)
     assert_array_equal(ours.medoids(X)[numbers], same.medoids(arrays_of(X)))
-    rtol = 1e-8 if dtype == np.float64 else 2e-3
+    rtol = FLAT if dtype == np.float64 else 2e-3
     for name in ("inertia_", "objective_", "kernel_weights_"):
         assert_allclose(getattr(ours, name), getattr(same, name), rtol=rtol, atol=rtol / 100)
     assert_allclose(ours.score(X), same.score(arrays_of(X)), rtol=rtol)
     columns = slice(None) if hasattr(ours, "embedding_") else numbers
-    assert_allclose(ours.transform(X)[:, columns], same.transform(arrays_of(X)), atol=100 * rtol)
+    assert_allclose(ours.transform(X)[:, columns], same.transform(arrays_of(X)), atol=10 * rtol)
     found, expected = ours.predict_proba(X, s=-3.0), same.predict_proba(arrays_of(X), s=-3.0)
-    assert_allclose(found[:, numbers], expected, atol=100 * rtol)
+    assert_allclose(found[:, numbers], expected, atol=10 * rtol)
     assert_unchanged(X, before)
 
 
@@ -184,8 +187,8 @@ def test_weighted_fits_are_those_of_arrays(estimator):
     score = model.score(X, sample_weight=weight)
     model.fit(arrays_of(X), sample_weight=weight)
     assert_same_clusters(labels, model.labels_)
-    assert_allclose(inertia, model.inertia_, rtol=1e-9)
-    assert_allclose(score, model.score(arrays_of(X), sample_weight=weight), rtol=1e-9)
+    assert_allclose(inertia, model.inertia_, rtol=FLAT)
+    assert_allclose(score, model.score(arrays_of(X), sample_weight=weight), rtol=FLAT)
 
 
 @pytest.mark.parametrize("estimator", EVERY)
@@ -208,7 +211,7 @@ def test_kernels_of_one_matrix_and_views_of_its_columns(estimator, parameters):
     ours, same = clone(model).fit(X), clone(model).fit(X.toarray())
     assert_same_clusters(ours.labels_, same.labels_)
     assert_array_equal(ours.predict(X), ours.labels_)
-    assert_allclose(ours.inertia_, same.inertia_, rtol=1e-4 if name == "du2015" else 1e-7)
+    assert_allclose(ours.inertia_, same.inertia_, rtol=1e-4 if name == "du2015" else FLAT)
 
 
 def test_one_view_in_a_list():

@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._annealing.centroid_clusterer import CentroidClusterer
@@ -132,7 +131,7 @@ def _are_columns(model: Any) -> bool:
 
 
 def _checked_places(places: Any, n: int) -> Array:
-    places = check_array(places, input_name="places")
+    places = validation.finite_array(places, "places")
     if places.shape != (n, 2):
         raise ValueError(f"places has shape {places.shape}, must be {(n, 2)}: (n_samples, 2).")
     return np.asarray(places)
