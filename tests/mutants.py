@@ -26,13 +26,15 @@ from pathlib import Path
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
     "_annealing/schedule.py": ("schedule", ""),
-    "_annealing/objective.py": ("rare_cases multiview", "penalty or weights_are"),
+    "_annealing/objective.py": (
+        "rare_cases multiview",
+        "penalty or weights_are or median or references or reference_dist",
+    ),
     "_annealing/critical.py": ("rare_cases math anneal multiview exact", "critical or gram"),
     "_annealing/swaps.py": ("swaps", ""),
     "_annealing/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
     "_annealing/bounds.py": ("bounds", "not f64"),
-    "_annealing/references.py": ("rare_cases multiview", "median or references or reference_dist"),
-    "_annealing/evaluation.py": ("anneal", "inertia or papers or best_of or max_iter"),
+    "_annealing/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
     "_data/rules.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
     "_data/decompositions.py": (
         "rare_cases exact famkkm smkc",

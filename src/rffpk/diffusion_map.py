@@ -130,8 +130,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    _takes_sparse = True
-
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.

@@ -125,8 +125,6 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    _takes_sparse = True
-
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
         check_one_kernel(self)

@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._annealing.centroid_clusterer import CentroidClusterer
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.estimator import Clusterer
 from rffpk._data.views import is_list_of_views
 from rffpk._fusion.skeleton import EmbeddingClusterer
 from rffpk.diffusion import DiffusionPowerKMeans
@@ -117,7 +117,8 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
 def _are_columns(model: Any) -> bool:
     """Whether centroids are points in the space of the columns."""
     maps = getattr(model, "feature_maps_", [getattr(model, "feature_map_", None)])
-    return isinstance(model, CentroidClusterer) and not any(maps)
+    known = isinstance(model, Clusterer) and not isinstance(model, EmbeddingClusterer)
+    return known and not any(maps)
 
 
 def _checked_places(places: Any, n: int) -> Array:

@@ -127,43 +127,7 @@ def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-# ---- scikit-learn's callbacks -------------------------------------------------------------------
-
-
-class Observed(CallbackSupportMixin):
-    """Estimators that scikit-learn's callbacks can observe: `fit` is a task, and its passes or
-    iterations are subtasks. Those exist only if there are callbacks, as passes may take
-    microseconds."""
-
-    if hasattr(CallbackSupportMixin, "set_callbacks"):
-
-        def set_callbacks(self, *callbacks: Any) -> Any:
-            """Set scikit-learn's callbacks, which are called at each pass or iteration of a fit.
-
-            Parameters
-            ----------
-            *callbacks : callbacks
-                As described in scikit-learn's guide; none removes those set before. Those that ask
-                for the metadata of a task get {"record": its record as in `history_`}. A request to
-                stop is not followed. A file that `save` writes cannot hold callbacks.
-
-            Returns
-            -------
-            self : object
-                The estimator.
-            """
-            super().set_callbacks(*callbacks)
-            if callbacks:
-                self._has_callbacks = True
-            else:
-                self.__dict__.pop("_has_callbacks", None)
-            return self
-
-    def __sklearn_clone__(self) -> Any:
-        new = super().__sklearn_clone__()
-        if hasattr(self, "_has_callbacks"):
-            new._has_callbacks = True
-        return new
+# ---- scikit-learn's callbacks --------------------------------------------------------------------
 
 
 def observed(fit: F) -> F:

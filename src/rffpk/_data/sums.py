@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,6 +88,20 @@ class Sums:
     def view_costs(self) -> Array:
         """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L)."""
         return view_costs(self.N, self.G, self.Q, self.widths)
+
+
+class Step(NamedTuple):
+    """A step of a fit. Costs are those at the centroids before it; none is negative."""
+
+    soft: float  # sum p M', and ...
+    hard: float  # ... sum p d_min; soft / hard tends to one as s falls
+    objective: float  # sum p M_s plus the penalty
+    penalty: float  # of the view weights
+    shift: float  # root mean square shift of the centroids, in standard deviations of the features
+    distinct: int  # number of centroids that do not coincide
+    merged: bool  # whether some coincide
+    seconds: float
+    repairs: int = 0  # number of centroids of empty clusters that were moved
 
 
 Parts = tuple[Array, Array, Array, Array, float, float]

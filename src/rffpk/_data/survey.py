@@ -1,5 +1,13 @@
 """What a fit needs to know of all rows before its passes, found in one reading: how many there are,
-the means and variances of their columns, and a random sample."""
+the means and variances of their columns, and a random sample.
+
+The sample depends on a seed and on the indices of the rows alone: not on how the rows are cut into
+blocks, nor on who reads them. Row i has a random number from a counter-based generator at the
+position i, from which its key follows: an exponential variable over the weight w_i. A sample of m
+rows has the m least keys, so that smaller samples are parts of larger ones, and a row is drawn next
+in proportion to its weight (Efraimidis, Spirakis: Weighted random sampling with a reservoir. Inf.
+Process. Lett. 2006).
+"""
 
 from __future__ import annotations
 
@@ -20,14 +28,13 @@ from rffpk._data.partitions import Part, Partitions
 from rffpk._data.passes import make_rows, pass_of_block
 from rffpk._data.presence import coverage, coverage_of, rows_with, there_of
 from rffpk._data.rows import weight_unit
-from rffpk._data.sampling import Reservoir, Sample, inverse_probability, row_keys
 from rffpk._data.sparse_rows import Columns, column_means, row_bytes
 from rffpk._data.streams import Stream, each
 from rffpk._data.sums import Sums
 
-# A sample after the first is eight times as large as the one before it, as long as it has at most a
-# quarter of the rows and its copy takes at most 32 MB.
-_GROWTH, _COPY_BYTES = 8, 32 << 20
+_GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
+# ... as long as it has at most a quarter of the rows and its copy takes at most so many bytes.
+_COPY_BYTES = 32 << 20
 
 # Variances are taken from squares about the mean of the first rows. If that is so far from the mean
 # of all that rounding errors are more than this part of the variance, they are taken again.
@@ -83,7 +90,7 @@ def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
 
 
 @dataclass(frozen=True)
-class Survey:
+class RowSample:
     """All rows, and a random sample of them."""
 
     xs: list[Array]  # the views; of a stream without rows
@@ -130,15 +137,15 @@ class Survey:
     def _taken(self, size: int) -> Some:
         if self.sample is None or (self.stream is None and self.counted <= size):
             return self.xs, self.weight
-        numbers, arrays, threshold = self.sample.first(size)
+        index, arrays, threshold = self.sample.first(size)
         if self.stream is None:
-            xs = each(self.xs, lambda x: x[numbers])
-            weight = None if self.weight is None else self.weight[numbers]
+            xs = each(self.xs, lambda x: x[index])
+            weight = None if self.weight is None else self.weight[index]
         else:
             found = dict(zip({id(x): None for x in self.xs}, arrays))
             xs = [found[id(x)] for x in self.xs]
             given = self.stream.weight
-            weight = None if given is None else given[numbers]
+            weight = None if given is None else given[index]
         if weight is None:
             return xs, None
         unit = self.unit
@@ -170,15 +177,15 @@ def _sizes(first: int, xs: list[Array]) -> list[int]:
     return sizes
 
 
-def survey_arrays(
+def sample_arrays(
     xs: list[Array],
     weight: Array | None,
     size: int,
     first: int | None,
     seed: int,
     n_threads: int,
-) -> Survey:
-    """The survey of rows in arrays, with a sample of at most `size` rows, and growing samples of
+) -> RowSample:
+    """Rows in arrays, with a sample of at most `size` rows, and growing samples of
     `first` rows or more if that is given."""
     n = len(xs[0])
     counted = n if weight is None else int(np.count_nonzero(weight))
@@ -190,13 +197,13 @@ def survey_arrays(
             part = None if weight_in_units is None else weight_in_units[begin : begin + _KEYS]
             reservoir.add(begin, row_keys(seed, begin, min(_KEYS, n - begin), part), [])
         sample = reservoir.sample()
-    return Survey(xs, weight, n, counted, size, sample, n_threads)
+    return RowSample(xs, weight, n, counted, size, sample, n_threads)
 
 
-def survey_stream(
+def sample_stream(
     stream: Stream, size: int, first: int | None, seed: int, n_threads: int
-) -> Survey:
-    """The survey of the rows of a stream, which is read once; a stream of no more than `size` rows
+) -> RowSample:
+    """The rows of a stream, which is read once; a stream of no more than `size` rows
     is kept in arrays."""
     reading = _Reading(stream, size, first, seed, n_threads)
     if isinstance(stream, Partitions):
@@ -204,7 +211,7 @@ def survey_stream(
     else:
         for xs, weight in stream.blocks():
             reading.add(xs, weight)
-    return reading.survey()
+    return reading.row_sample()
 
 
 class _Found(NamedTuple):
@@ -300,13 +307,13 @@ class _Reading:
             return None
         return np.ascontiguousarray(weight / self.unit, dtype=dtype)
 
-    def survey(self) -> Survey:
-        """The survey, after all rows."""
+    def row_sample(self) -> RowSample:
+        """What is known after all rows."""
         if self.n == 0:
             raise ValueError("X gave no rows, must give at least one.")
         if self.kept:
             views = [np.concatenate(blocks) for blocks in zip(*(xs for xs, _ in self.kept))]
-            return survey_arrays(
+            return sample_arrays(
                 [views[i] for i in self.same], self.stream.weight, self.size, self.first,
                 self.seed, self.n_threads,
             )  # fmt: skip
@@ -317,7 +324,7 @@ class _Reading:
         for i, sums in self.sums.items():
             moments, exact = _moments(sums, self.shifts[i])
             found[id(self.empty[i])] = moments if exact else self._again(stream, i, moments)
-        return Survey(
+        return RowSample(
             self.empty, None, self.n, counted, self.size, self.reservoir.sample(),
             self.n_threads, stream, found, [self.there[i] for i in self.same],
         )  # fmt: skip
@@ -334,3 +341,82 @@ class _Reading:
             sums = self.sums_about(view, shift, xs[view], weight, sums)
         assert sums is not None
         return _moments(sums, shift)[0]
+
+
+# ---- samples by random keys ----------------------------------------------------------------------
+
+
+_DRAWS = 4  # numbers that Philox has at one position of its counter
+
+
+def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDArray[np.float64]:
+    """The keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
+    first = begin % _DRAWS
+    generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // _DRAWS))
+    keys = -np.log1p(-generator.random(first + n)[first:])
+    if weight is None:
+        return np.asarray(keys)
+    return np.divide(keys, weight, out=np.full(n, np.inf), where=weight > 0)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows in the order of their keys."""
+
+    keys: NDArray[np.float64]
+    indices: NDArray[np.intp]
+    arrays: list[Array]  # what was kept of the rows
+
+    def first(self, m: int) -> tuple[NDArray[np.intp], list[Array], float]:
+        """The indices, rising, of the first m rows, what was kept of them, and the key of the row
+        after them, which is infinite if there is none."""
+        order = np.argsort(self.indices[:m])
+        threshold = float(self.keys[m]) if m < len(self.keys) else math.inf
+        return self.indices[order], [array[order] for array in self.arrays], threshold
+
+
+def inverse_probability(weight: Array, threshold: float) -> NDArray[np.float64]:
+    """The weights of rows in a sample with this threshold: w / (1 - exp(-w threshold)), so that
+    sums over a sample have the expectation of the sums over all rows."""
+    weight = weight.astype(np.float64)
+    return np.asarray(weight / -np.expm1(-weight * threshold))
+
+
+class Reservoir:
+    """The rows with the least keys among those that were added."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._parts: list[tuple[Array, Array, list[Array]]] = []
+        self._count, self._bound = 0, math.inf
+
+    def add(self, begin: int, keys: Array, arrays: list[Array]) -> None:
+        """Add the rows from index `begin` on, of which `arrays` are kept."""
+        index = np.flatnonzero(keys < self._bound)
+        if len(index):
+            self._parts.append((keys[index], begin + index, [array[index] for array in arrays]))
+            self._count += len(index)
+        if self._count > 2 * self.size:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        keys, indices, arrays = zip(*self._parts)
+        key, index = np.concatenate(keys), np.concatenate(indices)
+        order = np.lexsort((index, key))[: self.size + 1]
+        kept = [np.concatenate(parts)[order] for parts in zip(*arrays)]
+        self._parts, self._count = [(key[order], index[order], kept)], len(order)
+        if len(order) > self.size:
+            self._bound = key[order[-1]]
+
+    def joined(self, other: Reservoir) -> Reservoir:
+        """The rows with the least keys in both."""
+        both = Reservoir(self.size)
+        both._parts, both._count = self._parts + other._parts, self._count + other._count
+        if both._count > both.size:
+            both._shrink()
+        return both
+
+    def sample(self) -> Sample:
+        """The rows with the `size` least keys, and one more."""
+        self._shrink()
+        return Sample(*self._parts[0])

@@ -26,6 +26,8 @@ MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
 MAX_JOBS = 1024  # each thread has a workspace
 
+MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
+
 # How the dtypes of nominal columns print in pandas, polars and Arrow.
 _NOMINAL = ("category", "Categorical", "Enum", "dictionary")
 
@@ -115,6 +117,13 @@ def check_real(
     return float(value)
 
 
+def check_exponent(s: Any) -> float:
+    """`s` of memberships: at most MAX_S, or minus infinity."""
+    if isinstance(s, (float, np.floating)) and s == -math.inf:
+        return -math.inf
+    return check_real(s, "s", high=MAX_S)
+
+
 def check_n_jobs(n_jobs: Any) -> None:
     """None, or an integer except 0 between -MAX_JOBS and MAX_JOBS."""
     if n_jobs is not None and check_int(n_jobs, "n_jobs", -MAX_JOBS, MAX_JOBS) == 0:
@@ -202,9 +211,9 @@ def finite_array(x: Any, name: str, dtype: Any = np.float64, **options: Any) -> 
 
 
 def takes_sparse(estimator: Any) -> bool:
-    """Whether X may be sparse: the class takes it, and X is no kernel matrix."""
+    """Whether X may be sparse: unless it is a kernel matrix."""
     kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
-    return getattr(estimator, "_takes_sparse", False) and not is_option(kernel, "precomputed")
+    return not is_option(kernel, "precomputed")
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing.ends import Cause, few_rows, low_rank
+from rffpk._annealing.fit import fit_model
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import Estimator
@@ -65,8 +66,10 @@ class EmbeddingClusterer(
         come before those in the embedding."""
         seed = random.randint(2**31 - 1)
         self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
-        self._clusterer._rows_name = "the embedding of X"
-        self._clusterer._fit(self._prepared(self.embedding_), weight, causes, progress=progress)
+        fit_model(
+            self._clusterer, self._prepared(self.embedding_), weight, progress=progress,
+            causes=causes, rows_name="the embedding of X",
+        )  # fmt: skip
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
@@ -75,7 +78,7 @@ class EmbeddingClusterer(
         if self.store_memberships:
             self.memberships_ = self._clusterer.predict_proba(self._prepared(self.embedding_))
 
-    # ---- prediction ------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
         """The embedding of rows, with the docstring of the subclass."""
@@ -198,7 +201,6 @@ class KernelFusion(EmbeddingClusterer):
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
-    _takes_sparse = True
     # of precomputed kernels those of the rows learned on; None: all
     _columns: NDArray[np.intp] | None
 
@@ -229,7 +231,7 @@ class KernelFusion(EmbeddingClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # ---- what subclasses define -------------------------------------------------------------
+    # ---- what subclasses define ------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
@@ -245,7 +247,7 @@ class KernelFusion(EmbeddingClusterer):
         """The embedding of rows whose views have been checked."""
         raise NotImplementedError
 
-    # ---- fitting ----------------------------------------------------------------------------
+    # ---- fitting ---------------------------------------------------------------------------------
 
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -358,7 +360,7 @@ class KernelFusion(EmbeddingClusterer):
     def _prepared(self, embedding: Array) -> Array:
         return normalize(embedding) if self.normalize_rows else embedding
 
-    # ---- prediction ------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
         """Embed rows.

@@ -1,0 +1,623 @@
+"""The fit of centroids in a feature space, in four steps: prepare, search, finish, publish."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rffpk import _config
+from rffpk._annealing import critical, swaps
+from rffpk._annealing.centroid_model import (
+    automatic_sample_size,
+    mapped_views,
+    without_noise,
+)
+from rffpk._annealing.checkpoint import Checkpoint, fingerprint_of_rows, make_checkpoint
+from rffpk._annealing.compression import Compressed, compressed
+from rffpk._annealing.ends import Cause, Ending, few_rows, warn_of_ending
+from rffpk._annealing.feature_steps import FeatureRun, FeatureSpace, coincidence, count_distinct
+from rffpk._annealing.objective import PowerMean
+from rffpk._annealing.schedule import MANY, Plan, Schedule, StartEnd
+from rffpk._annealing.search import FitContext, History, search
+from rffpk._annealing.seeding import Parts, seed_centroids, seeding_rows
+from rffpk._data import validation
+from rffpk._data.arrays import Array, View
+from rffpk._data.collections import active_client, is_dask, sources_of
+from rffpk._data.messages import warn
+from rffpk._data.partitions import Partitions, make_partitions
+from rffpk._data.passes import (
+    accurate_cost,
+    make_rows,
+    mean_features,
+    one_pass,
+    pass_of_block,
+    some_features,
+    total_variance,
+)
+from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.rows import Rows, weight_unit, width
+from rffpk._data.sinks import check_labels_to, label_sink
+from rffpk._data.sparse_rows import Columns, SparseRows
+from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
+from rffpk._data.streams import is_source, make_stream
+from rffpk._data.sums import Sums
+from rffpk._data.survey import RowSample, sample_arrays, sample_stream
+from rffpk._data.validation import Auto, is_option
+
+M = TypeVar("M", bound=Any)
+
+Init = Literal["k-means++", "random", "k-means"]
+
+# Attributes that checks of rows set in fit and read later.
+_OF_CHECKS = {
+    *("n_features_in_", "feature_names_in_", "_in_float64", "_view_columns", "_view_names"),
+    *("_n_views", "_n_kernels", "_widths"),
+}
+
+
+# What a fit before may have left.
+_OF_EARLIER_FITS = ("labels_", "memberships_", "_running", "_buffer", "n_buffered_")
+
+_LABELS = ("labels", "nearest")  # of rows: their nearest centroids, and the squared distances
+
+
+def _columns_alone(sample: RowSample, context: FitContext) -> list[Any]:
+    """No map: the features are the columns of one view."""
+    return [None]
+
+
+def _plain(rows: Rows, context: FitContext) -> PowerMean:
+    return PowerMean()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an estimator makes of its parameters: how rows become features, what is minimised, and
+    which starts run."""
+
+    # from the number of clusters, the critical exponent and the objective
+    plan: Callable[[int, float, PowerMean], Plan]
+    init: Any
+    maps: Callable[[RowSample, FitContext], list[Any]] = _columns_alone  # a map of each view
+    objective: Callable[[Rows, FitContext], PowerMean] = _plain
+    n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
+    sample: Auto | int | None = None  # rows that the starts run on; None: all
+    cache: Auto | bool = False
+    memory_limit: int | None = None
+    # whether starts may run on principal components, and whether they end with the hard rule
+    automatic: bool = False
+    hard: bool = False
+    # of maps that have the features of the rows that they were fitted on
+    mapped_rows: Callable[[FitContext], Rows] | None = None
+    # the centroids that an array `init` stands for besides centroids
+    given: Callable[[Rows, int], Array | None] = lambda rows, k: None
+    rows_name: str = "X"  # what a warning calls the rows
+    # sets what else is fitted, after the rest
+    published: Callable[[FitResult, FitContext], None] = lambda result, context: None
+
+
+@dataclass(frozen=True)
+class FitRows:
+    """The rows of a fit, with the maps and shifts of their features."""
+
+    rows: Rows  # all
+    some: Rows  # those that statistics are taken from
+    samples: list[Rows]  # of growing size, the first for the starts; none: all rows are
+    base: Rows  # the first sample, or all rows, with stored features where that pays
+    components: Compressed | None  # principal components that the starts run on
+    seeding: Rows  # that initial centroids are chosen from, ...
+    features: Columns  # ... with their features
+    variance: float  # total variance of the features
+    init: Any  # the name of a method, a callable, or centroids
+    mapped: bool  # whether the features of some view differ from its columns
+
+    @property
+    def searched(self) -> Rows:
+        """The rows that starts run on."""
+        return self.base if self.components is None else self.components.rows
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """The end of a fit, at the centroids in the dtype of X, as they are published."""
+
+    rows: Rows  # all, with the learned view weights
+    some: Rows
+    objective: PowerMean
+    plan: Plan
+    end: StartEnd
+    centers: Array  # (k, F), the dtype of X
+    theta: Array  # the same, shifted, float64
+    soft: Sums  # at the last exponent, without N
+    hard: Sums  # in the hard limit, without N
+    inertia: float
+    distinct: int  # number of distinct centroids
+    passes: int
+    sample_size: int
+    stored: bool | None  # whether features of all rows were stored; None: they are the columns
+    memberships: Array | None
+
+    @property
+    def s(self) -> float:
+        """The exponent of the last passes."""
+        return -math.inf if self.plan.ends_hard else self.end.s
+
+
+@observed
+def fit(
+    self: M, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None,
+    checkpoint: Any = None, checkpoint_seconds: float = 60.0, resume: bool = True,
+) -> M:  # fmt: skip
+    """Cluster the rows of X.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
+        Finite numbers. A list of views, arrays of shape (n_samples, n_features_l) with the same
+        rows, is for classes with the parameter `kernels` only. C-ordered float32 and float64
+        arrays, memory-mapped ones too, are read in place; anything else is converted (integers
+        and float16 to float64). Rows that are not in memory are a source, a function without
+        arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
+        such for views; they are read several times, and `labels_` is not set. So it is with
+        arrays and frames of Dask, or a list of such, whose partitions stay where they are.
+        X, or some or all views of a list, may be sparse: CSR of float32 or float64 is read in
+        place, other formats are converted to it.
+    y : Ignored
+        Present for scikit-learn's conventions.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
+    labels_to : str, path or callable, optional
+        Where the labels of a source go, which are not kept: a file that ends in .npy or
+        .parquet, or a function that is called with the labels of consecutive rows, block by
+        block.
+    checkpoint : str or path, optional
+        A file that is replaced as the fit proceeds, and removed at its end. It needs a
+        `random_state`. If it is there already, as after a fit that was killed, the fit goes on
+        from it to the same bits.
+    checkpoint_seconds : float, default=60
+        Least time between two checkpoints, >= 0. They are written after a pass, or after a swap
+        with its passes.
+    resume : bool, default=True
+        Whether to go on from a checkpoint that is there. One of other rows, parameters, random
+        numbers or versions is refused; False begins anew.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter, X, sample_weight or a checkpoint is not as described; nothing is changed
+        then.
+    MemoryError
+        If the class has the parameter `cache`, it is True, and the features take more than
+        `memory_limit`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
+        so near each other that memberships are nearly equal.
+    UserWarning
+        If a checkpoint could not be written; the one before stays.
+    """
+    saved = make_checkpoint(checkpoint, checkpoint_seconds, resume)
+    with reporting(self, X) as progress:
+        return fit_model(
+            self, X, sample_weight, labels_to=labels_to, progress=progress, checkpoint=saved
+        )
+
+
+def fit_model(
+    model: M,
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    labels_to: Any = None,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+    causes: Iterable[Cause] = (),
+    rows_name: str | None = None,
+) -> M:
+    """`fit` of a model; `causes` of coincident centroids are those in what X was computed from,
+    which a warning calls `rows_name`."""
+    model._check_parameters()
+    check_labels_to(labels_to)
+    random = validation.check_random_state(model.random_state)
+    with validation.unchanged_on_error(model), _config.one_blas_thread():
+        if checkpoint is not None:
+            checkpoint.open(model, random)
+        n_threads = _config.n_threads(model.n_jobs)
+        problem: Problem = model._problem()
+        context = FitContext(
+            random, History(progress=progress), n_threads, k=int(model.n_clusters),
+            checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
+            noise_threshold=getattr(model, "noise_threshold", None),
+            store_memberships=bool(model.store_memberships),
+        )  # fmt: skip
+        rows, objective, plan = prepare(model, problem, X, sample_weight, context)
+        keep = not (is_dask(X) or is_source(X))
+        with label_sink(labels_to, rows.rows.n, keep) as context.labels:
+            result = fit_centroids(rows, objective, plan, context)
+            publish(model, result, context)
+            problem.published(result, context)
+        if checkpoint is not None:
+            checkpoint.remove()
+    return model
+
+
+def fit_centroids(
+    rows: FitRows, objective: PowerMean, plan: Plan, context: FitContext
+) -> FitResult:
+    """Search centroids on the rows that starts run on, and finish on all rows."""
+    run, end = search_centroids(rows, objective, plan, context)
+    return finish(run, end, rows, plan, context)
+
+
+def check_search(model: Any) -> None:
+    """The parameters of all searches for centroids in a feature space."""
+    validation.check_search_parameters(model, get_args(Init), "an array or a callable")
+
+
+# ---- prepare: rows, maps, objective and plan -----------------------------------------------------
+
+
+def prepare(
+    model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
+) -> tuple[FitRows, PowerMean, Plan]:
+    """The rows with their features, what is minimised, and the starts; sets the feature maps of the
+    model."""
+    sample = _row_sample(model, problem, X, sample_weight, context)
+    context.k = validation.check_n_clusters(model.n_clusters, sample.n, sample.counted)
+    context.causes = context.causes or [few_rows("X", *sample.some())]
+    if getattr(model, "allow_missing_views", False):
+        context.coverage = sample.coverage(context.k)
+    model._feature_maps = maps = problem.maps(sample, context)
+    limit, saved = problem.memory_limit, context.checkpoint
+    limit = limit if saved is None else saved.memory_limit(limit)
+    context.storage = Storage(problem.cache, limit)
+    some, rows = _mapped_pair(problem, sample, maps, context)
+    variance = total_variance(some)
+    context.storage.check(rows)
+    init = _given_init(problem, rows, context.k)
+    objective = problem.objective(some, context)
+    some, rows = objective.begin(some), objective.begin(rows)
+    samples = [objective.begin(each) for each in _samples(problem, sample, rows, maps, context)]
+    if samples:
+        base = samples[0] = context.storage.sample(samples[0])
+    else:
+        base = context.storage.all_rows(rows, context.k, ALL_PASSES)
+    automatic = problem.automatic and base.stream is None
+    hard = automatic and problem.hard
+    components = compressed(base, context.k, context.storage, hard) if automatic else None
+    pool = base if components is None else components.rows
+    pool = pool if samples or components is not None else some
+    seeding = seeding_rows(pool, context.k, context.random)
+    features = some_features(seeding)
+    exponent = critical.of_rows(seeding, features)
+    if saved is not None:
+        saved.begin(fingerprint_of_rows(sample, features, exponent, variance))
+    found = FitRows(
+        rows, some, samples, base, components, seeding, features, variance, init, any(maps)
+    )
+    return found, objective, problem.plan(context.k, exponent, objective)
+
+
+def _row_sample(
+    model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
+) -> RowSample:
+    """What is known of all rows; those of a source are read once."""
+    size = max(automatic_sample_size(context.k), problem.n_map_rows)
+    first = None if problem.sample is None else _sample_size(problem, context.k, 2**62)
+    # a copy draws the seed, so that small fits do not depend on samples
+    seed = deepcopy(context.random).randint(2**31 - 1)
+    sizes = max(size, first or 0), first, seed, context.n_threads
+    if is_dask(X):
+        if (client := active_client()) is not None:
+            return sample_stream(_partitions(model, X, sample_weight, client), *sizes)
+        X = sources_of(X)
+    if not is_source(X):
+        xs = model._check_views(X, reset=True)
+        weight = validation.check_sample_weight(sample_weight, len(xs[0]))
+        return sample_arrays(xs, weight, *sizes)
+    stream = make_stream(X, sample_weight, lambda x, first: model._check_views(x, reset=first))
+    return sample_stream(stream, *sizes)
+
+
+def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Partitions:
+    """The rows of a collection of Dask on the workers of a cluster."""
+    stream = make_partitions(X, sample_weight, client, model.n_jobs)
+    head = model._check_views(stream.head, reset=True)
+    reader, kept = copy(model), {*model.get_params(deep=False), *_OF_CHECKS}
+    for name in vars(model).keys() - kept:  # of an earlier fit
+        delattr(reader, name)
+    return replace(stream, head=head, dtype=head[0].dtype, check=reader._check_views)
+
+
+def _sample_size(problem: Problem, k: int, n: int) -> int:
+    """The number of rows, out of n, that starts run on."""
+    if problem.sample is None:
+        return n
+    if is_option(problem.sample, "auto"):
+        return min(n, automatic_sample_size(k))
+    return min(n, max(int(problem.sample), k))
+
+
+def _mapped_pair(
+    problem: Problem, sample: RowSample, maps: list[Any], context: FitContext
+) -> tuple[Rows, Rows]:
+    """Some of the rows that are fitted, and all of them, with mean features as shifts: of all rows
+    if these are columns, else of some."""
+    if problem.mapped_rows is not None:
+        rows = problem.mapped_rows(context)
+        return rows, rows
+    rows = _mapped(sample.some(), maps, context)
+    means = mean_features(rows) if any(maps) else []
+    shifts = [
+        means[i] if mapped else sample.moments(i).mean.astype(rows.dtype)
+        for i, mapped in enumerate(maps)
+    ]
+    some = replace(rows, shifts=shifts)
+    if sample.stream is not None:
+        return some, _read_rows(sample, some, maps)
+    if len(sample.xs[0]) == some.n:
+        return some, some
+    return some, _mapped((sample.xs, sample.weight), maps, context, shifts)
+
+
+def _read_rows(sample: RowSample, some: Rows, maps: list[Any]) -> Rows:
+    """The rows of a stream, with the maps and shifts of some of them."""
+    assert sample.stream is not None
+    stream = sample.stream.prepared(partial(_mapped_columns, maps))
+    unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
+    views = mapped_views(maps, [x[:1] for x in sample.some()[0]])
+    return replace(
+        some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views], weight=None,
+        weight_unit=unit, stream=stream, present=None,
+    )  # fmt: skip
+
+
+def _mapped_columns(maps: list[Any], xs: list[Array]) -> list[Array]:
+    return [x for x, _ in mapped_views(maps, xs)]
+
+
+def _mapped(
+    given: tuple[list[Array], Array | None],
+    maps: list[Any],
+    context: FitContext,
+    shifts: list[Array] | None = None,
+) -> Rows:
+    """Rows with fitted maps, from views and weights; without `shifts` with shifts of zero."""
+    xs, weight = given
+    views: list[View] = mapped_views(maps, xs)
+    views = context.storage.landmark_views(views, context.n_threads)
+    zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
+    columns, maps = [x for x, _ in views], [each for _, each in views]
+    shifts = zeros if shifts is None else shifts
+    rows = make_rows(columns, maps, weight, context.n_threads, shifts)
+    return rows.with_coverage(context.coverage)
+
+
+def _samples(
+    problem: Problem, sample: RowSample, rows: Rows, maps: list[Any], context: FitContext
+) -> list[Rows]:
+    """Samples of growing size, the first for the starts; none if these run on all rows."""
+    if problem.sample is None:
+        return []
+    sizes: list[int | None] = [*sample.sizes(_sample_size(problem, context.k, sample.counted))]
+    if sample.stream is not None and not sizes:  # it has many rows of weight zero
+        sizes = [None]
+    return [_mapped(sample.some(size), maps, context, rows.shifts) for size in sizes]
+
+
+def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
+    """`init`; if it is an array, the initial centroids that it stands for."""
+    if isinstance(problem.init, str) or callable(problem.init):
+        return problem.init
+    found = problem.given(rows, k)
+    return checked_centroids(problem.init, (k, len(rows.shift))) if found is None else found
+
+
+def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
+    """Initial centroids (k, F) from an array."""
+    validation.check_plain(centroids, "init")
+    with validation.named("init"):
+        centroids = np.array(centroids, dtype=np.float64)
+    if centroids.shape != expected:
+        raise ValueError(
+            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "
+            "features that the rows are mapped to)."
+        )
+    if not np.isfinite(centroids).all():
+        raise ValueError("init contains NaN or infinity, must be finite.")
+    return centroids
+
+
+# ---- search --------------------------------------------------------------------------------------
+
+
+def search_centroids(
+    rows: FitRows, objective: PowerMean, plan: Plan, context: FitContext
+) -> tuple[FeatureRun, StartEnd]:
+    """The best of all starts, improved by swaps, and its end."""
+    history = context.history
+    history.unit = plan.unit
+    history.left_out = 0.0 if rows.components is None else rows.components.left_out
+    if history.progress is not None and rows.samples:
+        history.progress.later = [*(each.n for each in rows.samples[1:]), rows.rows.n]
+    seed = partial(_seed, rows, context)
+    space = FeatureSpace(rows.searched, rows.variance, objective, seed, context)
+    run, end, cost = search(space, plan.starts)
+    if plan.swaps:
+        schedule = plan.starts[-1].schedule  # all starts end alike
+        swaps.improve(run, cost, plan.swaps)
+        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isinf(end.s):  # no start was annealed
+        end.s = run.nearly_hard_exponent()
+    return run, end
+
+
+def _seed(rows: FitRows, context: FitContext) -> Array:
+    """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
+    init, seeding, features, k = rows.init, rows.seeding, rows.features, context.k
+    if isinstance(init, str):
+        context.history.add_seeding(seeding.n)
+        parts = None if seeding.present is None else Parts(seeding, features)
+        drawn = seed_centroids(
+            features, seeding.weight, k, init, context.n_threads, context.random, parts
+        )
+        return drawn - seeding.shift if isinstance(features, SparseRows) else drawn
+    if callable(init):
+        context.history.add_seeding(seeding.n)
+        given = features.matrix if isinstance(features, SparseRows) else features + seeding.shift
+        drawn = init(given, k, random_state=context.random)
+        init = checked_centroids(drawn, (k, features.shape[1]))
+    return np.asarray(init - seeding.shift)
+
+
+# ---- finish: larger samples, all rows, and what is published of these ----------------------------
+
+
+def finish(
+    run: FeatureRun, end: StartEnd, rows: FitRows, plan: Plan, context: FitContext
+) -> FitResult:
+    """Passes over growing samples and then over all rows, and the sums of these at the end."""
+    schedule, whole = plan.starts[-1].schedule, rows.base
+    if rows.components is not None:
+        run.theta, context.history.left_out = rows.components.expand(run.theta), 0.0
+    if rows.samples:
+        whole = context.storage.all_rows(rows.rows, context.k, LAST_PASSES)
+        _settle(run, [*rows.samples[1:], whole], end, schedule, plan.swaps)
+    elif rows.components is not None:
+        _settle(run, [rows.base], end, schedule, 0)
+    stored = not has_maps(whole) if rows.mapped else None
+    return _evaluated(run, end, rows, plan, context, stored)
+
+
+_Labels = Callable[[Rows, Array, Array], None]
+_Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
+
+
+def _evaluated(
+    run: FeatureRun, end: StartEnd, given: FitRows, plan: Plan, context: FitContext,
+    stored: bool | None,
+) -> FitResult:  # fmt: skip
+    """The sums of all rows at the end, at the last soft exponent and in the hard limit, in one
+    reading, which also gives the labels."""
+    rows, sink = replace(given.rows, alpha=run.rows.alpha), context.labels
+    label = partial(without_noise, run.objective, context.noise_threshold)
+
+    def publish(block: Rows, labels: Array, nearest: Array) -> None:
+        sink(label(block, labels, nearest))
+
+    elsewhere = isinstance(rows.stream, Partitions)
+    centers = (run.theta + rows.shift).astype(rows.dtype)
+    theta = centers.astype(np.float64) - rows.shift
+    visit = partial(_both_sums, theta, end.s, None if elsewhere else publish, rows.stream is None)
+    soft, hard = rows.fold(
+        visit, lambda first, second: (first[0] + second[0], first[1] + second[1])
+    )
+    plain = replace(rows, eta=None)
+    estimate = float((hard.view_costs() @ rows.alpha).sum())
+    means = hard.centroids(theta, rows.dtype)
+    inertia = accurate_cost(plain, estimate, hard, means, theta)
+    if elsewhere and sink.wanted:
+        publish(plain, **one_pass(plain, theta, -math.inf, want=_LABELS)[1])
+    memberships = None
+    if context.store_memberships:
+        memberships = one_pass(rows, theta, end.s, want=("memberships",))[1]["memberships"]
+    relative, absolute = coincidence(run.variance, rows.dtype)
+    close = max(relative * (hard.hard / rows.total_weight), absolute)
+    return FitResult(
+        rows, given.some, run.objective, plan, end, centers, theta, soft.without_moments(),
+        hard.without_moments(), inertia, count_distinct(rows.scaled(theta), close), run.passes,
+        given.base.n, stored, memberships,
+    )  # fmt: skip
+
+
+def _both_sums(
+    theta: Array, s: float, publish: _Labels | None, alone: bool, block: Rows, before: _Pair | None
+) -> _Pair:
+    """The sums of a block at an exponent and in the hard limit; `alone`: no other follows, which
+    would add to N. `publish` is given the rows, their labels and the squared distances to the
+    nearest centroids."""
+    soft, hard = before or (None, None)
+    soft, _ = pass_of_block(block, theta, s, before=soft)
+    if alone:
+        soft = soft.without_moments()
+    plain, wanted = replace(block, eta=None), _LABELS if publish else ()
+    hard, outputs = pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
+    if publish is not None:
+        publish(plain, outputs["labels"], outputs["nearest"])
+    return soft, hard
+
+
+# ---- publish -------------------------------------------------------------------------------------
+
+
+def publish(model: Any, result: FitResult, context: FitContext) -> None:
+    """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
+    for name in _OF_EARLIER_FITS:
+        vars(model).pop(name, None)
+    rows, soft, end = result.rows, result.soft, result.end
+    penalty = result.objective.penalty(rows.alpha, rows.total_weight)
+    vars(model).update(
+        cluster_centers_=result.centers,
+        inertia_=result.inertia,
+        s_=end.s,
+        objective_=result.plan.unit * (soft.objective(end.s) + penalty),
+        n_iter_=result.passes,
+        history_=context.history.records,
+        sample_size_=result.sample_size,
+        _alpha=rows.alpha,
+        _objective=result.objective,
+        _shifts=rows.shifts,
+        _cluster_weights=(result.hard if result.plan.ends_hard else soft).G,
+        _n_features_out=context.k,
+        _n_distinct=result.distinct,
+        _n_counted=rows.n_counted,
+        _s_of_batches=result.s,
+    )
+    if context.labels.keeps:
+        model.labels_ = context.labels.labels()
+    if result.stored is not None:
+        model.cache_ = result.stored
+    if result.memberships is not None:
+        model.memberships_ = result.memberships
+    if not end.converged:
+        warn(
+            f"max_iter={model.max_iter} passes ended the run before it converged.",
+            ConvergenceWarning,
+        )
+    ending = Ending(
+        context.k, result.distinct, result.s, soft.soft, soft.hard, result.plan.critical,
+        result.plan.lowered_by,
+    )  # fmt: skip
+    some = result.some
+    warn_of_ending(ending, [*context.causes, few_rows(context.rows_name, some.xs, some.weight)])
+
+
+def _settle(
+    run: FeatureRun, levels: list[Rows], end: StartEnd, schedule: Schedule, patience: int
+) -> None:
+    """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
+    are improved on each of them, as a sample has few rows of each, except on rows that are read."""
+    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
+    for rows in levels:
+        run.rows = replace(rows, alpha=run.rows.alpha)
+        if patience and len(run.theta) >= MANY and rows.stream is None:
+            swaps.improve(run, math.inf, patience)
+        # the sampling error of the centroids is larger than this
+        coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
+        converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
+    # these passes do not lower s, so a final exponent that was not reached stays so
+    end.converged = converged and (schedule.ends_hard or end.converged)
