@@ -13,8 +13,8 @@ from rffpk._data.arrays import Fourier, Landmarks
 from rffpk._data.partitions import Partitions, make_partitions
 from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.rows import Rows
-from rffpk._data.rules import power_weights, typicality
 from rffpk._data.sparse_rows import sparse_rows
+from rffpk._data.sums import power_weights, typicality
 from rffpk._reference import squared_distances
 
 __all__ = [

@@ -20,10 +20,10 @@ from rffpk import (
     _config,
     load,
 )
-from rffpk._annealing import bounds, centroid_model, checkpoint, compression, swaps
+from rffpk._annealing import bounds, checkpoint, compression, swaps
 from rffpk._annealing import fit as fitting
 from rffpk._annealing.checkpoint import Checkpoint
-from rffpk._data import files, streams
+from rffpk._data import files, streams, survey
 from rffpk._data.tensor_files import read_tensors, write_tensors
 from rffpk.sources import from_array
 
@@ -152,8 +152,8 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
 )
 def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
     monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(centroid_model, "_SAMPLE_ROWS", 150)
-    monkeypatch.setattr(centroid_model, "_ROWS_A_CLUSTER", 1)
+    monkeypatch.setattr(survey, "_SAMPLE_ROWS", 150)
+    monkeypatch.setattr(survey, "_ROWS_A_CLUSTER", 1)
 
     def fit(**arguments):
         found = []
@@ -409,8 +409,8 @@ def test_another_fit_is_refused(X, kept, parameters, change, text):
 
 
 def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
-    monkeypatch.setattr(centroid_model, "_SAMPLE_ROWS", 100)
-    monkeypatch.setattr(centroid_model, "_ROWS_A_CLUSTER", 1)
+    monkeypatch.setattr(survey, "_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(survey, "_ROWS_A_CLUSTER", 1)
     with monkeypatch.context() as patch:
         interrupted(patch, 5)
         with pytest.raises(Stop):

@@ -23,7 +23,7 @@ from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
 from rffpk._data.presence import coverage_of, present_bits
 from rffpk._data.rows import Rows
-from rffpk._data.rules import LEAST_WEIGHT, view_penalty, view_weights
+from rffpk._data.sums import LEAST_WEIGHT, view_penalty, view_weights
 
 K, N = 4, 500
 CLASSES = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans]

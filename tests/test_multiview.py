@@ -19,7 +19,7 @@ from rffpk._annealing.objective import WeightedViews
 from rffpk._annealing.search import FitContext
 from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, one_pass
-from rffpk._data.rules import power_weights
+from rffpk._data.sums import power_weights
 
 PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 

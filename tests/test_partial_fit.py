@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 import rffpk
 from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._annealing.centroid_model import first_rows
-from rffpk._data.rules import hard_weights, power_weights
+from rffpk._data.sums import hard_weights, power_weights
 
 HARD = PowerKMeans(3, sample=60, random_state=0)
 SOFT = PowerKMeans(3, sample=60, s_final=-3.0, random_state=0)

@@ -16,11 +16,11 @@ PACKAGE = Path(rffpk.__file__).parent
 LAYERS = [
     {"_data.arrays", "_data.interrupts", "_data.messages", "_data.sparse_rows", "_core", "_docs"},
     {"_data.collections", "_data.presence"},
-    {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
+    {"_data.files", "_data.tiles", "_data.decompositions", "_data.sums", "_data.validation"},
     {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
     {"_config", "_data.tensor_files"},
     {"_data.partitions"},
-    {"_data.rows", "_data.sums"},
+    {"_data.rows"},
     {"_data.passes", "_data.model_state"},
     {"_data.estimator"},
     {"_data.survey", "metrics", "sources"},

@@ -10,6 +10,7 @@ import numpy as np
 from rffpk._annealing import batches
 from rffpk._annealing.fit import FitResult, Problem
 from rffpk._annealing.search import FitContext
+from rffpk._data import validation
 from rffpk._data.estimator import parameters
 from rffpk._data.passes import make_rows
 from rffpk._data.rows import Rows
@@ -106,7 +107,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        batches.check_half_life(self.half_life)
+        validation.check_half_life(self.half_life)
         check_diffusion(self)
         check_cache(self.cache, self.memory_limit)
 

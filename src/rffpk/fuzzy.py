@@ -110,7 +110,7 @@ class FuzzyCMeans(Clusterer):
 
     def _check_parameters(self) -> None:
         check_search(self)
-        batches.check_half_life(self.half_life)
+        validation.check_half_life(self.half_life)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _problem(self) -> Problem:

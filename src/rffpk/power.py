@@ -151,7 +151,7 @@ class PowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        batches.check_half_life(self.half_life)
+        validation.check_half_life(self.half_life)
 
 
 @documented(
@@ -222,7 +222,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        batches.check_half_life(self.half_life)
+        validation.check_half_life(self.half_life)
         check_n_frequencies(self.n_frequencies)
         check_kernel(self.kernel, self.gamma, self.sampling)
         check_cache(self.cache, self.memory_limit)

@@ -12,9 +12,8 @@ import numpy as np
 from rffpk import _config
 from rffpk._annealing.centroid_model import first_rows, visit
 from rffpk._data import validation
-from rffpk._data.arrays import Array
+from rffpk._data.arrays import Array, is_source
 from rffpk._data.sparse_rows import concatenated
-from rffpk._data.streams import is_source
 from rffpk._data.sums import Sums
 
 M = TypeVar("M")
@@ -52,12 +51,6 @@ def _mean_discount(n: int, half_life: float | None) -> float:
         return 1.0
     rate = math.log(2) / half_life
     return math.expm1(-n * rate) / (n * math.expm1(-rate))
-
-
-def check_half_life(half_life: Any) -> None:
-    """The parameter `half_life`."""
-    if half_life is not None:
-        validation.check_real(half_life, "half_life", 0, include="neither", also="None")
 
 
 def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:

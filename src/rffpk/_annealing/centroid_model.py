@@ -14,24 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._annealing.objective import PowerMean
 from rffpk._data import validation
-from rffpk._data.arrays import Array, View
-from rffpk._data.collections import is_dask, sources_of
+from rffpk._data.arrays import Array, is_dask, is_source
+from rffpk._data.collections import sources_of
 from rffpk._data.passes import accurate_cost, make_rows, one_pass
 from rffpk._data.presence import present_bits
 from rffpk._data.rows import Rows
-from rffpk._data.rules import typicality
-from rffpk._data.streams import is_source, make_stream
-from rffpk._data.sums import Sums
+from rffpk._data.store import mapped_views
+from rffpk._data.streams import make_stream
+from rffpk._data.sums import Sums, typicality
+from rffpk._data.survey import automatic_sample_size
 from rffpk._data.validation import is_option
-
-# Starts run on a sample of this many rows, ...
-_SAMPLE_ROWS = 20_000
-_ROWS_A_CLUSTER = 100  # ... or of this many for each cluster if that is more.
-
-
-def automatic_sample_size(k: int) -> int:
-    """The number of rows that starts for k clusters run on, where there are as many."""
-    return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
 
 
 def first_rows(model: Any) -> int:
@@ -51,12 +43,6 @@ def check_fitted(model: Any) -> None:
             "takes: give partial_fit more rows, or call fit.",
         )
     check_is_fitted(model)
-
-
-def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:
-    """The columns and the map of each view, as passes take them; None: the features are the
-    columns."""
-    return [(x, None) if fitted is None else fitted._view(x) for x, fitted in zip(xs, maps)]
 
 
 Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what a pass gives

@@ -20,7 +20,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from rffpk._config import __version__
-from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.files import check_output
 from rffpk._data.messages import warn
@@ -187,19 +186,15 @@ _REMEDY = "resume=False begins anew and replaces it."
 _LIMIT = "memory limit where none is given"  # of all fits with the same file
 
 
-def make_checkpoint(path: Any, seconds: Any, resume: Any) -> Checkpoint | None:
+def make_checkpoint(path: Any, seconds: float, resume: bool) -> Checkpoint:
     """The checkpoint of a fit by the arguments `checkpoint`, `checkpoint_seconds` and `resume`."""
-    validation.check_real(seconds, "checkpoint_seconds", 0)
-    validation.check_bool(resume, "resume")
-    if path is None:
-        return None
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"checkpoint is of type {type(path).__name__}, must be a path.")
     try:
         check_output(os.fspath(path))
     except ValueError as error:
         raise ValueError(f"checkpoint == {error}.") from error
-    return Checkpoint(os.fspath(path), float(seconds), bool(resume))
+    return Checkpoint(os.fspath(path), seconds, resume)
 
 
 # ---- what distinguishes fits ---------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from copy import copy, deepcopy
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args
@@ -14,11 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rffpk import _config
 from rffpk._annealing import critical, swaps
-from rffpk._annealing.centroid_model import (
-    automatic_sample_size,
-    mapped_views,
-    without_noise,
-)
+from rffpk._annealing.centroid_model import without_noise
 from rffpk._annealing.checkpoint import Checkpoint, fingerprint_of_rows, make_checkpoint
 from rffpk._annealing.compression import Compressed, compressed
 from rffpk._annealing.ends import Cause, Ending, few_rows, warn_of_ending
@@ -27,40 +23,22 @@ from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import MANY, Plan, Schedule, StartEnd
 from rffpk._annealing.search import FitContext, History, search
 from rffpk._annealing.seeding import Parts, seed_centroids, seeding_rows
-from rffpk._data import validation
-from rffpk._data.arrays import Array, View
-from rffpk._data.collections import active_client, is_dask, sources_of
+from rffpk._data import passes, validation
+from rffpk._data.arrays import Array, is_dask, is_source
+from rffpk._data.files import check_labels_to, label_writer
 from rffpk._data.messages import warn
-from rffpk._data.partitions import Partitions, make_partitions
-from rffpk._data.passes import (
-    accurate_cost,
-    make_rows,
-    mean_features,
-    one_pass,
-    pass_of_block,
-    some_features,
-    total_variance,
-)
+from rffpk._data.partitions import Partitions
 from rffpk._data.progress import Progress, observed, reporting
-from rffpk._data.rows import Rows, weight_unit, width
-from rffpk._data.sinks import check_labels_to, label_sink
+from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows
-from rffpk._data.store import ALL_PASSES, LAST_PASSES, Storage, has_maps
-from rffpk._data.streams import is_source, make_stream
-from rffpk._data.sums import Sums
-from rffpk._data.survey import RowSample, sample_arrays, sample_stream
-from rffpk._data.validation import Auto, is_option
+from rffpk._data.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
+from rffpk._data.sums import Sums, nearly_equal_memberships
+from rffpk._data.survey import RowSample, Some, row_sample
+from rffpk._data.validation import Auto
 
 M = TypeVar("M", bound=Any)
 
 Init = Literal["k-means++", "random", "k-means"]
-
-# Attributes that checks of rows set in fit and read later.
-_OF_CHECKS = {
-    *("n_features_in_", "feature_names_in_", "_in_float64", "_view_columns", "_view_names"),
-    *("_n_views", "_n_kernels", "_widths"),
-}
-
 
 # What a fit before may have left.
 _OF_EARLIER_FITS = ("labels_", "memberships_", "_running", "_buffer", "n_buffered_")
@@ -107,6 +85,7 @@ class Problem:
 class FitRows:
     """The rows of a fit, with the maps and shifts of their features."""
 
+    given: Some  # views and weights of the rows that statistics are taken from
     rows: Rows  # all
     some: Rows  # those that statistics are taken from
     samples: list[Rows]  # of growing size, the first for the starts; none: all rows are
@@ -128,6 +107,7 @@ class FitRows:
 class FitResult:
     """The end of a fit, at the centroids in the dtype of X, as they are published."""
 
+    given: Some  # views and weights of some rows
     rows: Rows  # all, with the learned view weights
     some: Rows
     objective: PowerMean
@@ -139,7 +119,7 @@ class FitResult:
     hard: Sums  # in the hard limit, without N
     inertia: float
     distinct: int  # number of distinct centroids
-    passes: int
+    n_passes: int
     sample_size: int
     stored: bool | None  # whether features of all rows were stored; None: they are the columns
     memberships: Array | None
@@ -210,7 +190,9 @@ def fit(
     UserWarning
         If a checkpoint could not be written; the one before stays.
     """
-    saved = make_checkpoint(checkpoint, checkpoint_seconds, resume)
+    seconds = validation.check_real(checkpoint_seconds, "checkpoint_seconds", 0)
+    resume = validation.check_bool(resume, "resume")
+    saved = None if checkpoint is None else make_checkpoint(checkpoint, seconds, resume)
     with reporting(self, X) as progress:
         return fit_model(
             self, X, sample_weight, labels_to=labels_to, progress=progress, checkpoint=saved
@@ -231,7 +213,8 @@ def fit_model(
     """`fit` of a model; `causes` of coincident centroids are those in what X was computed from,
     which a warning calls `rows_name`."""
     model._check_parameters()
-    check_labels_to(labels_to)
+    if labels_to is not None:
+        check_labels_to(labels_to)
     random = validation.check_random_state(model.random_state)
     with validation.unchanged_on_error(model), _config.one_blas_thread():
         if checkpoint is not None:
@@ -245,8 +228,10 @@ def fit_model(
             store_memberships=bool(model.store_memberships),
         )  # fmt: skip
         rows, objective, plan = prepare(model, problem, X, sample_weight, context)
-        keep = not (is_dask(X) or is_source(X))
-        with label_sink(labels_to, rows.rows.n, keep) as context.labels:
+        context.labels = None if is_dask(X) or is_source(X) else []
+        none = nullcontext(None)
+        with label_writer(labels_to, rows.rows.n) if labels_to is not None else none as write:
+            context.write_labels = write
             result = fit_centroids(rows, objective, plan, context)
             publish(model, result, context)
             problem.published(result, context)
@@ -276,147 +261,52 @@ def prepare(
 ) -> tuple[FitRows, PowerMean, Plan]:
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
-    sample = _row_sample(model, problem, X, sample_weight, context)
-    context.k = validation.check_n_clusters(model.n_clusters, sample.n, sample.counted)
-    context.causes = context.causes or [few_rows("X", *sample.some())]
+    sample = row_sample(model, X, sample_weight, problem.sample, problem.n_map_rows, context.random)
+    k = context.k = validation.check_n_clusters(model.n_clusters, sample.n, sample.counted)
     if getattr(model, "allow_missing_views", False):
-        context.coverage = sample.coverage(context.k)
+        context.coverage = sample.coverage(k)
     model._feature_maps = maps = problem.maps(sample, context)
     limit, saved = problem.memory_limit, context.checkpoint
     limit = limit if saved is None else saved.memory_limit(limit)
-    context.storage = Storage(problem.cache, limit)
-    some, rows = _mapped_pair(problem, sample, maps, context)
-    variance = total_variance(some)
-    context.storage.check(rows)
-    init = _given_init(problem, rows, context.k)
+    storage = context.storage = Storage(problem.cache, limit)
+    mapping = Mapping(maps, storage, context.n_threads, context.coverage)
+    own = problem.mapped_rows
+    some, rows = mapping.pair(sample) if own is None else [own(context)] * 2
+    variance = passes.total_variance(some)
+    storage.check(rows)
+    init = _given_init(problem, rows, k)
     objective = problem.objective(some, context)
     some, rows = objective.begin(some), objective.begin(rows)
-    samples = [objective.begin(each) for each in _samples(problem, sample, rows, maps, context)]
+    sizes = sample.sizes_of_starts(problem.sample, k)
+    samples = [objective.begin(mapping(*sample.some(size), rows.shifts)) for size in sizes]
     if samples:
-        base = samples[0] = context.storage.sample(samples[0])
+        base = samples[0] = storage.sample(samples[0])
     else:
-        base = context.storage.all_rows(rows, context.k, ALL_PASSES)
+        base = storage.all_rows(rows, k, ALL_PASSES)
     automatic = problem.automatic and base.stream is None
     hard = automatic and problem.hard
-    components = compressed(base, context.k, context.storage, hard) if automatic else None
+    components = compressed(base, k, storage, hard) if automatic else None
     pool = base if components is None else components.rows
     pool = pool if samples or components is not None else some
-    seeding = seeding_rows(pool, context.k, context.random)
-    features = some_features(seeding)
+    seeding = seeding_rows(pool, k, context.random)
+    features = passes.some_features(seeding)
     exponent = critical.of_rows(seeding, features)
     if saved is not None:
         saved.begin(fingerprint_of_rows(sample, features, exponent, variance))
     found = FitRows(
-        rows, some, samples, base, components, seeding, features, variance, init, any(maps)
+        sample.some(),
+        rows,
+        some,
+        samples,
+        base,
+        components,
+        seeding,
+        features,
+        variance,
+        init,
+        any(maps),
     )
-    return found, objective, problem.plan(context.k, exponent, objective)
-
-
-def _row_sample(
-    model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
-) -> RowSample:
-    """What is known of all rows; those of a source are read once."""
-    size = max(automatic_sample_size(context.k), problem.n_map_rows)
-    first = None if problem.sample is None else _sample_size(problem, context.k, 2**62)
-    # a copy draws the seed, so that small fits do not depend on samples
-    seed = deepcopy(context.random).randint(2**31 - 1)
-    sizes = max(size, first or 0), first, seed, context.n_threads
-    if is_dask(X):
-        if (client := active_client()) is not None:
-            return sample_stream(_partitions(model, X, sample_weight, client), *sizes)
-        X = sources_of(X)
-    if not is_source(X):
-        xs = model._check_views(X, reset=True)
-        weight = validation.check_sample_weight(sample_weight, len(xs[0]))
-        return sample_arrays(xs, weight, *sizes)
-    stream = make_stream(X, sample_weight, lambda x, first: model._check_views(x, reset=first))
-    return sample_stream(stream, *sizes)
-
-
-def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Partitions:
-    """The rows of a collection of Dask on the workers of a cluster."""
-    stream = make_partitions(X, sample_weight, client, model.n_jobs)
-    head = model._check_views(stream.head, reset=True)
-    reader, kept = copy(model), {*model.get_params(deep=False), *_OF_CHECKS}
-    for name in vars(model).keys() - kept:  # of an earlier fit
-        delattr(reader, name)
-    return replace(stream, head=head, dtype=head[0].dtype, check=reader._check_views)
-
-
-def _sample_size(problem: Problem, k: int, n: int) -> int:
-    """The number of rows, out of n, that starts run on."""
-    if problem.sample is None:
-        return n
-    if is_option(problem.sample, "auto"):
-        return min(n, automatic_sample_size(k))
-    return min(n, max(int(problem.sample), k))
-
-
-def _mapped_pair(
-    problem: Problem, sample: RowSample, maps: list[Any], context: FitContext
-) -> tuple[Rows, Rows]:
-    """Some of the rows that are fitted, and all of them, with mean features as shifts: of all rows
-    if these are columns, else of some."""
-    if problem.mapped_rows is not None:
-        rows = problem.mapped_rows(context)
-        return rows, rows
-    rows = _mapped(sample.some(), maps, context)
-    means = mean_features(rows) if any(maps) else []
-    shifts = [
-        means[i] if mapped else sample.moments(i).mean.astype(rows.dtype)
-        for i, mapped in enumerate(maps)
-    ]
-    some = replace(rows, shifts=shifts)
-    if sample.stream is not None:
-        return some, _read_rows(sample, some, maps)
-    if len(sample.xs[0]) == some.n:
-        return some, some
-    return some, _mapped((sample.xs, sample.weight), maps, context, shifts)
-
-
-def _read_rows(sample: RowSample, some: Rows, maps: list[Any]) -> Rows:
-    """The rows of a stream, with the maps and shifts of some of them."""
-    assert sample.stream is not None
-    stream = sample.stream.prepared(partial(_mapped_columns, maps))
-    unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
-    views = mapped_views(maps, [x[:1] for x in sample.some()[0]])
-    return replace(
-        some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views], weight=None,
-        weight_unit=unit, stream=stream, present=None,
-    )  # fmt: skip
-
-
-def _mapped_columns(maps: list[Any], xs: list[Array]) -> list[Array]:
-    return [x for x, _ in mapped_views(maps, xs)]
-
-
-def _mapped(
-    given: tuple[list[Array], Array | None],
-    maps: list[Any],
-    context: FitContext,
-    shifts: list[Array] | None = None,
-) -> Rows:
-    """Rows with fitted maps, from views and weights; without `shifts` with shifts of zero."""
-    xs, weight = given
-    views: list[View] = mapped_views(maps, xs)
-    views = context.storage.landmark_views(views, context.n_threads)
-    zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
-    columns, maps = [x for x, _ in views], [each for _, each in views]
-    shifts = zeros if shifts is None else shifts
-    rows = make_rows(columns, maps, weight, context.n_threads, shifts)
-    return rows.with_coverage(context.coverage)
-
-
-def _samples(
-    problem: Problem, sample: RowSample, rows: Rows, maps: list[Any], context: FitContext
-) -> list[Rows]:
-    """Samples of growing size, the first for the starts; none if these run on all rows."""
-    if problem.sample is None:
-        return []
-    sizes: list[int | None] = [*sample.sizes(_sample_size(problem, context.k, sample.counted))]
-    if sample.stream is not None and not sizes:  # it has many rows of weight zero
-        sizes = [None]
-    return [_mapped(sample.some(size), maps, context, rows.shifts) for size in sizes]
+    return found, objective, problem.plan(k, exponent, objective)
 
 
 def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
@@ -503,8 +393,29 @@ def finish(
     return _evaluated(run, end, rows, plan, context, stored)
 
 
+def _settle(
+    run: FeatureRun, levels: list[Rows], end: StartEnd, schedule: Schedule, patience: int
+) -> None:
+    """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
+    are improved on each of them, as a sample has few rows of each, except on rows that are read."""
+    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
+    for rows in levels:
+        run.rows = replace(rows, alpha=run.rows.alpha)
+        if patience and len(run.theta) >= MANY and rows.stream is None:
+            swaps.improve(run, math.inf, patience)
+        # the sampling error of the centroids is larger than this
+        coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
+        converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
+    # these passes do not lower s, so a final exponent that was not reached stays so
+    end.converged = converged and (schedule.ends_hard or end.converged)
+
+
 _Labels = Callable[[Rows, Array, Array], None]
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
+
+
+def _added(first: _Pair, second: _Pair) -> _Pair:
+    return first[0] + second[0], first[1] + second[1]
 
 
 def _evaluated(
@@ -513,11 +424,12 @@ def _evaluated(
 ) -> FitResult:  # fmt: skip
     """The sums of all rows at the end, at the last soft exponent and in the hard limit, in one
     reading, which also gives the labels."""
-    rows, sink = replace(given.rows, alpha=run.rows.alpha), context.labels
-    label = partial(without_noise, run.objective, context.noise_threshold)
+    rows, threshold = replace(given.rows, alpha=run.rows.alpha), context.noise_threshold
 
     def publish(block: Rows, labels: Array, nearest: Array) -> None:
-        sink(label(block, labels, nearest))
+        if threshold is not None:
+            labels = without_noise(run.objective, threshold, block, labels, nearest)
+        context.take_labels(labels)
 
     elsewhere = isinstance(rows.stream, Partitions)
     centers = (run.theta + rows.shift).astype(rows.dtype)
@@ -529,16 +441,16 @@ def _evaluated(
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
     means = hard.centroids(theta, rows.dtype)
-    inertia = accurate_cost(plain, estimate, hard, means, theta)
-    if elsewhere and sink.wanted:
-        publish(plain, **one_pass(plain, theta, -math.inf, want=_LABELS)[1])
+    inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
+    if elsewhere and context.write_labels is not None:
+        publish(plain, **passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
     memberships = None
     if context.store_memberships:
-        memberships = one_pass(rows, theta, end.s, want=("memberships",))[1]["memberships"]
+        memberships = passes.one_pass(rows, theta, end.s, want=("memberships",))[1]["memberships"]
     relative, absolute = coincidence(run.variance, rows.dtype)
     close = max(relative * (hard.hard / rows.total_weight), absolute)
     return FitResult(
-        rows, given.some, run.objective, plan, end, centers, theta, soft.without_moments(),
+        given.given, rows, given.some, run.objective, plan, end, centers, theta, soft.without_moments(),
         hard.without_moments(), inertia, count_distinct(rows.scaled(theta), close), run.passes,
         given.base.n, stored, memberships,
     )  # fmt: skip
@@ -551,11 +463,11 @@ def _both_sums(
     would add to N. `publish` is given the rows, their labels and the squared distances to the
     nearest centroids."""
     soft, hard = before or (None, None)
-    soft, _ = pass_of_block(block, theta, s, before=soft)
+    soft, _ = passes.pass_of_block(block, theta, s, before=soft)
     if alone:
         soft = soft.without_moments()
     plain, wanted = replace(block, eta=None), _LABELS if publish else ()
-    hard, outputs = pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
+    hard, outputs = passes.pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
     if publish is not None:
         publish(plain, outputs["labels"], outputs["nearest"])
     return soft, hard
@@ -575,7 +487,7 @@ def publish(model: Any, result: FitResult, context: FitContext) -> None:
         inertia_=result.inertia,
         s_=end.s,
         objective_=result.plan.unit * (soft.objective(end.s) + penalty),
-        n_iter_=result.passes,
+        n_iter_=result.n_passes,
         history_=context.history.records,
         sample_size_=result.sample_size,
         _alpha=rows.alpha,
@@ -587,8 +499,9 @@ def publish(model: Any, result: FitResult, context: FitContext) -> None:
         _n_counted=rows.n_counted,
         _s_of_batches=result.s,
     )
-    if context.labels.keeps:
-        model.labels_ = context.labels.labels()
+    if context.labels is not None:
+        blocks = context.labels
+        model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     if result.stored is not None:
         model.cache_ = result.stored
     if result.memberships is not None:
@@ -598,26 +511,13 @@ def publish(model: Any, result: FitResult, context: FitContext) -> None:
             f"max_iter={model.max_iter} passes ended the run before it converged.",
             ConvergenceWarning,
         )
-    ending = Ending(
-        context.k, result.distinct, result.s, soft.soft, soft.hard, result.plan.critical,
-        result.plan.lowered_by,
-    )  # fmt: skip
-    some = result.some
-    warn_of_ending(ending, [*context.causes, few_rows(context.rows_name, some.xs, some.weight)])
-
-
-def _settle(
-    run: FeatureRun, levels: list[Rows], end: StartEnd, schedule: Schedule, patience: int
-) -> None:
-    """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
-    are improved on each of them, as a sample has few rows of each, except on rows that are read."""
-    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
-    for rows in levels:
-        run.rows = replace(rows, alpha=run.rows.alpha)
-        if patience and len(run.theta) >= MANY and rows.stream is None:
-            swaps.improve(run, math.inf, patience)
-        # the sampling error of the centroids is larger than this
-        coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
-        converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
-    # these passes do not lower s, so a final exponent that was not reached stays so
-    end.converged = converged and (schedule.ends_hard or end.converged)
+    merged = nearly_equal_memberships(soft.soft, soft.hard, context.k, result.s)
+    if result.distinct < context.k or merged:
+        plan, some = result.plan, result.some
+        ending = Ending(
+            context.k, result.distinct, result.s, soft.soft, soft.hard, plan.critical,
+            plan.lowered_by,
+        )  # fmt: skip
+        causes = context.causes or [few_rows("X", *result.given)]
+        causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
+        warn_of_ending(ending, causes)

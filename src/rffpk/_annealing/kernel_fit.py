@@ -37,8 +37,8 @@ from rffpk._data.passes import one_pass, total_variance
 from rffpk._data.presence import coverage_of, has_view, present_bits
 from rffpk._data.progress import observed, reporting
 from rffpk._data.rows import Rows
-from rffpk._data.rules import hard_weights, positive, power_weights
 from rffpk._data.store import Storage, check_cache, check_fits
+from rffpk._data.sums import hard_weights, positive, power_weights
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import is_option
 from rffpk._data.views import check_views
@@ -413,7 +413,8 @@ def publish(model: Any, result: KernelResult, context: FitContext) -> None:
         )
     distinct, s = run.count_distinct(run.hard_cost()), -math.inf if plan.ends_hard else end.s
     ending = Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
-    if run.space.products.definite:  # else that warning has named the cause
+    merged = distinct < run.k or ending.flat
+    if merged and run.space.products.definite:  # else that warning has named the cause
         warn_of_ending(ending, [few_rows("X", result.xs, run.space.weight)])
     for centered in model._kernels:
         centered.kernel.drop_matrix()

@@ -22,10 +22,10 @@ class CenteredKernel:
 
     def __init__(self, kernel: FittedKernel) -> None:
         self.kernel, self.n, self.dtype = kernel, kernel.n, kernel.dtype
-        self._index = np.arange(0, self.n, -(-self.n // _CENTER_ROWS))
+        self._places = np.arange(0, self.n, -(-self.n // _CENTER_ROWS))
         with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused
-            self.offsets = kernel.block(self._index).mean(axis=0)  # <phi_j, c>
-            self._mean = self.offsets[self._index].mean()  # ||c||^2
+            self.offsets = kernel.block(self._places).mean(axis=0)  # <phi_j, c>
+            self._mean = self.offsets[self._places].mean()  # ||c||^2
             self.diagonal = self._squared_norms(kernel.diagonal, self.offsets)
 
     def _squared_norms(self, diagonal: Array, offsets: Array) -> Array:
@@ -44,7 +44,7 @@ class CenteredKernel:
         """The kernel between new rows x and all fitted ones, float64, and the squared norms of the
         features of x, None if the kernel is precomputed."""
         block, diagonal = self.kernel.cross(x)
-        offsets = block[:, self._index].mean(axis=1)
+        offsets = block[:, self._places].mean(axis=1)
         squares = None if diagonal is None else self._squared_norms(diagonal, offsets)
         return self._centered(block, offsets, slice(None)), squares
 

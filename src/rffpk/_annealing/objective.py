@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk._data.arrays import Array
 from rffpk._data.passes import shifted_features, some_features, view_variances
 from rffpk._data.rows import Rows
-from rffpk._data.rules import view_penalty, view_weights
 from rffpk._data.sparse_rows import Columns, SparseRows, squared_distances
+from rffpk._data.sums import view_penalty, view_weights
 from rffpk._data.tiles import row_tiles
 
 Eta = Literal["mean", "median", "within"]

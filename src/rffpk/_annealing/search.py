@@ -7,6 +7,7 @@ and poor on skewed ones, where k-means++ is good. So several are run, and the be
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -18,7 +19,6 @@ from rffpk._annealing.ends import Cause
 from rffpk._annealing.schedule import Stage, StageEnd, Start, StartEnd, stages_of
 from rffpk._data.arrays import Array
 from rffpk._data.progress import Progress
-from rffpk._data.sinks import LabelSink
 from rffpk._data.store import Storage
 from rffpk._data.sums import Step
 
@@ -91,7 +91,15 @@ class FitContext:
     coverage: NDArray[np.float64] | None = None
     noise_threshold: float | None = None  # rows of less typicality get the label -1
     store_memberships: bool = False
-    labels: LabelSink = field(default_factory=lambda: LabelSink(keep=True))
+    labels: list[Array] | None = None  # of all rows, block by block; None: they are not kept
+    write_labels: Callable[[Array], Any] | None = None
+
+    def take_labels(self, labels: Array) -> None:
+        """Keep the labels of the next rows, write them, or both."""
+        if self.labels is not None:
+            self.labels.append(labels)
+        if self.write_labels is not None:
+            self.write_labels(labels)
 
 
 class Run(Protocol):

@@ -1,4 +1,4 @@
-"""Initial centroids: features of some rows, or weights of the rows in the space of exact kernels."""
+"""Initial centroids: features of some rows, or weights of the rows for exact kernels."""
 
 from __future__ import annotations
 

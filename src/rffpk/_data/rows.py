@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.partitions import Part, Partitions
 from rffpk._data.presence import all_present, present_bits, present_views
-from rffpk._data.rules import positive, typicality
 from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.streams import Stream
+from rffpk._data.sums import positive, typicality
 
 T = TypeVar("T")
 

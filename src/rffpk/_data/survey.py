@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -21,16 +21,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk import _core
+from rffpk import _config, _core
 from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.partitions import Part, Partitions
+from rffpk._data.arrays import Array, each, is_dask, is_source
+from rffpk._data.collections import active_client, sources_of
+from rffpk._data.partitions import Part, Partitions, make_partitions
 from rffpk._data.passes import make_rows, pass_of_block
 from rffpk._data.presence import coverage, coverage_of, rows_with, there_of
 from rffpk._data.rows import weight_unit
 from rffpk._data.sparse_rows import Columns, column_means, row_bytes
-from rffpk._data.streams import Stream, each
+from rffpk._data.streams import Stream, make_stream
 from rffpk._data.sums import Sums
+from rffpk._data.validation import Auto
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
 # ... as long as it has at most a quarter of the rows and its copy takes at most so many bytes.
@@ -44,6 +46,60 @@ _KEYS = 1 << 18  # made at a time
 
 
 Some = tuple[list[Columns], Array | None]  # views of some rows, and their weights
+
+
+# Starts run on a sample of this many rows, ...
+_SAMPLE_ROWS = 20_000
+_ROWS_A_CLUSTER = 100  # ... or of this many for each cluster if that is more.
+
+# Attributes that checks of rows set in fit and read later.
+_OF_CHECKS = {
+    *("n_features_in_", "feature_names_in_", "_in_float64", "_view_columns", "_view_names"),
+    *("_n_views", "_n_kernels", "_widths"),
+}
+
+
+def automatic_sample_size(k: int) -> int:
+    """The number of rows that starts for k clusters run on, where there are as many."""
+    return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
+
+
+def _starting_size(given: Auto | int, k: int, n: int) -> int:
+    """The number of rows, out of n, that starts run on, for the parameter `sample`."""
+    return min(n, automatic_sample_size(k) if isinstance(given, str) else max(int(given), k))
+
+
+def row_sample(
+    model: Any, X: Any, sample_weight: Any, given: Auto | int | None, least: int, random: Any
+) -> RowSample:
+    """What a model needs to know of all rows, with samples for its parameter `sample` and of at
+    least so many rows; those of a source are read once."""
+    k, n_threads = int(model.n_clusters), _config.n_threads(model.n_jobs)
+    first = None if given is None else _starting_size(given, k, 2**62)
+    # a copy draws the seed, so that small fits do not depend on samples
+    seed = deepcopy(random).randint(2**31 - 1)
+    size = max(automatic_sample_size(k), least, first or 0)
+    if is_dask(X):
+        if (client := active_client()) is not None:
+            stream = _partitions(model, X, sample_weight, client)
+            return sample_stream(stream, size, first, seed, n_threads)
+        X = sources_of(X)
+    if is_source(X):
+        stream = make_stream(X, sample_weight, lambda x, new: model._check_views(x, reset=new))
+        return sample_stream(stream, size, first, seed, n_threads)
+    xs = model._check_views(X, reset=True)
+    weight = validation.check_sample_weight(sample_weight, len(xs[0]))
+    return sample_arrays(xs, weight, size, first, seed, n_threads)
+
+
+def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Partitions:
+    """The rows of a collection of Dask on the workers of a cluster."""
+    stream = make_partitions(X, sample_weight, client, model.n_jobs)
+    head = model._check_views(stream.head, reset=True)
+    reader, kept = copy(model), {*model.get_params(deep=False), *_OF_CHECKS}
+    for name in vars(model).keys() - kept:  # of an earlier fit
+        delattr(reader, name)
+    return replace(stream, head=head, dtype=head[0].dtype, check=reader._check_views)
 
 
 @dataclass(frozen=True)
@@ -163,6 +219,15 @@ class RowSample:
             return []
         return [m for m in _sizes(first, self.xs) if m == first or 4 * m <= self.counted]
 
+    def sizes_of_starts(self, given: Auto | int | None, k: int) -> list[int]:
+        """The sizes of growing samples for the parameter `sample` and k clusters, the first for the
+        starts; none if these run on all rows."""
+        if given is None:
+            return []
+        sizes = self.sizes(_starting_size(given, k, self.counted))
+        # of a stream that has many rows of weight zero the rows that are kept
+        return sizes if sizes or self.stream is None else [self.size]
+
 
 def _capacity(size: int, first: int | None, xs: list[Array]) -> int:
     """The number of rows in the largest sample."""
@@ -211,7 +276,7 @@ def sample_stream(
     else:
         for xs, weight in stream.blocks():
             reading.add(xs, weight)
-    return reading.row_sample()
+    return reading.sample()
 
 
 class _Found(NamedTuple):
@@ -307,7 +372,7 @@ class _Reading:
             return None
         return np.ascontiguousarray(weight / self.unit, dtype=dtype)
 
-    def row_sample(self) -> RowSample:
+    def sample(self) -> RowSample:
         """What is known after all rows."""
         if self.n == 0:
             raise ValueError("X gave no rows, must give at least one.")

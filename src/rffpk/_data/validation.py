@@ -124,6 +124,12 @@ def check_exponent(s: Any) -> float:
     return check_real(s, "s", high=MAX_S)
 
 
+def check_half_life(half_life: Any) -> None:
+    """The parameter `half_life`."""
+    if half_life is not None:
+        check_real(half_life, "half_life", 0, include="neither", also="None")
+
+
 def check_n_jobs(n_jobs: Any) -> None:
     """None, or an integer except 0 between -MAX_JOBS and MAX_JOBS."""
     if n_jobs is not None and check_int(n_jobs, "n_jobs", -MAX_JOBS, MAX_JOBS) == 0:
