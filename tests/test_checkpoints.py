@@ -170,7 +170,7 @@ def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
 
 
 def test_passes_with_bounds_go_on(path, monkeypatch):
-    monkeypatch.setattr(bounds, "_ROWS", 1)
+    monkeypatch.setattr(bounds, "LEAST_ROWS", 1)
     monkeypatch.setattr(bounds, "_COST", 0.0)
     X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
     visits = []

@@ -15,7 +15,7 @@ PACKAGE = Path(rffpk.__file__).parent
 # A module imports only modules of the lines above its own.
 LAYERS = [
     {"_data.arrays", "_data.interrupts", "_data.messages", "_data.sparse_rows", "_core", "_docs"},
-    {"_data.collections", "_data.presence"},
+    {"_data.presence"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.sums", "_data.validation"},
     {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
     {"_config", "_data.tensor_files"},
@@ -34,8 +34,8 @@ LAYERS = [
         *("_annealing.kernel_steps", "_annealing.batches"),
     },
     {"_annealing.fit", "_annealing.kernel_fit"},
-    {"_diffusion.neighbourhoods", "_diffusion.spectrum"},
-    {"_diffusion.graph"},
+    {"_diffusion.neighbourhoods"},
+    {"_diffusion.spectrum"},
     {"diffusion_map", "_fusion.weights"},
     {"_fusion.operators"},
     {"power", "exact", "fuzzy", "rmkkm"},

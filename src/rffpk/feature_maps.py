@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Structure
-from rffpk._data.estimator import Estimator
+from rffpk._data.estimator import Estimator, reporting
 from rffpk._data.messages import warn
 from rffpk._data.passes import unshifted
-from rffpk._data.progress import observed, reporting
+from rffpk._data.progress import observed
 from rffpk._data.sparse_rows import Columns, SparseRows, dense, pair_distances, squared_norms
 from rffpk._data.store import written_out
 from rffpk._data.survey import Moments, RowSample, column_moments

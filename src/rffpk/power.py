@@ -92,8 +92,10 @@ class AnnealedClusterer(Clusterer):
     def _problem(self, **more: Any) -> Problem:
         """The problem of centroids of the columns; `more` are other parts of it."""
         hard = is_option(self.s_final, "hard")
-        given = {"sample": self.sample, "automatic": is_automatic(self), "hard": hard}
-        return Problem(self._plan, self.init, **given, **more)
+        return Problem(
+            self._plan, self.init, sample=self.sample, automatic=is_automatic(self), hard=hard,
+            **more,
+        )  # fmt: skip
 
     def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
         """The starts and the number of swaps."""

@@ -12,9 +12,10 @@ import numpy as np
 from rffpk import _config
 from rffpk._annealing.centroid_model import first_rows, visit
 from rffpk._data import validation
-from rffpk._data.arrays import Array, is_source
+from rffpk._data.arrays import Array
 from rffpk._data.sparse_rows import concatenated
 from rffpk._data.sums import Sums
+from rffpk._data.validation import is_source
 
 M = TypeVar("M")
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._annealing.objective import PowerMean
 from rffpk._data import validation
-from rffpk._data.arrays import Array, is_dask, is_source
+from rffpk._data.arrays import Array
 from rffpk._data.collections import sources_of
 from rffpk._data.passes import accurate_cost, make_rows, one_pass
 from rffpk._data.presence import present_bits
@@ -23,7 +23,7 @@ from rffpk._data.store import mapped_views
 from rffpk._data.streams import make_stream
 from rffpk._data.sums import Sums, typicality
 from rffpk._data.survey import automatic_sample_size
-from rffpk._data.validation import is_option
+from rffpk._data.validation import is_dask, is_option, is_source
 
 
 def first_rows(model: Any) -> int:

@@ -57,12 +57,15 @@ class FeatureRun:
         """The objective at the current centroids."""
 
         def cost() -> float:
-            sums = one_pass(self.rows, self.theta, s)[0]
-            return sums.objective(s) + self.objective.penalty(
-                self.rows.alpha, self.rows.total_weight
-            )
+            return one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty()
 
         return float(self.kept(cost))
+
+    def penalty(self) -> float:
+        """The term of the objective for the view weights."""
+        if not self.objective.learns_weights:
+            return 0.0
+        return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
 
     def kept(self, step: Callable[[], T]) -> T:
         """The result of a step, which a checkpoint keeps or knows already."""
@@ -114,10 +117,12 @@ class FeatureRun:
         if self.bounded is not None:
             moved = self._bounded_step(self.bounded)
         else:
+            learns = self.objective.learns_weights
+            entropy = self.objective.entropy(rows.total_weight) if learns else 0.0
             moved = take_steps(
                 rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
                 close=self._close(), goal=stage.goal,
-                entropy=self.objective.entropy(rows.total_weight),
+                entropy=entropy,
             )  # fmt: skip
         results = moved.steps
         self.theta = moved.theta
@@ -136,7 +141,10 @@ class FeatureRun:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
         if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
             k = len(self.theta)
-            self.bounded = bounds.HardPasses(self.rows) if bounds.pays(self.rows, k) else None
+            many = self.rows.n >= bounds.LEAST_ROWS
+            self.bounded = (
+                bounds.HardPasses(self.rows) if many and bounds.pays(self.rows, k) else None
+            )
         last = self.follow(Stage(name, s, 0.0, tol, passes)).last
         self.bounded = None
         return last.shift <= tol

@@ -24,17 +24,18 @@ from rffpk._annealing.schedule import MANY, Plan, Schedule, StartEnd
 from rffpk._annealing.search import FitContext, History, search
 from rffpk._annealing.seeding import Parts, seed_centroids, seeding_rows
 from rffpk._data import passes, validation
-from rffpk._data.arrays import Array, is_dask, is_source
+from rffpk._data.arrays import Array
+from rffpk._data.estimator import reporting
 from rffpk._data.files import check_labels_to, label_writer
 from rffpk._data.messages import warn
 from rffpk._data.partitions import Partitions
-from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.progress import Progress, observed
 from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
 from rffpk._data.sums import Sums, nearly_equal_memberships
 from rffpk._data.survey import RowSample, Some, row_sample
-from rffpk._data.validation import Auto
+from rffpk._data.validation import Auto, is_dask, is_source
 
 M = TypeVar("M", bound=Any)
 
@@ -113,21 +114,18 @@ class FitResult:
     objective: PowerMean
     plan: Plan
     end: StartEnd
+    s: float  # the exponent of the last passes
     centers: Array  # (k, F), the dtype of X
     theta: Array  # the same, shifted, float64
     soft: Sums  # at the last exponent, without N
     hard: Sums  # in the hard limit, without N
     inertia: float
     distinct: int  # number of distinct centroids
+    penalty: float  # of the view weights
     n_passes: int
     sample_size: int
     stored: bool | None  # whether features of all rows were stored; None: they are the columns
     memberships: Array | None
-
-    @property
-    def s(self) -> float:
-        """The exponent of the last passes."""
-        return -math.inf if self.plan.ends_hard else self.end.s
 
 
 @observed
@@ -276,9 +274,12 @@ def prepare(
     storage.check(rows)
     init = _given_init(problem, rows, k)
     objective = problem.objective(some, context)
-    some, rows = objective.begin(some), objective.begin(rows)
+    some, rows = (replace(each, eta=objective.eta, m=objective.m) for each in (some, rows))
     sizes = sample.sizes_of_starts(problem.sample, k)
-    samples = [objective.begin(mapping(*sample.some(size), rows.shifts)) for size in sizes]
+    samples = [
+        replace(mapping(*sample.some(size), rows.shifts), eta=objective.eta, m=objective.m)
+        for size in sizes
+    ]
     if samples:
         base = samples[0] = storage.sample(samples[0])
     else:
@@ -294,18 +295,9 @@ def prepare(
     if saved is not None:
         saved.begin(fingerprint_of_rows(sample, features, exponent, variance))
     found = FitRows(
-        sample.some(),
-        rows,
-        some,
-        samples,
-        base,
-        components,
-        seeding,
-        features,
-        variance,
-        init,
+        sample.some(), rows, some, samples, base, components, seeding, features, variance, init,
         any(maps),
-    )
+    )  # fmt: skip
     return found, objective, problem.plan(k, exponent, objective)
 
 
@@ -347,6 +339,7 @@ def search_centroids(
     seed = partial(_seed, rows, context)
     space = FeatureSpace(rows.searched, rows.variance, objective, seed, context)
     run, end, cost = search(space, plan.starts)
+    end.hard = plan.ends_hard
     if plan.swaps:
         schedule = plan.starts[-1].schedule  # all starts end alike
         swaps.improve(run, cost, plan.swaps)
@@ -398,7 +391,7 @@ def _settle(
 ) -> None:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
     are improved on each of them, as a sample has few rows of each, except on rows that are read."""
-    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
+    s, stage = (-math.inf, "hard") if end.hard else (end.s, "settle")
     for rows in levels:
         run.rows = replace(rows, alpha=run.rows.alpha)
         if patience and len(run.theta) >= MANY and rows.stream is None:
@@ -407,7 +400,7 @@ def _settle(
         coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
         converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
     # these passes do not lower s, so a final exponent that was not reached stays so
-    end.converged = converged and (schedule.ends_hard or end.converged)
+    end.converged = converged and (end.hard or end.converged)
 
 
 _Labels = Callable[[Rows, Array, Array], None]
@@ -426,7 +419,7 @@ def _evaluated(
     reading, which also gives the labels."""
     rows, threshold = replace(given.rows, alpha=run.rows.alpha), context.noise_threshold
 
-    def publish(block: Rows, labels: Array, nearest: Array) -> None:
+    def take(block: Rows, labels: Array, nearest: Array) -> None:
         if threshold is not None:
             labels = without_noise(run.objective, threshold, block, labels, nearest)
         context.take_labels(labels)
@@ -434,7 +427,7 @@ def _evaluated(
     elsewhere = isinstance(rows.stream, Partitions)
     centers = (run.theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
-    visit = partial(_both_sums, theta, end.s, None if elsewhere else publish, rows.stream is None)
+    visit = partial(_both_sums, theta, end.s, None if elsewhere else take, rows.stream is None)
     soft, hard = rows.fold(
         visit, lambda first, second: (first[0] + second[0], first[1] + second[1])
     )
@@ -443,33 +436,35 @@ def _evaluated(
     means = hard.centroids(theta, rows.dtype)
     inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
     if elsewhere and context.write_labels is not None:
-        publish(plain, **passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
+        take(plain, **passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
     memberships = None
     if context.store_memberships:
         memberships = passes.one_pass(rows, theta, end.s, want=("memberships",))[1]["memberships"]
     relative, absolute = coincidence(run.variance, rows.dtype)
     close = max(relative * (hard.hard / rows.total_weight), absolute)
+    distinct = count_distinct(rows.scaled(theta), close)
+    soft, hard = soft.without_moments(), hard.without_moments()
     return FitResult(
-        given.given, rows, given.some, run.objective, plan, end, centers, theta, soft.without_moments(),
-        hard.without_moments(), inertia, count_distinct(rows.scaled(theta), close), run.passes,
-        given.base.n, stored, memberships,
+        given.given, rows, given.some, run.objective, plan, end, -math.inf if end.hard else end.s, centers, theta, soft, hard,
+        inertia, distinct, replace(run, rows=rows).penalty(), run.passes, given.base.n, stored,
+        memberships,
     )  # fmt: skip
 
 
 def _both_sums(
-    theta: Array, s: float, publish: _Labels | None, alone: bool, block: Rows, before: _Pair | None
+    theta: Array, s: float, take: _Labels | None, alone: bool, block: Rows, before: _Pair | None
 ) -> _Pair:
     """The sums of a block at an exponent and in the hard limit; `alone`: no other follows, which
-    would add to N. `publish` is given the rows, their labels and the squared distances to the
+    would add to N. `take` is given the rows, their labels and the squared distances to the
     nearest centroids."""
     soft, hard = before or (None, None)
     soft, _ = passes.pass_of_block(block, theta, s, before=soft)
     if alone:
         soft = soft.without_moments()
-    plain, wanted = replace(block, eta=None), _LABELS if publish else ()
+    plain, wanted = replace(block, eta=None), _LABELS if take else ()
     hard, outputs = passes.pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
-    if publish is not None:
-        publish(plain, outputs["labels"], outputs["nearest"])
+    if take is not None:
+        take(plain, outputs["labels"], outputs["nearest"])
     return soft, hard
 
 
@@ -481,19 +476,18 @@ def publish(model: Any, result: FitResult, context: FitContext) -> None:
     for name in _OF_EARLIER_FITS:
         vars(model).pop(name, None)
     rows, soft, end = result.rows, result.soft, result.end
-    penalty = result.objective.penalty(rows.alpha, rows.total_weight)
     vars(model).update(
         cluster_centers_=result.centers,
         inertia_=result.inertia,
         s_=end.s,
-        objective_=result.plan.unit * (soft.objective(end.s) + penalty),
+        objective_=result.plan.unit * (soft.objective(end.s) + result.penalty),
         n_iter_=result.n_passes,
         history_=context.history.records,
         sample_size_=result.sample_size,
         _alpha=rows.alpha,
         _objective=result.objective,
         _shifts=rows.shifts,
-        _cluster_weights=(result.hard if result.plan.ends_hard else soft).G,
+        _cluster_weights=(result.hard if end.hard else soft).G,
         _n_features_out=context.k,
         _n_distinct=result.distinct,
         _n_counted=rows.n_counted,

@@ -32,10 +32,11 @@ from rffpk._annealing.seeding import (
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import ritz_values
+from rffpk._data.estimator import reporting
 from rffpk._data.messages import warn
 from rffpk._data.passes import one_pass, total_variance
 from rffpk._data.presence import coverage_of, has_view, present_bits
-from rffpk._data.progress import observed, reporting
+from rffpk._data.progress import observed
 from rffpk._data.rows import Rows
 from rffpk._data.store import Storage, check_cache, check_fits
 from rffpk._data.sums import hard_weights, positive, power_weights

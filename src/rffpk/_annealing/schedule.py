@@ -117,6 +117,7 @@ class StartEnd:
     s: float  # the last soft exponent
     converged: bool
     dropped: bool = False  # ended early, because another start is better
+    hard: bool = False  # whether the last passes of the fit are those of k-means
 
 
 T = TypeVar("T")

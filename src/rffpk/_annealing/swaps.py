@@ -119,7 +119,7 @@ class _Batches:
         run = self.run
         sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
         self._nearest = outputs["nearest"]
-        return sums.hard + run.objective.penalty(run.rows.alpha, run.rows.total_weight)
+        return sums.hard + run.penalty()
 
     def swap(self, count: int, cost: float) -> float:
         """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the

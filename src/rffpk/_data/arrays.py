@@ -1,17 +1,15 @@
-"""Array types for annotations, arrays that belong together, and what rows may come in."""
+"""Array types for annotations, and arrays that belong together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-T = TypeVar("T")
 
 # Most neighbours that the compiled pass keeps for a row.
 MOST_NEIGHBOURS = 16
@@ -149,28 +147,3 @@ class Landmarks:
 Map = Fourier | Landmarks | None
 
 View = tuple[Array, Map]  # the columns (n, d) of a view and its map
-
-
-def each(arrays: list[Array], function: Callable[..., Array], *more: Any) -> list[Array]:
-    """The values of a function of arrays, and of more arguments; one value for views that are the
-    same array."""
-    values = {id(array): function(array, *more) for array in arrays}
-    return [values[id(array)] for array in arrays]
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, or a list of such."""
-    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
-    return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)
-
-
-def is_source(X: Any) -> bool:
-    """Whether X is a source, or a list of sources. Raises a TypeError for what can be read once."""
-    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
-    for part in parts:
-        if isinstance(part, Iterator):
-            raise TypeError(
-                f"X is of type {type(part).__name__}, which can be read once, and several passes "
-                "are needed: pass a function that returns a new one, such as lambda: blocks()."
-            )
-    return all(callable(part) and not hasattr(part, "__array__") for part in parts)

@@ -13,7 +13,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._data.arrays import Array, is_dask
+from rffpk._data.arrays import Array
+from rffpk._data.validation import is_dask
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

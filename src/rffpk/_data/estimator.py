@@ -6,8 +6,11 @@ documentation.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import metadata
 from typing import Any, TypeVar, dataclass_transform
@@ -26,7 +29,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.collections import by_partitions
 from rffpk._data.model_state import Decoder, Encoder, class_name
-from rffpk._data.progress import CallbackSupportMixin
+from rffpk._data.progress import LOGGER, CallbackSupportMixin, Progress
 from rffpk._data.sparse_rows import Columns
 from rffpk._data.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
 from rffpk._data.validation import Auto, takes_sparse
@@ -47,9 +50,9 @@ def parameters(cls: C) -> C:
     What a fit sets is annotated with ``field(init=False)``, or in a class without the decorator.
     """
     text = cls.__doc__  # None under python -OO, where dataclass would write one
-    made = dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
-    made.__doc__ = text
-    return made
+    dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
+    cls.__doc__ = text
+    return cls
 
 
 def _line(version: str) -> tuple[str, ...]:
@@ -160,6 +163,28 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         for part in _PARTS:
             metadata[part] = json.dumps(parts[part], separators=(",", ":"), allow_nan=False)
         write_tensors(os.fspath(path), metadata, encoder.arrays)
+
+
+@contextlib.contextmanager
+def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
+    """The progress of a fit of X; None if nobody looks at it."""
+    verbose = getattr(estimator, "verbose", 0)
+    validation.check_verbose(verbose)
+    called = hasattr(estimator, "_has_callbacks")
+    if not (verbose or called or LOGGER.isEnabledFor(logging.INFO)):
+        yield None
+        return
+    task = None
+    if called:
+        task = estimator._init_callback_context(max_subtasks=None)
+        task.call_on_fit_task_begin(estimator=estimator, X=X)
+    progress = Progress(estimator, type(estimator).__name__, bool(verbose), task)
+    try:
+        yield progress
+    finally:
+        progress.close()
+    if task is not None:
+        task.call_on_fit_task_end(estimator=estimator, X=X)
 
 
 @parameters

@@ -19,8 +19,9 @@ import numpy as np
 from sklearn import config_context
 
 from rffpk import _config
-from rffpk._data.arrays import Array, each
+from rffpk._data.arrays import Array
 from rffpk._data.collections import check_columns, dask_module
+from rffpk._data.sparse_rows import each
 from rffpk._data.streams import Stream
 from rffpk._data.validation import check_sample_weight, refuse_sparse
 

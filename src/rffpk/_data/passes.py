@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._data import validation
-from rffpk._data.arrays import Array, Fourier, Landmarks, Map, each
+from rffpk._data.arrays import Array, Fourier, Landmarks, Map
 from rffpk._data.partitions import Partitions
 from rffpk._data.rows import Rows, aligned, weight_unit, width
-from rffpk._data.sparse_rows import Columns
+from rffpk._data.sparse_rows import Columns, each
 from rffpk._data.sums import EMPTY_SHARE, Parts, Step, Sums, is_hard, power_objective, scaled_parts
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from rffpk._data.validation import check_verbose
-
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -133,21 +131,3 @@ def _clock(seconds: float) -> str:
 def observed(fit: F) -> F:
     """Decorator of a `fit` that uses `reporting`."""
     return with_callbacks(fit)
-
-
-@contextlib.contextmanager
-def reporting(estimator: Any, X: Any) -> Iterator[Progress]:
-    """The progress of a fit of X."""
-    check_verbose(getattr(estimator, "verbose", 0))
-    task = None
-    if hasattr(estimator, "_has_callbacks"):
-        task = estimator._init_callback_context(max_subtasks=None)
-        task.call_on_fit_task_begin(estimator=estimator, X=X)
-    verbose = bool(getattr(estimator, "verbose", 0))
-    progress = Progress(estimator, type(estimator).__name__, verbose, task)
-    try:
-        yield progress
-    finally:
-        progress.close()
-    if task is not None:
-        task.call_on_fit_task_end(estimator=estimator, X=X)

@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rffpk import _core
-from rffpk._data.arrays import Array, each
+from rffpk._data.arrays import Array
 from rffpk._data.interrupts import Handover
+from rffpk._data.sparse_rows import each
 from rffpk._data.validation import check_plain, check_sample_weight, refuse_sparse
 
 Source = Callable[[], Iterable[Any]]

@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._data import validation
-from rffpk._data.arrays import Array, each, is_dask, is_source
+from rffpk._data.arrays import Array
 from rffpk._data.collections import active_client, sources_of
 from rffpk._data.partitions import Part, Partitions, make_partitions
 from rffpk._data.passes import make_rows, pass_of_block
 from rffpk._data.presence import coverage, coverage_of, rows_with, there_of
 from rffpk._data.rows import weight_unit
-from rffpk._data.sparse_rows import Columns, column_means, row_bytes
+from rffpk._data.sparse_rows import Columns, column_means, each, row_bytes
 from rffpk._data.streams import Stream, make_stream
 from rffpk._data.sums import Sums
-from rffpk._data.validation import Auto
+from rffpk._data.validation import Auto, is_dask, is_source
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
 # ... as long as it has at most a quarter of the rows and its copy takes at most so many bytes.
@@ -81,15 +81,16 @@ def row_sample(
     size = max(automatic_sample_size(k), least, first or 0)
     if is_dask(X):
         if (client := active_client()) is not None:
-            stream = _partitions(model, X, sample_weight, client)
-            return sample_stream(stream, size, first, seed, n_threads)
+            found = _partitions(model, X, sample_weight, client)
+            return sample_stream(found, size, first, seed, n_threads)
         X = sources_of(X)
     if is_source(X):
         stream = make_stream(X, sample_weight, lambda x, new: model._check_views(x, reset=new))
         return sample_stream(stream, size, first, seed, n_threads)
     xs = model._check_views(X, reset=True)
     weight = validation.check_sample_weight(sample_weight, len(xs[0]))
-    return sample_arrays(xs, weight, size, first, seed, n_threads)
+    sample = sample_arrays(xs, weight, size, first, seed, n_threads)
+    return replace(sample, may_lack=getattr(model, "allow_missing_views", False))
 
 
 def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Partitions:
@@ -131,7 +132,7 @@ def column_moments(
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
 def _first_mean(x: Columns) -> Array:
-    some = rows_with(x, None)[0][: _core.SLOT_ROWS]
+    some = x[: _core.SLOT_ROWS]
     some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
     return column_means(some).astype(x.dtype)
 
@@ -157,6 +158,7 @@ class RowSample:
     sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
     n_threads: int
     stream: Stream | None = None
+    may_lack: bool = True  # whether rows may lack views
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the id of a view
     _there: list[Array] = field(default_factory=list)  # of a stream, of each view: `there_of`
     _some: list[Some] = field(default_factory=list)  # the sample, once it has been taken
@@ -165,7 +167,8 @@ class RowSample:
         """The moments of the columns of a view."""
         x = self.xs[view]
         if id(x) not in self._moments:
-            self._moments[id(x)] = column_moments(*rows_with(x, self.weight), self.n_threads)
+            there, weight = rows_with(x, self.weight) if self.may_lack else (x, self.weight)
+            self._moments[id(x)] = column_moments(there, weight, self.n_threads)
         return self._moments[id(x)]
 
     def coverage(self, least: int) -> NDArray[np.float64] | None:
@@ -179,7 +182,7 @@ class RowSample:
     def some_with(self, view: int) -> tuple[Array, Array | None]:
         """The rows of the sample that have a view, and their weights."""
         xs, weight = self.some()
-        return rows_with(xs[view], weight)
+        return rows_with(xs[view], weight) if self.may_lack else (xs[view], weight)
 
     def some(self, size: int | None = None) -> Some:
         """The views and weights of the sample, or of the first `size` rows in it, in the order of
@@ -365,7 +368,7 @@ class _Reading:
         self.same = [numbers[id(x)] for x in xs]  # the first view with the same columns
         self.empty = each(xs, lambda x: x[:0].copy())
         self.reservoir = Reservoir(_capacity(self.size, self.first, xs))
-        self.shifts = dict(enumerate(each(xs, _first_mean)))
+        self.shifts = dict(enumerate(each(xs, lambda x: _first_mean(rows_with(x, None)[0]))))
 
     def _in_units(self, weight: Array | None, dtype: Any) -> Array | None:
         if weight is None:
@@ -391,7 +394,7 @@ class _Reading:
             found[id(self.empty[i])] = moments if exact else self._again(stream, i, moments)
         return RowSample(
             self.empty, None, self.n, counted, self.size, self.reservoir.sample(),
-            self.n_threads, stream, found, [self.there[i] for i in self.same],
+            self.n_threads, stream, True, found, [self.there[i] for i in self.same],
         )  # fmt: skip
 
     def _again(self, stream: Stream, view: int, moments: Moments) -> Moments:

@@ -483,3 +483,21 @@ def check_overflow(distance: float, dtype: Any) -> None:
         raise ValueError(
             f"X has values so large that squared distances overflow {np.dtype(dtype)}; {remedy}."
         )
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, or a list of such."""
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a source, or a list of sources. Raises a TypeError for what can be read once."""
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    for part in parts:
+        if isinstance(part, Iterator):
+            raise TypeError(
+                f"X is of type {type(part).__name__}, which can be read once, and several passes "
+                "are needed: pass a function that returns a new one, such as lambda: blocks()."
+            )
+    return all(callable(part) and not hasattr(part, "__array__") for part in parts)

@@ -21,9 +21,9 @@ from rffpk._annealing.ends import Cause, few_rows, low_rank
 from rffpk._annealing.fit import fit_model
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.estimator import Estimator
+from rffpk._data.estimator import Estimator, reporting
 from rffpk._data.messages import warn
-from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.progress import Progress, observed
 from rffpk._data.sparse_rows import Columns
 from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
@@ -60,7 +60,12 @@ class EmbeddingClusterer(
         return embedding
 
     def _label(
-        self, k: int, weight: Array | None, random: Any, causes: list[Cause], progress: Progress
+        self,
+        k: int,
+        weight: Array | None,
+        random: Any,
+        causes: list[Cause],
+        progress: Progress | None,
     ) -> None:
         """Annealed k-means with restarts on the embedding; `causes` that its centroids coincide
         come before those in the embedding."""
@@ -169,7 +174,7 @@ class EmbeddingClusterer(
 class Iterations:
     """The records of the iterations of a fusion, with the keys of the records of passes."""
 
-    def __init__(self, records: list[dict[str, Any]], progress: Progress) -> None:
+    def __init__(self, records: list[dict[str, Any]], progress: Progress | None) -> None:
         self.records, self.progress, self.begun = records, progress, time.perf_counter()
 
     def add(self, stage: str, rows: int, objective: float, weights: Array, **more: Any) -> None:
@@ -191,7 +196,8 @@ class Iterations:
         }
         self.begun = now
         self.records.append(record)
-        self.progress.passed(record)
+        if self.progress is not None:
+            self.progress.passed(record)
 
 
 class KernelFusion(EmbeddingClusterer):
@@ -291,7 +297,7 @@ class KernelFusion(EmbeddingClusterer):
         with reporting(self, X) as progress:
             return self._fit(X, sample_weight, progress)
 
-    def _fit(self, X: Any, sample_weight: Any, progress: Progress) -> Self:
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
