@@ -3,9 +3,10 @@
 import pytest
 from visited_files import STEPS, fits, trace
 
-# The host of the steps, and what each of them computes with.
+# The host of the steps, what a stage is, and what each step computes with.
 SHARED = {
     "_annealing/fit.py",
+    "_annealing/schedule.py",
     "_config.py",
     "_data/passes.py",
     "_data/rows.py",
@@ -14,7 +15,7 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize(("fit", "most"), zip(fits(), (21, 24)), ids=["random", "diffusion"])
+@pytest.mark.parametrize(("fit", "most"), list(zip(fits(), (21, 24))), ids=["random", "diffusion"])
 def test_a_fit_visits_few_files_and_each_step_once(fit, most):
     files, entered = trace(*fit)
     assert entered == list(STEPS.values())

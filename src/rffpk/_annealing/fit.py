@@ -444,8 +444,9 @@ def _evaluated(
     close = max(relative * (hard.hard / rows.total_weight), absolute)
     distinct = count_distinct(rows.scaled(theta), close)
     soft, hard = soft.without_moments(), hard.without_moments()
+    s = -math.inf if end.hard else end.s
     return FitResult(
-        given.given, rows, given.some, run.objective, plan, end, -math.inf if end.hard else end.s, centers, theta, soft, hard,
+        given.given, rows, given.some, run.objective, plan, end, s, centers, theta, soft, hard,
         inertia, distinct, replace(run, rows=rows).penalty(), run.passes, given.base.n, stored,
         memberships,
     )  # fmt: skip
