@@ -17,7 +17,7 @@ LAYERS = [
     {"_data.arrays", "_data.interrupts", "_data.messages", "_data.sparse_rows", "_core", "_docs"},
     {"_data.presence"},
     {"_data.files", "_data.tiles", "_data.decompositions", "_data.sums", "_data.validation"},
-    {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
+    {"_reference", "_data.collections", "_data.views", "_data.streams", "_data.progress"},
     {"_config", "_data.tensor_files"},
     {"_data.partitions"},
     {"_data.rows"},
@@ -88,6 +88,19 @@ def test_imports_point_one_way():
 
 def test_folders_have_no_subfolders():
     assert {len(path.relative_to(PACKAGE).parts) for path in PATHS} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans,
+        rffpk.DiffusionPowerKMeans, rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans,
+        rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM,
+    ],
+)  # fmt: skip
+def test_few_classes_lie_between_an_estimator_and_that_of_scikit_learn(cls):
+    own = [base for base in cls.__mro__ if base.__module__.startswith("rffpk.")]
+    assert len(own) - 1 <= 3
 
 
 def test_only_public_names_of_other_packages_are_imported():

@@ -9,8 +9,8 @@ import numpy as np
 
 from rffpk._annealing import batches
 from rffpk._annealing.fit import FitResult, Problem
+from rffpk._annealing.schedule import check_half_life
 from rffpk._annealing.search import FitContext
-from rffpk._data import validation
 from rffpk._data.estimator import parameters
 from rffpk._data.passes import make_rows
 from rffpk._data.rows import Rows
@@ -107,7 +107,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_half_life(self.half_life)
+        check_half_life(self.half_life)
         check_diffusion(self)
         check_cache(self.cache, self.memory_limit)
 

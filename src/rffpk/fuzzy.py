@@ -15,7 +15,7 @@ from rffpk._annealing.centroid_model import measure
 from rffpk._annealing.fit import Init, Problem, check_search
 from rffpk._annealing.fit import fit as fit_by_passes
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import Plan, Schedule, given_starts
+from rffpk._annealing.schedule import Plan, Schedule, check_half_life, given_starts
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import Clusterer, parameters
@@ -110,7 +110,7 @@ class FuzzyCMeans(Clusterer):
 
     def _check_parameters(self) -> None:
         check_search(self)
-        validation.check_half_life(self.half_life)
+        check_half_life(self.half_life)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _problem(self) -> Problem:

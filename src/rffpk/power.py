@@ -23,6 +23,7 @@ from rffpk._annealing.schedule import (
     annealed_starts,
     automatic_swaps,
     check_annealing,
+    check_half_life,
     coarse_start,
     is_automatic,
 )
@@ -153,7 +154,7 @@ class PowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_half_life(self.half_life)
+        check_half_life(self.half_life)
 
 
 @documented(
@@ -224,7 +225,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_half_life(self.half_life)
+        check_half_life(self.half_life)
         check_n_frequencies(self.n_frequencies)
         check_kernel(self.kernel, self.gamma, self.sampling)
         check_cache(self.cache, self.memory_limit)

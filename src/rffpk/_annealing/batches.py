@@ -15,7 +15,7 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.sparse_rows import concatenated
 from rffpk._data.sums import Sums
-from rffpk._data.validation import is_source
+from rffpk._data.survey import is_source
 
 M = TypeVar("M")
 

@@ -22,8 +22,8 @@ from rffpk._data.rows import Rows
 from rffpk._data.store import mapped_views
 from rffpk._data.streams import make_stream
 from rffpk._data.sums import Sums, typicality
-from rffpk._data.survey import automatic_sample_size
-from rffpk._data.validation import is_dask, is_option, is_source
+from rffpk._data.survey import automatic_sample_size, is_source
+from rffpk._data.validation import is_dask, is_option
 
 
 def first_rows(model: Any) -> int:

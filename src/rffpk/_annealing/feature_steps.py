@@ -177,7 +177,7 @@ class FeatureRun:
         return float(self.kept(self._nearly_hard_exponent))
 
     def _nearly_hard_exponent(self) -> float:
-        counted = self.rows.counted_numbers()
+        counted = self.rows.counted_indices()
         rows = self.rows.take(counted[:: max(1, len(counted) // _EXPONENT_ROWS)])
         s = _HIGHEST
         while not is_hard(_FACTOR * s, rows.dtype):

@@ -22,7 +22,7 @@ from rffpk._annealing.feature_steps import FeatureRun, FeatureSpace, coincidence
 from rffpk._annealing.objective import PowerMean
 from rffpk._annealing.schedule import MANY, Plan, Schedule, StartEnd
 from rffpk._annealing.search import FitContext, History, search
-from rffpk._annealing.seeding import Parts, seed_centroids, seeding_rows
+from rffpk._annealing.seeding import Parts, checked_centroids, seed_centroids, seeding_rows
 from rffpk._data import passes, validation
 from rffpk._data.arrays import Array
 from rffpk._data.estimator import reporting
@@ -34,8 +34,8 @@ from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
 from rffpk._data.sums import Sums, nearly_equal_memberships
-from rffpk._data.survey import RowSample, Some, row_sample
-from rffpk._data.validation import Auto, is_dask, is_source
+from rffpk._data.survey import RowSample, Some, is_source, row_sample
+from rffpk._data.validation import Auto, is_dask
 
 M = TypeVar("M", bound=Any)
 
@@ -307,21 +307,6 @@ def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
         return problem.init
     found = problem.given(rows, k)
     return checked_centroids(problem.init, (k, len(rows.shift))) if found is None else found
-
-
-def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
-    """Initial centroids (k, F) from an array."""
-    validation.check_plain(centroids, "init")
-    with validation.named("init"):
-        centroids = np.array(centroids, dtype=np.float64)
-    if centroids.shape != expected:
-        raise ValueError(
-            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "
-            "features that the rows are mapped to)."
-        )
-    if not np.isfinite(centroids).all():
-        raise ValueError("init contains NaN or infinity, must be finite.")
-    return centroids
 
 
 # ---- search --------------------------------------------------------------------------------------

@@ -95,6 +95,21 @@ class Parts:
         return replace(self.rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
 
 
+def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
+    """Initial centroids (k, F) from an array."""
+    validation.check_plain(centroids, "init")
+    with validation.named("init"):
+        centroids = np.array(centroids, dtype=np.float64)
+    if centroids.shape != expected:
+        raise ValueError(
+            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "
+            "features that the rows are mapped to)."
+        )
+    if not np.isfinite(centroids).all():
+        raise ValueError("init contains NaN or infinity, must be finite.")
+    return centroids
+
+
 def seed_centroids(
     features: Columns, weight: Array | None, k: int, init: str, n_threads: int, random: Any,
     parts: Parts | None = None,

@@ -217,10 +217,10 @@ class Rows:
 
     def counted(self) -> Rows:
         """The rows in arrays whose weight is not zero."""
-        return self if self.weight is None else self.take(self.counted_numbers())
+        return self if self.weight is None else self.take(self.counted_indices())
 
-    def counted_numbers(self) -> Array:
-        """The numbers of the rows whose weight is not zero."""
+    def counted_indices(self) -> Array:
+        """The indices of the rows whose weight is not zero."""
         weight = self.weight if self.stream is None else self.stream.weight
         return np.arange(self.n) if weight is None else np.flatnonzero(weight)
 

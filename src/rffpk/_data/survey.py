@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterator
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -32,7 +33,7 @@ from rffpk._data.rows import weight_unit
 from rffpk._data.sparse_rows import Columns, column_means, each, row_bytes
 from rffpk._data.streams import Stream, make_stream
 from rffpk._data.sums import Sums
-from rffpk._data.validation import Auto, is_dask, is_source
+from rffpk._data.validation import Auto, is_dask
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
 # ... as long as it has at most a quarter of the rows and its copy takes at most so many bytes.
@@ -67,6 +68,18 @@ def automatic_sample_size(k: int) -> int:
 def _starting_size(given: Auto | int, k: int, n: int) -> int:
     """The number of rows, out of n, that starts run on, for the parameter `sample`."""
     return min(n, automatic_sample_size(k) if isinstance(given, str) else max(int(given), k))
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a source, or a list of sources. Raises a TypeError for what can be read once."""
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    for part in parts:
+        if isinstance(part, Iterator):
+            raise TypeError(
+                f"X is of type {type(part).__name__}, which can be read once, and several passes "
+                "are needed: pass a function that returns a new one, such as lambda: blocks()."
+            )
+    return all(callable(part) and not hasattr(part, "__array__") for part in parts)
 
 
 def row_sample(

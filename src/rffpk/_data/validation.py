@@ -124,12 +124,6 @@ def check_exponent(s: Any) -> float:
     return check_real(s, "s", high=MAX_S)
 
 
-def check_half_life(half_life: Any) -> None:
-    """The parameter `half_life`."""
-    if half_life is not None:
-        check_real(half_life, "half_life", 0, include="neither", also="None")
-
-
 def check_n_jobs(n_jobs: Any) -> None:
     """None, or an integer except 0 between -MAX_JOBS and MAX_JOBS."""
     if n_jobs is not None and check_int(n_jobs, "n_jobs", -MAX_JOBS, MAX_JOBS) == 0:
@@ -489,15 +483,3 @@ def is_dask(X: Any) -> bool:
     """Whether X is a collection of Dask, or a list of such."""
     parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
     return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)
-
-
-def is_source(X: Any) -> bool:
-    """Whether X is a source, or a list of sources. Raises a TypeError for what can be read once."""
-    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
-    for part in parts:
-        if isinstance(part, Iterator):
-            raise TypeError(
-                f"X is of type {type(part).__name__}, which can be read once, and several passes "
-                "are needed: pass a function that returns a new one, such as lambda: blocks()."
-            )
-    return all(callable(part) and not hasattr(part, "__array__") for part in parts)
