@@ -138,7 +138,7 @@ def test_every_parameter_of_a_function_is_described(function):
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_words_of_annotations_are_those_described_and_accepted(cls):
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls.__init__)
     for name, kind, _ in described(cls, "Parameters"):
         parts = (hints[name], *get_args(hints[name]))
         words = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]

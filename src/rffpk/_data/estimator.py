@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import metadata
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,9 @@ def parameters(cls: C) -> C:
     text = cls.__doc__  # None under python -OO, where dataclass would write one
     dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
     cls.__doc__ = text
+    # annotations of inherited parameters are words of other modules
+    words, types = cls.__init__.__annotations__, get_type_hints(cls)
+    words.update((name, types[name]) for name in words.keys() & types.keys())
     return cls
 
 
