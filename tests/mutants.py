@@ -1,7 +1,7 @@
 """Mutation testing: which small changes of a module do its tests not notice?
 
     python tests/mutants.py                                    # each module of TESTS, 40 mutants
-    python tests/mutants.py _data/rules.py --sample 1000       # all mutants of one module
+    python tests/mutants.py _data/sums.py --sample 1000       # all mutants of one module
 
 Each mutant is a copy of the package in which one operator, number, condition or call of min or max
 is another one. It is killed if a test fails or the tests take far too long. The survivors are
@@ -26,14 +26,16 @@ from pathlib import Path
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
     "_annealing/schedule.py": ("schedule", ""),
-    "_annealing/objective.py": ("rare_cases multiview", "penalty or weights_are"),
+    "_annealing/objective.py": (
+        "rare_cases multiview",
+        "penalty or weights_are or median or references or reference_dist",
+    ),
     "_annealing/critical.py": ("rare_cases math anneal multiview exact", "critical or gram"),
     "_annealing/swaps.py": ("swaps", ""),
     "_annealing/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
     "_annealing/bounds.py": ("bounds", "not f64"),
-    "_annealing/references.py": ("rare_cases multiview", "median or references or reference_dist"),
-    "_annealing/evaluation.py": ("anneal", "inertia or papers or best_of or max_iter"),
-    "_data/rules.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
+    "_annealing/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
+    "_data/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
     "_data/decompositions.py": (
         "rare_cases exact famkkm smkc",
         "eigen or ritz or polar or rank or certificates",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._data.rules import typicality
+from rffpk._data.sums import typicality
 from rffpk._reference import features, squared_distances
 
 Array = NDArray[Any]

@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs, make_circles
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk import RFFKernelPowerKMeans
-from rffpk._annealing.agreement import agreement_of_labels
+from rffpk.power import agreement_of_labels
 
 
 @pytest.fixture(scope="module")

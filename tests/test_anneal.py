@@ -17,13 +17,12 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._annealing.centroids import count_distinct
 from rffpk._annealing.critical import critical_exponent
-from rffpk._annealing.history import History
-from rffpk._annealing.schedule import Schedule, StageEnd, Start, StepResult, course
-from rffpk._annealing.search import search
+from rffpk._annealing.feature_steps import count_distinct
+from rffpk._annealing.schedule import Schedule, StageEnd, Start, stages_of
+from rffpk._annealing.search import FitContext, search
 from rffpk._data.passes import make_rows, one_pass, shifted_features, total_variance
-from rffpk._data.sums import empty_clusters
+from rffpk._data.sums import Step, empty_clusters
 
 
 @pytest.fixture(scope="module")
@@ -261,9 +260,9 @@ def test_hopeless_starts_are_dropped(pairs, seed):
 
 
 def steps_of(schedule, results, best=np.inf):
-    """The stages of a course whose steps have prescribed results, each stage as often as it has
+    """The stages of a start whose steps have prescribed results, each stage as often as it has
     steps, and the result of the course if it ends."""
-    generator = course(Start("prescribed", schedule), lambda: best, np.float64)
+    generator = stages_of(Start("prescribed", schedule), lambda: best, np.float64)
     stage, steps = next(generator), 0
     taken = [stage]
     for result in results:
@@ -286,7 +285,7 @@ ADAPTIVE = Schedule(s0=-1.0, s_final=-np.inf, max_iter=1000, tol=1e-4)
 def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best(
     cost, penalty, soft, s_final
 ):
-    converged = StepResult(soft * cost, cost, cost + penalty, penalty, 0.0, 2, False, 0)
+    converged = Step(soft * cost, cost, cost + penalty, penalty, 0.0, 2, False, 0.0)
     schedule = replace(ADAPTIVE, s_final=s_final)
     taken, end = steps_of(schedule, [converged] * 3, best=1.0)
     if soft > 0.99 and cost + penalty > 1.02 and np.isinf(s_final):
@@ -375,11 +374,11 @@ def test_fuzzy_c_means_says_when_it_collapses():
     assert [r["distinct"] for r in harder.history_ if "s" in r][-1] == 50
 
 
-def stages_of(lengths):
+def adaptive_stages(lengths):
     """Exponents and passes of adaptive stages if the centroids converge after `lengths` passes."""
     shifts = [shift for length in lengths for shift in [1.0] * (length - 1) + [0.0]]
     taken, _ = steps_of(
-        ADAPTIVE, [StepResult(0.9, 1.0, 1.0, 0.0, shift, 2, False, 0) for shift in shifts]
+        ADAPTIVE, [Step(0.9, 1.0, 1.0, 0.0, shift, 2, False, 0.0) for shift in shifts]
     )
     grouped = [(s, len([*steps])) for s, steps in itertools.groupby(stage.s for stage in taken)]
     exponents, counts = zip(*grouped)
@@ -389,7 +388,7 @@ def stages_of(lengths):
 def test_the_adaptive_schedule_is_slow_while_centroids_separate():
     """Exponents fall faster after stages of few passes and slower after those of many."""
     for lengths in ([1] * 9, [2] * 9, [3] * 9, [4] * 9, [5] * 9, [10] * 9, [1, 9, 3, 2, 6, 10]):
-        exponents, counts = stages_of(lengths)
+        exponents, counts = adaptive_stages(lengths)
         assert counts == lengths
         factors = np.r_[1.2, exponents[1:] / exponents[:-1]]
         for before, after, length in zip(factors, factors[1:], lengths):
@@ -400,7 +399,7 @@ def test_the_adaptive_schedule_is_slow_while_centroids_separate():
             else:
                 assert after == pytest.approx(before)
         assert 1.05 - 1e-9 <= factors.min() and factors.max() <= 1.5 + 1e-9
-    assert stages_of([25])[1] == [10, 10, 5]  # no stage has more passes
+    assert adaptive_stages([25])[1] == [10, 10, 5]  # no stage has more passes
 
 
 def test_rows_of_weight_zero_are_not_in_the_critical_exponent():
@@ -436,13 +435,13 @@ class ConvergedSpace:
     dtype = np.float64
 
     def __init__(self, costs, lockstep):
-        self.costs, self.lockstep, self.history = costs, lockstep, History([])
+        self.costs, self.lockstep, self.context = costs, lockstep, FitContext(None)
 
     def begin(self, numbers):
         return [ConvergedRun(number, self.costs[number]) for number in numbers]
 
     def advance(self, runs, stages):
-        return [StageEnd(StepResult(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0), 1)] * len(stages)
+        return [StageEnd(Step(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0), 1)] * len(stages)
 
 
 @pytest.mark.parametrize("lockstep", [False, True])
@@ -457,7 +456,7 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent(lockstep, cos
     space = ConvergedSpace(costs, lockstep)
     run, end, cost = search(space, starts)
     assert (run.number, end.s, end.converged, cost) == (kept, s, True, costs[kept])
-    outcomes = [record["outcome"] for record in space.history.records]
+    outcomes = [record["outcome"] for record in space.context.history.records]
     assert outcomes == ["kept" if number == kept else "lost" for number in range(3)]
 
 

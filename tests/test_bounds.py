@@ -99,7 +99,7 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     models = []
     for rows in (10**9, 1):
-        monkeypatch.setattr(bounds, "_ROWS", rows)
+        monkeypatch.setattr(bounds, "LEAST_ROWS", rows)
         monkeypatch.setattr(bounds, "_COST", 0.0)
         model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
         models.append(model.fit(X, sample_weight=weight))

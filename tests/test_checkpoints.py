@@ -20,9 +20,10 @@ from rffpk import (
     _config,
     load,
 )
-from rffpk._annealing import bounds, centroid_clusterer, checkpoint, compression, swaps
+from rffpk._annealing import bounds, checkpoint, compression, swaps
+from rffpk._annealing import fit as fitting
 from rffpk._annealing.checkpoint import Checkpoint
-from rffpk._data import files, streams
+from rffpk._data import files, streams, survey
 from rffpk._data.tensor_files import read_tensors, write_tensors
 from rffpk.sources import from_array
 
@@ -153,8 +154,8 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
 )
 def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
     monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(centroid_clusterer, "_SAMPLE_ROWS", 150)
-    monkeypatch.setattr(centroid_clusterer, "_ROWS_A_CLUSTER", 1)
+    monkeypatch.setattr(survey, "_SAMPLE_ROWS", 150)
+    monkeypatch.setattr(survey, "_ROWS_A_CLUSTER", 1)
 
     def fit(**arguments):
         found = []
@@ -171,7 +172,7 @@ def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
 
 
 def test_passes_with_bounds_go_on(path, monkeypatch):
-    monkeypatch.setattr(bounds, "_ROWS", 1)
+    monkeypatch.setattr(bounds, "LEAST_ROWS", 1)
     monkeypatch.setattr(bounds, "_COST", 0.0)
     X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
     visits = []
@@ -192,7 +193,7 @@ def test_passes_with_bounds_go_on(path, monkeypatch):
 def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
     monkeypatch.setattr(swaps, "_ROWS", 60)
     drawn, compress = [], []
-    nearest, compressed = swaps._nearest, centroid_clusterer.compressed
+    nearest, compressed = swaps._nearest, fitting.compressed
     monkeypatch.setattr(
         swaps, "_nearest", lambda run: [nearest(run), drawn.append(run.drawn is not None)][0]
     )
@@ -202,7 +203,7 @@ def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
         compress.append(found is not None)
         return found
 
-    monkeypatch.setattr(centroid_clusterer, "compressed", components)
+    monkeypatch.setattr(fitting, "compressed", components)
     monkeypatch.setattr(compression, "_MARGIN", 0.0)
     X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
@@ -411,8 +412,8 @@ def test_another_fit_is_refused(X, kept, parameters, change, text):
 
 
 def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
-    monkeypatch.setattr(centroid_clusterer, "_SAMPLE_ROWS", 100)
-    monkeypatch.setattr(centroid_clusterer, "_ROWS_A_CLUSTER", 1)
+    monkeypatch.setattr(survey, "_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(survey, "_ROWS_A_CLUSTER", 1)
     with monkeypatch.context() as patch:
         interrupted(patch, 5)
         with pytest.raises(Stop):
@@ -431,7 +432,7 @@ def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
     with pytest.raises(ValueError, match="class was PowerKMeans, is FuzzyCMeans"):
         model(FuzzyCMeans).fit(X, checkpoint=kept)
     with monkeypatch.context() as patch, pytest.raises(ValueError, match="features by this proc"):
-        patch.setattr(centroid_clusterer.critical, "of_rows", lambda rows, features: features.sum())
+        patch.setattr(fitting.critical, "of_rows", lambda rows, features: features.sum())
         model().fit(X, checkpoint=kept)
     monkeypatch.setattr(checkpoint, "__version__", "99.0")
     with pytest.raises(ValueError, match=r"rffpk version was .*, is 99\.0\. resume=False begi"):

@@ -13,8 +13,12 @@ from rffpk import (
     _reference,
 )
 from rffpk._annealing import compression
-from rffpk._annealing.compression import compressed, total_squares
-from rffpk._annealing.kernel_components import kernel_components, kernel_variance
+from rffpk._annealing.compression import (
+    compressed,
+    kernel_components,
+    kernel_variance,
+    total_squares,
+)
 from rffpk._annealing.kernel_products import Products
 from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, shifted_features
@@ -83,7 +87,7 @@ def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
     X, _ = make_blobs(240, 3000, centers=12, cluster_std=30.0, random_state=0)
     used = []
     monkeypatch.setattr(
-        "rffpk._annealing.centroid_clusterer.compressed",
+        "rffpk._annealing.fit.compressed",
         lambda *given: used.append(compressed(*given)) or used[-1],
     )
     model = make().fit(X)
@@ -91,7 +95,7 @@ def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
     assert_array_equal(model.predict(X), model.labels_)
     again = make().set_params(init=model.cluster_centers_, n_init=1, s0=-1e6).fit(X)
     assert model.inertia_ <= again.inertia_ * (1 + 1e-6)
-    monkeypatch.setattr("rffpk._annealing.centroid_clusterer.compressed", lambda *given: None)
+    monkeypatch.setattr("rffpk._annealing.fit.compressed", lambda *given: None)
     whole = make().fit(X)
     assert model.cluster_centers_.shape == whole.cluster_centers_.shape
     assert model.inertia_ == pytest.approx(whole.inertia_, rel=0.01)

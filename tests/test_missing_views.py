@@ -23,7 +23,7 @@ from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
 from rffpk._data.presence import coverage_of, present_bits
 from rffpk._data.rows import Rows
-from rffpk._data.rules import LEAST_WEIGHT, view_penalty, view_weights
+from rffpk._data.sums import LEAST_WEIGHT, view_penalty, view_weights
 
 K, N = 4, 500
 CLASSES = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans]
@@ -224,7 +224,7 @@ def masked_rows(dtype, typical, n=700):
     weight = random.uniform(1, 4, n)
     shifts = [np.zeros(F, dtype) for F in (4, 18, 2)]
     rows = make_rows(xs, maps, weight, 1, shifts, present_bits(xs))
-    rows = rows.covered(coverage_of(xs, weight, 5))
+    rows = rows.with_coverage(coverage_of(xs, weight, 5))
     rows = replace(rows, eta=np.array([2.0, 0.5, 3.0]), m=1.7) if typical else rows
     return rows, shifted_features(rows)[:5].astype(float)
 
@@ -242,8 +242,8 @@ def test_steps_are_those_of_the_twin(dtype, typical, s):
         for name in ("core", "numpy")
     )  # fmt: skip
     rtol = 5e-3 if dtype == np.float32 else 1e-9
-    for record, twin in zip(found.records, expected.records, strict=True):
-        assert_allclose(record[:4], twin[:4], rtol=rtol, atol=rtol * twin[1])
+    for record, twin in zip(found.steps, expected.steps, strict=True):
+        assert_allclose(record[:5], twin[:5], rtol=rtol, atol=rtol * twin[1])
     assert_allclose(found.theta, expected.theta, atol=rtol * np.abs(theta).max())
     assert_allclose(found.alphas, expected.alphas, rtol=rtol)
     assert_allclose(found.sums.G, expected.sums.G, rtol=rtol, atol=rtol)

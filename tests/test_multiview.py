@@ -20,12 +20,12 @@ from rffpk import (
     _reference,
 )
 from rffpk._annealing.critical import typical_critical_exponent
-from rffpk._annealing.history import History
+from rffpk._annealing.feature_steps import FeatureRun
 from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.primal import FeatureRun
+from rffpk._annealing.search import FitContext
 from rffpk._data.arrays import Fourier
 from rffpk._data.passes import make_rows, one_pass
-from rffpk._data.rules import power_weights
+from rffpk._data.sums import power_weights
 
 PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 
@@ -513,7 +513,7 @@ def test_the_disturbance_does_not_depend_on_the_number_of_views(views, copies):
     xs = [views[0][0]] * copies
     rows = make_rows(xs, [Fourier(np.eye(5))] * copies, None, 1)
     theta, random = np.zeros((4, 10 * copies)), np.random.RandomState(0)
-    run = FeatureRun(rows, theta, 2.0, WeightedViews(1.0), History([]), random)
+    run = FeatureRun(rows, theta, 2.0, WeightedViews(1.0), FitContext(random))
     run._disturb(0.02)
     moved = (rows.scaled(run.theta) ** 2).sum(axis=1).mean()
     assert_allclose(np.sqrt(moved / 2.0), 0.02, rtol=0.4)

@@ -15,7 +15,8 @@ from test_docs import CLASSES
 
 import rffpk
 from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._data.rules import hard_weights, power_weights
+from rffpk._annealing.centroid_model import first_rows
+from rffpk._data.sums import hard_weights, power_weights
 
 HARD = PowerKMeans(3, sample=60, random_state=0)
 SOFT = PowerKMeans(3, sample=60, s_final=-3.0, random_state=0)
@@ -28,7 +29,7 @@ SIZES = (1, 7, 40, 1, 1, 150)  # of batches
 @pytest.fixture(autouse=True)
 def few_first_rows(monkeypatch):
     """Classes without the parameter `sample`, too, begin with 60 rows."""
-    monkeypatch.setattr("rffpk._annealing.incremental.automatic_sample_size", lambda k: 60)
+    monkeypatch.setattr("rffpk._annealing.centroid_model.automatic_sample_size", lambda k: 60)
 
 
 @pytest.fixture(params=MODELS)
@@ -160,10 +161,10 @@ def test_without_any_row_a_model_is_not_fitted():
 
 def test_the_number_of_first_rows(monkeypatch):
     monkeypatch.undo()
-    assert PowerKMeans(8)._first_rows() == FuzzyCMeans(8)._first_rows() == 20_000
-    assert PowerKMeans(300)._first_rows() == PowerKMeans(300, sample=None)._first_rows() == 30_000
-    assert PowerKMeans(8, sample=50)._first_rows() == 50
-    assert PowerKMeans(8, sample=5)._first_rows() == 8
+    assert first_rows(PowerKMeans(8)) == first_rows(FuzzyCMeans(8)) == 20_000
+    assert first_rows(PowerKMeans(300)) == first_rows(PowerKMeans(300, sample=None)) == 30_000
+    assert first_rows(PowerKMeans(8, sample=50)) == 50
+    assert first_rows(PowerKMeans(8, sample=5)) == 8
 
 
 def test_a_stream_goes_on_after_a_fit(model):

@@ -175,7 +175,7 @@ def test_missing_views_of_no_row_change_nothing(implementation, dtype, s, m):
     if m is not None:
         rows = replace(rows, eta=total_variance(rows) * np.ones(2), m=m)
     plain, expected = one_pass(rows, theta, s, want=OUTPUTS)
-    all_there = replace(rows.covered(np.ones(2)), alpha=rows.alpha)
+    all_there = replace(rows.with_coverage(np.ones(2)), alpha=rows.alpha)
     masked, found = one_pass(all_there, theta, s, want=OUTPUTS)
     assert_array_equal(masked.G[:, 0], masked.G[:, 1])
     assert_close(masked.N, plain.N, dtype, plain.G.sum(), s)

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from test_docs import FITS
 
 import rffpk
-from rffpk._annealing.centroid_clusterer import CentroidClusterer
 from rffpk._data.files import write_whole
+from rffpk.power import AnnealedClusterer
 
 PACKAGE = Path(rffpk.__file__).parent
 X = np.random.RandomState(0).randn(60, 4)
@@ -130,7 +130,7 @@ def referred():
 @pytest.mark.parametrize("call", [selected, referred])
 def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(call, monkeypatch):
     """Whatever an inner fit warns of is not said; what another thread says meanwhile is."""
-    inner, said = CentroidClusterer.fit, []
+    inner, said = AnnealedClusterer.fit, []
 
     def fit(self, *arguments, **options):
         with ThreadPoolExecutor(1) as other:
@@ -138,7 +138,7 @@ def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(call, mon
         said.append(None)
         return inner(self, *arguments, **options)
 
-    monkeypatch.setattr(CentroidClusterer, "fit", fit)
+    monkeypatch.setattr(AnnealedClusterer, "fit", fit)
     filters = list(warnings.filters)
     with pytest.warns(ConvergenceWarning) as seen:
         warnings.simplefilter("always")

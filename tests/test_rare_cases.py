@@ -14,9 +14,8 @@ import rffpk
 from rffpk import _config
 from rffpk._annealing.critical import of_gram, typical_critical_exponent
 from rffpk._annealing.ends import Ending
-from rffpk._annealing.kernel_components import _nearest_row
-from rffpk._annealing.objective import PowerMean, WeightedViews
-from rffpk._annealing.references import _trimmed
+from rffpk._annealing.kernel_fit import _nearest_row
+from rffpk._annealing.objective import PowerMean, WeightedViews, _trimmed
 from rffpk._annealing.seeding import k_means_plus_plus
 from rffpk._data.decompositions import fixed_signs, over_eigenvalues
 from rffpk._data.passes import make_rows

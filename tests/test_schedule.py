@@ -1,4 +1,4 @@
-"""The course of a start without any rows: which stages follow from given ends of those before."""
+"""The stages of a start without any rows: which stages follow from given ends of those before."""
 
 import math
 from itertools import islice
@@ -13,14 +13,14 @@ from rffpk._annealing.schedule import (
     Stage,
     StageEnd,
     Start,
-    StepResult,
     coarse_start,
-    course,
-    portfolio,
+    different_starts,
+    stages_of,
 )
+from rffpk._data.sums import Step
 
 ADAPTIVE = Schedule(s0=-1.0, s_final=-math.inf, max_iter=1000, tol=1e-4)
-SOFT = StepResult(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0)
+SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)
 
 
 def run(start, ends, best=math.inf, dtype=np.float64):
@@ -28,14 +28,14 @@ def run(start, ends, best=math.inf, dtype=np.float64):
     is a result and a number of steps. None if the start goes on after the last."""
     if isinstance(start, Schedule):
         start = Start("given", start)
-    generator, stages = course(start, lambda: best, dtype), []
+    generator, taken = stages_of(start, lambda: best, dtype), []
     try:
-        stages.append(next(generator))
+        taken.append(next(generator))
         for last, steps in ends:
-            stages.append(generator.send(StageEnd(last, steps)))
+            taken.append(generator.send(StageEnd(last, steps)))
     except StopIteration as stop:
-        return stages, stop.value
-    return stages, None
+        return taken, stop.value
+    return taken, None
 
 
 def exponents(schedule, ends):
@@ -163,12 +163,12 @@ def test_k_means_may_come_first():
     assert stages[1].name == "anneal" and stages[1].s == -1
 
 
-def test_starts_of_a_portfolio():
+def test_different_starts():
     """Low ones and plain ones in turn, and at the end the slow one, which is always there."""
     slow, low, plain = "critical", "low", "k-means++"
     kinds = [[slow], [low, slow], [plain, low, slow], [low, plain, low, slow]]
     for n, expected in enumerate(kinds, 1):
-        assert [start.kind for start in portfolio(ADAPTIVE, -4.0, n)] == expected
+        assert [start.kind for start in different_starts(ADAPTIVE, -4.0, n)] == expected
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_starts_of_a_portfolio():
         (-4.0, -6.0, -4, -6), (-4.0, -2.0, -2, -2), (0.3, -0.4, -0.4, -0.4),
     ],
 )  # fmt: skip
-def test_exponents_of_a_portfolio(critical, s_final, slow, low):
+def test_exponents_of_different_starts(critical, s_final, slow, low):
     """From the critical one, and from twice that; none is below the final one."""
-    plain, fast, last = portfolio(Schedule(-1.0, s_final, 9, 0.1), critical, 3)
+    plain, fast, last = different_starts(Schedule(-1.0, s_final, 9, 0.1), critical, 3)
     assert (plain.schedule.s0, fast.schedule.s0, last.schedule.s0) == (-math.inf, low, slow)
     assert plain.schedule.noise == fast.schedule.noise == 0 < last.schedule.noise == NOISE
     assert fast.schedule.factor > 1 and fast.schedule.every is not None
@@ -190,5 +190,5 @@ def test_exponents_of_a_portfolio(critical, s_final, slow, low):
 @pytest.mark.parametrize("tol", [1e-4, 0.5])
 def test_a_coarse_start_is_plain_k_means_with_a_large_tolerance(tol):
     start = coarse_start(Schedule(-1.0, -math.inf, 30, tol))
-    (stage,) = islice(course(start, lambda: math.inf, np.float64), 1)
+    (stage,) = islice(stages_of(start, lambda: math.inf, np.float64), 1)
     assert stage[:2] == ("hard", -math.inf) and stage.tol == max(tol, stage.tol) > 1e-3

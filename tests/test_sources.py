@@ -24,8 +24,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
 )
 from rffpk._data import streams
-from rffpk._data.sampling import Reservoir, row_keys
-from rffpk._data.survey import column_moments, survey_arrays
+from rffpk._data.survey import Reservoir, column_moments, row_keys, sample_arrays
 from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
 
 N, D, K = 23_000, 5, 4
@@ -177,7 +176,7 @@ def test_samples_do_not_depend_on_blocks(sizes, seed):
 
 
 def test_smaller_samples_are_parts_of_larger_ones(rows):
-    survey = survey_arrays([rows], None, 500, 500, 3, 1)
+    survey = sample_arrays([rows], None, 500, 500, 3, 1)
     (first,), _ = survey.some(500)
     (second,), _ = survey.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
@@ -224,10 +223,10 @@ def test_swaps_of_many_clusters_respect_weights(rows):
 
 def test_tiny_weights_are_sampled(rows):
     for unit in (1.0, 2.0**-1070):
-        survey = survey_arrays([rows], np.full(N, unit), 500, None, 0, 1)
+        survey = sample_arrays([rows], np.full(N, unit), 500, None, 0, 1)
         (found,), weight = survey.some()
         assert len(found) == 500 and (weight > 0).all()
-        assert_array_equal(found, survey_arrays([rows], np.ones(N), 500, None, 0, 1).some()[0][0])
+        assert_array_equal(found, sample_arrays([rows], np.ones(N), 500, None, 0, 1).some()[0][0])
 
 
 def test_a_source_may_use_its_memory_again(rows):

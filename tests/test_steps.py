@@ -52,10 +52,10 @@ def test_steps_are_those_of_the_twin(kind, s, dtype):
     given = problem(kind, dtype)
     found, expected = (steps(given, s, backend=name) for name in ("core", "numpy"))
     rtol, atol = rounding(given, dtype)
-    assert len(found.records) == len(expected.records) == 6
-    for record, twin in zip(found.records, expected.records):
-        assert_allclose(record[:4], twin[:4], rtol=rtol, atol=rtol * twin[1])
-        assert record[4] == twin[4] and record[5] >= 0
+    assert len(found.steps) == len(expected.steps) == 6
+    for record, twin in zip(found.steps, expected.steps):
+        assert_allclose(record[:5], twin[:5], rtol=rtol, atol=rtol * twin[1])
+        assert record.distinct == twin.distinct and record.seconds >= 0
     assert_allclose(found.theta, expected.theta, rtol=0, atol=atol)
     assert_allclose(found.previous, expected.previous, rtol=0, atol=atol)
     assert_allclose(found.sums.G, expected.sums.G, rtol=rtol)
@@ -66,12 +66,12 @@ def test_steps_are_those_of_the_twin(kind, s, dtype):
 def test_a_step_is_a_pass_and_a_division(kind, backend, dtype):
     rows, theta, variance = given = problem(kind, dtype)
     moved = steps(given, -3.0)
-    for record in moved.records:
+    for record in moved.steps:
         sums, _ = one_pass(rows, theta, -3.0)
         assert record[:2] == (sums.soft, sums.hard)
         before, theta = theta, sums.centroids(theta, dtype)
         gaps = rows.scaled(theta - before)
-        assert_allclose(record[3], np.sqrt((gaps**2).sum() / len(theta) / variance), rtol=1e-12)
+        assert_allclose(record.shift, np.sqrt((gaps**2).sum() / len(theta) / variance), rtol=1e-12)
     assert_array_equal(moved.theta, theta)
     assert_array_equal(moved.previous, before)
 
@@ -83,10 +83,10 @@ def test_learned_weights_of_views_are_those_of_the_twin(kind, s, dtype):
     entropy = 0.3 * rows.total_weight
     found, expected = (steps(given, s, entropy=entropy, backend=name) for name in ("core", "numpy"))
     rtol, atol = rounding(given, dtype)
-    assert len(found.alphas) == len(found.records) + 1 == 7
+    assert len(found.alphas) == len(found.steps) + 1 == 7
     assert np.ptp(found.alphas[-1]) > 0.1
     assert_allclose(found.alphas, expected.alphas, rtol=rtol)
-    assert_allclose([r[:4] for r in found.records], [r[:4] for r in expected.records], rtol=rtol)
+    assert_allclose([r[:5] for r in found.steps], [r[:5] for r in expected.steps], rtol=rtol)
     assert_allclose(found.theta, expected.theta, rtol=0, atol=atol)
 
 
@@ -110,19 +110,19 @@ def test_learned_weights_minimise_the_objective(kind, backend):
     for change in (1e-3, -1e-3):
         assert objective(moved.alphas[1] + np.array([change, -change])) > best
     assert_allclose(
-        moved.records[0][2], entropy * (rows.alpha * np.log(2 * rows.alpha)).sum(), atol=1e-12
+        moved.steps[0].penalty, entropy * (rows.alpha * np.log(2 * rows.alpha)).sum(), atol=1e-12
     )
 
 
 def test_steps_end_where_the_goal_is_out_of_reach(backend):
     given = problem("one view", np.float64)
     every = steps(given, -np.inf, most=12)
-    costs = np.array([record[1] for record in every.records])
+    costs = np.array([record[1] for record in every.steps])
     assert not every.hopeless and len(costs) == 12
     # the gain of the second step times four does not reach what is below the third one's
     goal = costs[1] - 5 * (costs[0] - costs[1])
     ended = steps(given, -np.inf, most=12, goal=goal)
-    assert ended.hopeless and len(ended.records) == 2
+    assert ended.hopeless and len(ended.steps) == 2
     assert not steps(given, -np.inf, most=2, goal=goal + 2 * (costs[0] - costs[1])).hopeless
 
 
@@ -136,16 +136,16 @@ def test_steps_do_not_depend_on_the_number_of_threads(dtype):
     finally:
         _core.use_thread_work(before)
     assert_array_equal(one.theta, three.theta)
-    assert [r[:5] for r in one.records] == [r[:5] for r in three.records]
+    assert [r[:6] for r in one.steps] == [r[:6] for r in three.steps]
 
 
 def test_steps_end_at_the_tolerance_or_the_number(backend):
     given = problem("one view", np.float64)
-    shifts = [record[3] for record in steps(given, -np.inf, most=50).records]
+    shifts = [record.shift for record in steps(given, -np.inf, most=50).steps]
     assert len(shifts) == 50 and 0 in shifts
     for tol in (0.0, 1e-2):
         first = next(i for i, shift in enumerate(shifts) if shift <= tol)
-        assert len(steps(given, -np.inf, most=50, tol=tol).records) == first + 1
+        assert len(steps(given, -np.inf, most=50, tol=tol).steps) == first + 1
     assert Stage("hard", -np.inf, 0.0, 1e-2, 50).is_over(3, 1e-2)
 
 
@@ -161,7 +161,7 @@ def test_steps_end_where_a_cluster_is_empty(backend):
     rows, theta, variance = problem("one view", np.float64)
     theta[2] = 1e3
     moved = steps((rows, theta, variance), -np.inf)
-    assert len(moved.records) == 1 and moved.n_empty == 1
+    assert len(moved.steps) == 1 and moved.n_empty == 1
     assert_array_equal(moved.theta[2], theta[2])
     assert not (moved.theta[:2] == theta[:2]).any()
 

@@ -15,35 +15,29 @@ PACKAGE = Path(rffpk.__file__).parent
 # A module imports only modules of the lines above its own.
 LAYERS = [
     {"_data.arrays", "_data.interrupts", "_data.messages", "_data.sparse_rows", "_core", "_docs"},
-    {"_data.sampling", "_data.collections", "_data.presence", "_data.containers"},
-    {"_data.files", "_data.tiles", "_data.decompositions", "_data.rules", "_data.validation"},
-    {"_reference", "_data.views", "_data.streams", "_data.sinks", "_data.progress"},
+    {"_data.presence", "_data.containers"},
+    {"_data.files", "_data.tiles", "_data.decompositions", "_data.sums", "_data.validation"},
+    {"_reference", "_data.collections", "_data.views", "_data.streams", "_data.progress"},
     {"_config", "_data.tensor_files"},
     {"_data.partitions"},
-    {"_data.rows", "_data.sums"},
+    {"_data.rows"},
     {"_data.passes", "_data.model_state"},
     {"_data.estimator"},
-    {"_data.pairs", "_data.survey", "metrics", "sources"},
-    {"_data.store", "_annealing.schedule", "_annealing.seeding"},
+    {"_data.survey", "metrics", "sources"},
+    {"_data.store"},
     {"feature_maps"},
+    {"_annealing.objective", "_annealing.ends", "_annealing.schedule", "_annealing.checkpoint"},
+    {"_annealing.critical", "_annealing.bounds", "_annealing.search", "kernels"},
+    {"_annealing.feature_steps", "_annealing.centroid_model", "_annealing.kernel_products"},
     {
-        *("_annealing.parameters", "_annealing.objective", "_annealing.centroids"),
-        *("_annealing.agreement", "_annealing.compression", "_annealing.ends"),
-        "_annealing.references",
+        *("_annealing.seeding", "_annealing.compression", "_annealing.swaps"),
+        *("_annealing.kernel_steps", "_annealing.batches"),
     },
-    {"_annealing.history", "_annealing.critical", "_annealing.bounds", "kernels"},
-    {"_annealing.checkpoint", "_diffusion.neighbourhoods", "_diffusion.spectrum"},
-    {"_diffusion.graph"},
+    {"_annealing.fit", "_annealing.kernel_fit"},
+    {"_diffusion.neighbourhoods"},
+    {"_diffusion.spectrum"},
     {"diffusion_map", "_fusion.weights"},
-    {
-        *("_annealing.primal", "_annealing.search", "_annealing.kernel_products"),
-        "_fusion.operators",
-    },
-    {"_annealing.swaps", "_annealing.dual"},
-    {"_annealing.evaluation", "_annealing.kernel_seeding", "_annealing.kernel_components"},
-    {"_annealing.centroid_model"},
-    {"_annealing.centroid_clusterer"},
-    {"_annealing.kernel_clusterer", "_annealing.incremental"},
+    {"_fusion.operators"},
     {"power", "exact", "fuzzy", "rmkkm"},
     {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
     {"_fusion.spectral", "selection"},
@@ -94,6 +88,19 @@ def test_imports_point_one_way():
 
 def test_folders_have_no_subfolders():
     assert {len(path.relative_to(PACKAGE).parts) for path in PATHS} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans,
+        rffpk.DiffusionPowerKMeans, rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans,
+        rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM,
+    ],
+)  # fmt: skip
+def test_few_classes_lie_between_an_estimator_and_that_of_scikit_learn(cls):
+    own = [base for base in cls.__mro__ if base.__module__.startswith("rffpk.")]
+    assert len(own) - 1 <= 3
 
 
 def test_only_public_names_of_other_packages_are_imported():

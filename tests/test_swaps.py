@@ -9,9 +9,9 @@ from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 
 from rffpk._annealing import swaps
-from rffpk._annealing.history import History
+from rffpk._annealing.feature_steps import FeatureRun
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.primal import FeatureRun
+from rffpk._annealing.search import FitContext
 from rffpk._data.passes import make_rows, shifted_features
 
 N, K = 300, 6
@@ -22,7 +22,7 @@ def run_of(xs, k, weight=None, seed=0):
     random = np.random.RandomState(seed)
     rows = make_rows(xs, [None] * len(xs), weight, 1)
     theta = shifted_features(rows)[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
-    return FeatureRun(rows, theta, 1.0, PowerMean(), History([]), random)
+    return FeatureRun(rows, theta, 1.0, PowerMean(), FitContext(random))
 
 
 def data(dtype=np.float64, seed=0):

@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import History, KernelSpace, PowerMean, Products, Stage
+from bench.internals import FitContext, KernelSpace, PowerMean, Products, Stage
 from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
@@ -44,7 +44,7 @@ def pass_seconds(n: int, k: int, n_starts: int, dtype: str, threads: int, repeat
         return W
 
     products = Products([kernel], threads, True)
-    space = KernelSpace(products, None, PowerMean(), seed, History([]), random, 2 * k)
+    space = KernelSpace(products, None, PowerMean(), seed, FitContext(random), 2 * k)
     runs = space.begin(list(range(n_starts)))
 
     def step() -> None:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from rffpk._data.arrays import Array, Landmarks, Structure
-from rffpk._data.rules import (
+from rffpk._data.sparse_rows import Columns, dense
+from rffpk._data.sums import (
     divided,
     hard_weights,
     power_weights,
@@ -27,7 +28,6 @@ from rffpk._data.rules import (
     view_penalty,
     view_weights,
 )
-from rffpk._data.sparse_rows import Columns, dense
 
 POWER, HARD, TYPICALITY = 0, 1, 2
 

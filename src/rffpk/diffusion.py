@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from rffpk import _config
-from rffpk._annealing.centroid_clusterer import Init
-from rffpk._annealing.parameters import Plan
-from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Hard, Result, Stop
+from rffpk._annealing import batches
+from rffpk._annealing.fit import FitResult, Problem
+from rffpk._annealing.schedule import check_half_life
+from rffpk._annealing.search import FitContext
+from rffpk._data.estimator import parameters
 from rffpk._data.passes import make_rows
 from rffpk._data.rows import Rows
 from rffpk._data.store import check_cache
-from rffpk._data.survey import Survey, survey_arrays
+from rffpk._data.survey import RowSample
 from rffpk._data.validation import Auto
 from rffpk._docs import DIFFUSION_POWER, documented
 from rffpk.diffusion_map import (
@@ -24,7 +25,7 @@ from rffpk.diffusion_map import (
     map_rows,
     warn_of_components,
 )
-from rffpk.power import PowerKMeans
+from rffpk.power import AnnealedClusterer
 
 
 @documented(
@@ -32,7 +33,8 @@ from rffpk.power import PowerKMeans
     "n_iter_", "sample_size_", "n_buffered_", "cache_", "history_", "memberships_",
     "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class DiffusionPowerKMeans(PowerKMeans):
+@parameters
+class DiffusionPowerKMeans(AnnealedClusterer):
     """Power k-means on diffusion features: annealed spectral clustering.
 
     Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are
@@ -91,106 +93,49 @@ class DiffusionPowerKMeans(PowerKMeans):
     1.0
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_components: Auto | int = "auto",
-        n_neighbors: Auto | int = "auto",
-        n_landmarks: Auto | int | None = "auto",
-        time: Auto | float = "auto",
-        metric: Metric = "euclidean",
-        s0: Auto | float = "auto",
-        anneal_factor: Auto | float = "auto",
-        anneal_every: Auto | int = "auto",
-        s_final: Hard | float = "hard",
-        stop: Stop = "annealed",
-        sample: Auto | int | None = "auto",
-        cache: Auto | bool = "auto",
-        memory_limit: int | None = None,
-        init: Init | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        swaps: Auto | int = "auto",
-        store_memberships: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        half_life: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            s0=s0,
-            anneal_factor=anneal_factor,
-            anneal_every=anneal_every,
-            s_final=s_final,
-            stop=stop,
-            sample=sample,
-            init=init,
-            n_init=n_init,
-            swaps=swaps,
-            store_memberships=store_memberships,
-            max_iter=max_iter,
-            tol=tol,
-            half_life=half_life,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.n_landmarks = n_landmarks
-        self.time = time
-        self.metric = metric
-        self.cache = cache
-        self.memory_limit = memory_limit
+    n_components: Auto | int = "auto"
+    n_neighbors: Auto | int = "auto"
+    n_landmarks: Auto | int | None = "auto"
+    time: Auto | float = "auto"
+    metric: Metric = "euclidean"
+    cache: Auto | bool = "auto"
+    memory_limit: int | None = None
+    half_life: float | None = None
+    n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    _rows_name = "the diffusion map of X"
+    partial_fit = batches.partial_fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_half_life(self.half_life)
         check_diffusion(self)
         check_cache(self.cache, self.memory_limit)
 
-    def _survey_rows(self) -> int:
-        rows = super()._survey_rows()
-        return rows if self.n_landmarks is None else max(rows, map_rows(self))
+    def _problem(self, **more: Any) -> Problem:
+        return super()._problem(
+            maps=self._maps, cache=self.cache, memory_limit=self.memory_limit,
+            n_map_rows=0 if self.n_landmarks is None else map_rows(self),
+            mapped_rows=self._mapped_rows if self.n_landmarks is None else None,
+            rows_name="the diffusion map of X", published=self._published, **more,
+        )  # fmt: skip
 
-    def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
-        if self.n_landmarks is None and survey.stream is not None:
+    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+        if self.n_landmarks is None and sample.stream is not None:
             raise ValueError("n_landmarks=None needs all rows in memory, but X is a source.")
-        size = None if self.n_landmarks is not None else survey.n
-        xs, weight = survey.some(size)
-        return [fit_diffusion_map(self, self, xs[0], weight, random)]
+        xs, weight = sample.some(None if self.n_landmarks is not None else sample.n)
+        return [fit_diffusion_map(self, self, xs[0], weight, context.random)]
 
-    def _fitted_rows(self, survey: Survey) -> tuple[Rows, Rows]:
-        if self.n_landmarks is not None:
-            return super()._fitted_rows(survey)
+    def _mapped_rows(self, context: FitContext) -> Rows:
+        """The rows that are nodes of the graph, with their degrees as weights."""
         mapped = self._feature_maps[0]
         counted = np.count_nonzero(mapped.degrees_)
-        if counted < self._k:
+        if counted < context.k:
             raise ValueError(
-                f"n_clusters == {self._k}, but only {counted} rows are in connected components "
+                f"n_clusters == {context.k}, but only {counted} rows are in connected components "
                 "that are large enough; a larger n_neighbors connects them."
             )
-        rows = make_rows(
-            [mapped.embedding_], [None], mapped.degrees_, _config.n_threads(self.n_jobs)
-        )
-        return rows, rows
+        return make_rows([mapped.embedding_], [None], mapped.degrees_, context.n_threads)
 
-    def _drawn(self, rows: Rows, survey: Survey) -> list[Rows]:
-        """Rows of the graph of all have features and degrees already, unlike those of new rows."""
-        if self.n_landmarks is not None:
-            return super()._drawn(rows, survey)
-        mapped = self._feature_maps[0]
-        first = self._sample_size(int(np.count_nonzero(mapped.degrees_)))
-        seed, n_threads = mapped.random_state, rows.n_threads
-        fitted = survey_arrays(rows.xs, mapped.degrees_, first, first, seed, n_threads)
-        drawn = [fitted.some(size) for size in fitted.sizes(first)]
-        return [self._rows([(x, None)], weight, rows.shifts) for (x,), weight in drawn]
-
-    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+    def _published(self, result: FitResult, context: FitContext) -> None:
         self.feature_map_ = self._feature_maps[0]
-        super()._publish(rows, some, run, end, plan)
-        warn_of_components(self.feature_map_, self._k)
+        warn_of_components(self.feature_map_, context.k)

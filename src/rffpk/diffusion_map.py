@@ -12,15 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Map
-from rffpk._data.estimator import Estimator
+from rffpk._data.estimator import Estimator, reporting
 from rffpk._data.messages import warn
 from rffpk._data.presence import has_view
-from rffpk._data.progress import observed, reporting
+from rffpk._data.progress import observed
 from rffpk._data.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._data.validation import Auto, is_option
-from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
 from rffpk._diffusion.neighbourhoods import N_LANDMARKS, SUMMED_ROWS, automatic_landmarks, unit_rows
-from rffpk._diffusion.spectrum import MAX_CLUSTERS, least_share, n_pairs, suggested_n_clusters
+from rffpk._diffusion.spectrum import (
+    MAX_CLUSTERS,
+    Diffusion,
+    least_share,
+    n_pairs,
+    over_landmarks,
+    over_rows,
+    suggested_n_clusters,
+)
 from rffpk._docs import DIFFUSION, documented
 
 Metric = Literal["euclidean", "cosine"]
@@ -129,8 +136,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    _takes_sparse = True
 
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -258,8 +263,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
         for rows that lack the view."""
-        there = has_view(X)
-        if isinstance(X, np.ndarray) and not there.all():
+        if isinstance(X, np.ndarray) and np.isnan(X[:, 0]).any():
+            there = has_view(X)
             found, mapped = self._view(X[there] if there.any() else np.zeros_like(X[:1]))
             spread = np.full((len(X), found.shape[1]), np.nan, dtype=X.dtype)
             spread[there] = found[: int(there.sum())]

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from typing import Any
 
-from rffpk._annealing.dual import KernelRun
-from rffpk._annealing.kernel_clusterer import KernelClusterer, KernelInit
+from rffpk._annealing.kernel_fit import KernelInit, KernelProblem, check_search, measure
+from rffpk._annealing.kernel_fit import fit as fit_by_kernels
+from rffpk._annealing.kernel_steps import KernelRun
 from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.parameters import (
+from rffpk._annealing.schedule import (
+    Hard,
     Plan,
+    Schedule,
+    Stop,
     annealed_starts,
     automatic_swaps,
     check_annealing,
     given_starts,
+    is_automatic,
 )
-from rffpk._annealing.schedule import Hard, Result, Schedule, Start, Stop
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.estimator import Clusterer, parameters
 from rffpk._data.validation import Auto, is_option
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
 from rffpk.feature_maps import Gamma
@@ -28,12 +34,18 @@ from rffpk.kernels import (
     one_kernel,
 )
 
+# Numbers of starts if n_init is "auto" (docs/exact.md): ...
+_AUTO_STARTS = 8  # ... of different kinds, ...
+_STARTS_BEFORE_SWAPS = 5  # ... with swaps after them, ...
+_AUTO_EQUAL_STARTS = 10  # ... and of one kind.
+
 
 @documented(
     HARD_EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_",
     "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class KernelKMeans(KernelClusterer):
+@parameters
+class KernelKMeans(Clusterer):
     """Kernel k-means, by Lloyd's iterations in the space of an exact kernel.
 
     Minimises sum_i min_j ||phi(x_i) - theta_j||^2 over centroids theta_j in the space of the
@@ -85,66 +97,41 @@ class KernelKMeans(KernelClusterer):
     (2, 200)
     """
 
-    _soft = False
+    kernel: Any = "rbf"
+    gamma: Gamma | float | None = "mean"
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    init: KernelInit | Any = "k-means++"
+    max_iter: int = 300
+    tol: float = 0.0
+    cache: Auto | bool = "auto"
+    memory_limit: int | None = None
+    # what a fit sets
+    dual_coef_: Array = field(init=False)
+    cache_: bool = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernel: Any = "rbf",
-        gamma: Gamma | float | None = "mean",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        init: KernelInit | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        max_iter: int = 300,
-        tol: float = 0.0,
-        cache: Auto | bool = "auto",
-        memory_limit: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.init = init
-        self.n_init = n_init
-        self.store_memberships = store_memberships
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cache = cache
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    fit, _measure = fit_by_kernels, measure
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_search(self)
         check_one_kernel(self, PRECOMPUTED)
 
-    def _kernel_parameter(self) -> Any:
-        return PRECOMPUTED if is_option(self.kernel, PRECOMPUTED) else [one_kernel(self)]
+    def _problem(self, **more: Any) -> KernelProblem:
+        precomputed = is_option(self.kernel, PRECOMPUTED)
+        kernels = PRECOMPUTED if precomputed else [one_kernel(self)]
+        return KernelProblem(kernels, self._plan, **more)
 
-    def _starts(self, critical: float) -> list[Start]:
+    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
-        n_init = _AUTO_EQUAL_STARTS if is_option(self.n_init, "auto") else self.n_init
-        return given_starts(schedule, self.init, n_init)
-
-
-# Numbers of starts of different kinds, and of one kind, if n_init is "auto"; see docs/exact.md.
-_AUTO_STARTS, _STARTS_BEFORE_SWAPS, _AUTO_EQUAL_STARTS = 8, 5, 10
+        return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_EQUAL_STARTS))
 
 
 @documented(
     EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_", "history_",
     "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
+@parameters
 class KernelPowerKMeans(KernelKMeans):
     """Kernel power k-means with an exact kernel (KPK).
 
@@ -186,76 +173,35 @@ class KernelPowerKMeans(KernelKMeans):
     (200, 2)
     """
 
-    _soft = True
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernel: Any = "rbf",
-        gamma: Gamma | float | None = "mean",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        s0: Auto | float = "auto",
-        anneal_factor: Auto | float = "auto",
-        anneal_every: Auto | int = "auto",
-        s_final: Hard | float = "hard",
-        stop: Stop = "annealed",
-        init: KernelInit | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        cache: Auto | bool = "auto",
-        memory_limit: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            init=init,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            max_iter=max_iter,
-            tol=tol,
-            cache=cache,
-            memory_limit=memory_limit,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.s0 = s0
-        self.anneal_factor = anneal_factor
-        self.anneal_every = anneal_every
-        self.s_final = s_final
-        self.stop = stop
+    s0: Auto | float = "auto"
+    anneal_factor: Auto | float = "auto"
+    anneal_every: Auto | int = "auto"
+    s_final: Hard | float = "hard"
+    stop: Stop = "annealed"
+    max_iter: int = 1000
+    tol: float = 1e-4
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_annealing(self)
 
-    def _starts(self, critical: float) -> list[Start]:
-        return annealed_starts(self, critical, _AUTO_STARTS)
+    def _problem(self, **more: Any) -> KernelProblem:
+        hard = is_option(self.s_final, "hard")
+        return super()._problem(annealed=True, components=is_automatic(self) and hard, **more)
 
-    def _plan_in_components(self, k: int, critical: float) -> Plan:
-        if not is_option(self.n_init, "auto"):
-            return super()._plan_in_components(k, critical)
-        starts = annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
-        return Plan(starts, automatic_swaps(k), critical=critical)
+    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
+        if in_components and is_option(self.n_init, "auto"):
+            starts = annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
+            return Plan(starts, automatic_swaps(k))
+        return Plan(annealed_starts(self, critical, _AUTO_STARTS))
 
 
 @documented(
     EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "lambda_",
     "s_", "n_iter_", "cache_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class MultiKernelPowerKMeans(KernelClusterer):
+@parameters
+class MultiKernelPowerKMeans(Clusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
 
     Minimises [1]_
@@ -307,55 +253,30 @@ class MultiKernelPowerKMeans(KernelClusterer):
     (2,)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        weight_entropy: float = 1.0,
-        s0: Auto | float = "auto",
-        anneal_factor: Auto | float = "auto",
-        anneal_every: Auto | int = "auto",
-        s_final: Hard | float = "hard",
-        stop: Stop = "annealed",
-        init: KernelInit | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        allow_missing_views: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        cache: Auto | bool = "auto",
-        memory_limit: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernels = kernels
-        self.views = views
-        self.weight_entropy = weight_entropy
-        self.s0 = s0
-        self.anneal_factor = anneal_factor
-        self.anneal_every = anneal_every
-        self.s_final = s_final
-        self.stop = stop
-        self.init = init
-        self.n_init = n_init
-        self.store_memberships = store_memberships
-        self.allow_missing_views = allow_missing_views
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cache = cache
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    kernels: Any = None
+    views: Any = None
+    weight_entropy: float = 1.0
+    s0: Auto | float = "auto"
+    anneal_factor: Auto | float = "auto"
+    anneal_every: Auto | int = "auto"
+    s_final: Hard | float = "hard"
+    stop: Stop = "annealed"
+    init: KernelInit | Any = "k-means++"
+    allow_missing_views: bool = False
+    max_iter: int = 1000
+    tol: float = 1e-4
+    cache: Auto | bool = "auto"
+    memory_limit: int | None = None
+    # what a fit sets
+    dual_coef_: Array = field(init=False)
+    kernel_weights_: Array = field(init=False)
+    lambda_: float = field(init=False)
+    cache_: bool = field(init=False)
 
-    _several = True
+    fit, _measure = fit_by_kernels, measure
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_search(self)
         check_annealing(self)
         check_kernels(self.kernels)
         may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
@@ -363,17 +284,21 @@ class MultiKernelPowerKMeans(KernelClusterer):
             raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
-    def _kernel_parameter(self) -> Any:
-        return self.kernels
+    def _problem(self) -> KernelProblem:
+        hard = is_option(self.s_final, "hard")
+        return KernelProblem(
+            self.kernels, self._plan, self._objective, several=True, annealed=True,
+            components=is_automatic(self) and hard, published=self._published,
+        )  # fmt: skip
 
-    def _make_objective(self) -> WeightedViews:
-        return WeightedViews(float(self.weight_entropy), coverage=self._coverage)
+    def _objective(self, coverage: Array | None) -> WeightedViews:
+        return WeightedViews(float(self.weight_entropy), coverage=coverage)
 
-    def _starts(self, critical: float) -> list[Start]:
-        return annealed_starts(self, critical, _AUTO_STARTS)
+    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
+        return Plan(annealed_starts(self, critical, _AUTO_STARTS))
 
-    def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
-        super()._publish(xs, run, end)
+    def _published(self, run: KernelRun) -> None:
         space, total = run.space, run.alpha.sum()
         self.kernel_weights_ = run.alpha if space.present is None else run.alpha / total
-        self.lambda_ = float(self.weight_entropy) * space.total_weight * space.history.unit
+        unit = space.context.history.unit
+        self.lambda_ = float(self.weight_entropy) * space.total_weight * unit

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
@@ -14,14 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Structure
-from rffpk._data.estimator import Estimator
+from rffpk._data.estimator import Estimator, reporting
 from rffpk._data.messages import warn
-from rffpk._data.pairs import kernel_of_pairs, sampled_rows, square_error
 from rffpk._data.passes import unshifted
-from rffpk._data.progress import observed, reporting
-from rffpk._data.sparse_rows import Columns, SparseRows, pair_distances, squared_norms
+from rffpk._data.progress import observed
+from rffpk._data.sparse_rows import Columns, SparseRows, dense, pair_distances, squared_norms
 from rffpk._data.store import written_out
-from rffpk._data.survey import Moments, Survey, column_moments
+from rffpk._data.survey import Moments, RowSample, column_moments
 from rffpk._data.validation import Auto
 from rffpk._docs import FEATURES, documented
 
@@ -36,12 +36,21 @@ KERNELS, GAMMAS = get_args(Kernel), get_args(Gamma)
 # half as much bias at 32; the pass is as fast with them at 32 dimensions and faster from 40 on.
 STRUCTURED_FROM = 32
 
-# "auto": the least number that makes the kernel error this small a part of the kernel's variance
-# (docs/kernels.md has the trials), of this one and its doublings up to the largest. So many numbers
-# are the features of 20 000 rows, on which starts run, at most.
-_ERROR, _FEWEST, _MOST, _MOST_NUMBERS, _ROWS = 0.02, 128, 8192, 1 << 25, 20_000
+# "auto": the least number that makes the mean squared error of the kernel this part of the kernel's
+# variance (docs/kernels.md has the trials), ...
+_ERROR = 0.02
+_FEWEST = 128  # ... of this one and its doublings ...
+_MOST = 8192  # ... up to this, ...
+_MOST_NUMBERS = 1 << 25  # ... or as many as make so many numbers ...
+_ROWS = 20_000  # ... of so many rows, on which starts run, at most.
 
 _ROUNDING = 1e-28  # variance of kernel values that are equal
+
+# The rows whose pairs it is measured on are at least and at most so many, and between these as many
+# as have so many numbers in the differences of all pairs.
+_FEWEST_PAIRED = 64
+_MOST_PAIRED = 256
+_PAIR_NUMBERS = 1 << 24
 
 # Means of distances without a closed form, and medians, are taken over the pairs of at most this
 # many rows: their relative error is then a few percent, which suffices for gamma.
@@ -51,8 +60,8 @@ _PAIR_ROWS = 1000
 # by mean distances leaves no digits for them where the mean is so many times as large.
 _SPREAD_ROWS, _SPREAD_NUMBERS, _SHARE, _FAR = 1000, 1 << 22, 0.99, 1e10
 
-# Phases are checked for so many rows and frequencies; their error may be so many radians.
-_PHASE_ROWS, _PHASE_ERROR = 100, 0.25
+_PHASE_ROWS = 100  # Phases are checked for so many rows and frequencies; ...
+_PHASE_ERROR = 0.25  # ... their error may be so many radians.
 
 _DRAWING = 4  # arrays of the size of the frequencies, while they are drawn
 _SEEDING_ROWS = 20  # that starts take for each cluster, at least
@@ -181,8 +190,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    _takes_sparse = True
-
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose gamma and draw the frequencies.
@@ -260,15 +267,15 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     def _draw_enough(self, X: Columns, weight: Array | None, random: Any) -> None:
         """Frequencies whose kernel error is small, or as many as there may be."""
-        rows = sampled_rows(X, weight, random)
-        exact = kernel_of_pairs(self.kernel, self.gamma_, rows)
+        rows = _sampled_rows(X, weight, random)
+        exact = _kernel_of_pairs(self.kernel, self.gamma_, rows)
         variance = float(exact.var()) if exact.size else 0.0
         D, most = _FEWEST, min(_MOST, _MOST_NUMBERS // (2 * min(len(X), _ROWS)))
         while True:
             self._draw_frequencies(D, X, weight, random)
             self.kernel_error_ = 0.0
             if variance > _ROUNDING:
-                self.kernel_error_ = square_error(self._fourier, rows, exact) / variance
+                self.kernel_error_ = _square_error(self._fourier, rows, exact) / variance
             if not self.kernel_error_ > _ERROR:  # NaN, where squares overflow, is an error later
                 return
             if 2 * D > most:
@@ -344,12 +351,12 @@ def _check_phases(X: Columns, frequencies: Array | Structure, cause: str) -> Non
 
 
 def fit_map(
-    estimator: Any, survey: Survey, view: int, kernel: Kernel, gamma: Any, random: Any
+    estimator: Any, sample: RowSample, view: int, kernel: Kernel, gamma: Any, random: Any
 ) -> RandomFourierFeatures:
     """The map of a view, fitted on a sample of the rows, with the `n_frequencies`, `sampling` and
     `n_jobs` of an estimator."""
-    x, weight = survey.some_with(view)
-    k, n = int(estimator.n_clusters), survey.n
+    x, weight = sample.some_with(view)
+    k, n = int(estimator.n_clusters), sample.n
     D = n_frequencies(estimator.n_frequencies, k)
     if not isinstance(D, str):
         D = int(D)
@@ -365,17 +372,17 @@ def fit_map(
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_, mapped._in_float64 = x.shape[1], estimator._in_float64
-    return mapped._draw(x, weight, lambda: survey.moments(view))
+    return mapped._draw(x, weight, lambda: sample.moments(view))
 
 
 def gamma_of_view(
-    estimator: Any, survey: Survey, view: int, kernel: Kernel, gamma: Gamma, random: Any
+    estimator: Any, sample: RowSample, view: int, kernel: Kernel, gamma: Gamma, random: Any
 ) -> float:
     """The `gamma_` of the map that `fit_map` fits."""
-    x, weight = survey.some_with(view)
+    x, weight = sample.some_with(view)
     random = validation.check_random_state(random.randint(2**31 - 1))
     n_threads = _config.n_threads(estimator.n_jobs)
-    return resolve_gamma(x, kernel, gamma, weight, random, n_threads, lambda: survey.moments(view))
+    return resolve_gamma(x, kernel, gamma, weight, random, n_threads, lambda: sample.moments(view))
 
 
 def resolve_gamma(
@@ -497,3 +504,34 @@ def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
         blocks.append(_uniform(random.standard_normal((d, rest))))
     lengths = np.sqrt(random.chisquare(d, size=D))
     return np.hstack(blocks) * lengths
+
+
+# ---- the error of the kernel at pairs of rows ----------------------------------------------------
+
+
+def _sampled_rows(X: Columns, weight: Array | None, random: np.random.RandomState) -> Array:
+    """Rows drawn at random, in proportion to their weights, in float64."""
+    m = int(np.clip((2 * _PAIR_NUMBERS / X.shape[1]) ** 0.5, _FEWEST_PAIRED, _MOST_PAIRED))
+    if weight is None:
+        drawn = np.arange(len(X)) if len(X) <= m else random.randint(len(X), size=m)
+    else:
+        drawn = random.choice(len(X), m, p=weight / weight.sum())
+    return dense(X[np.unique(drawn)]).astype(np.float64)
+
+
+@np.errstate(over="ignore")  # a distance that is infinite has a kernel of zero
+def _kernel_of_pairs(kernel: str, gamma: float, rows: Array) -> Array:
+    """The kernel of all pairs of rows, in the order of `pdist`."""
+    if kernel == "cauchy":
+        first, second = np.triu_indices(len(rows), 1)
+        logs = sum(np.log1p(gamma * (x[first] - x[second]) ** 2) for x in rows.T)
+        return np.exp(-np.asarray(logs))
+    metric = "sqeuclidean" if kernel == "rbf" else "cityblock"
+    return np.exp(-gamma * pdist(rows, metric))
+
+
+def _square_error(fourier: Fourier, rows: Array, exact: Array) -> float:
+    """Mean squared error of the inner products of features of all pairs of rows."""
+    features = unshifted(rows, fourier.astype(rows.dtype), 1)
+    found = (features @ features.T)[np.triu_indices(len(rows), 1)]
+    return float(np.mean((found - exact) ** 2))

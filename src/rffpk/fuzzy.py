@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _config
-from rffpk._annealing.centroid_clusterer import Init
-from rffpk._annealing.incremental import IncrementalClusterer
-from rffpk._annealing.parameters import Plan, given_starts
-from rffpk._annealing.schedule import Schedule
+from rffpk._annealing import batches
+from rffpk._annealing.centroid_model import measure
+from rffpk._annealing.fit import Init, Problem, check_search
+from rffpk._annealing.fit import fit as fit_by_passes
+from rffpk._annealing.objective import PowerMean
+from rffpk._annealing.schedule import Plan, Schedule, check_half_life, given_starts
 from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.estimator import Clusterer, parameters
 from rffpk._data.passes import make_rows, one_pass, total_variance
 from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.sums import power_constant
-from rffpk._data.validation import Auto
 from rffpk._docs import FUZZY, documented
 from rffpk.metrics import checked_memberships, partition_coefficient
 
@@ -30,7 +33,8 @@ MAX_M = 6.0  # the fuzzifier at s = MAX_S
     FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
     "n_buffered_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class FuzzyCMeans(IncrementalClusterer):
+@parameters
+class FuzzyCMeans(Clusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
@@ -92,55 +96,42 @@ class FuzzyCMeans(IncrementalClusterer):
     (500, 3)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        m: float = 2.0,
-        init: Init | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        half_life: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.m = m
-        self.init = init
-        self.n_init = n_init
-        self.store_memberships = store_memberships
-        self.max_iter = max_iter
-        self.tol = tol
-        self.half_life = half_life
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    m: float = 2.0
+    init: Init | Any = "k-means++"
+    max_iter: int = 300
+    tol: float = 1e-4
+    half_life: float | None = None
+    # what a fit sets
+    cluster_centers_: Array = field(init=False)
+    sample_size_: int = field(init=False)
+    n_buffered_: int = field(init=False)
 
-    _takes_sparse = True
+    fit, partial_fit, _measure = fit_by_passes, batches.partial_fit, measure
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_search(self)
+        check_half_life(self.half_life)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
-    def _given_init(self, rows: Rows) -> Any:
+    def _problem(self) -> Problem:
+        return Problem(self._plan, self.init, given=self._centroids_of_memberships)
+
+    def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
+        """The centroids that `init` stands for if it holds memberships."""
         with validation.named("init"):
-            shape = None if self._draws_init() else np.shape(self.init)
-        of_centroids = shape == (self._k, len(rows.shift))
-        if shape != (rows.n, self._k) or of_centroids or rows.stream is not None:
-            return super()._given_init(rows)
+            shape = np.shape(self.init)
+        of_centroids = shape == (k, len(rows.shift))
+        if shape != (rows.n, k) or of_centroids or rows.stream is not None:
+            return None
         u = checked_memberships(self.init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
         return _centroids(rows.xs[0].astype(np.float64), weight * u)
 
-    def _plan(self, critical: float) -> Plan:
-        m = float(self.m)
-        s, tol = -1 / (m - 1), float(self.tol)
+    def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
+        s, tol = -1 / (float(self.m) - 1), float(self.tol)
         schedule = Schedule(s0=s, s_final=s, every=1, max_iter=int(self.max_iter), tol=tol)
-        unit = 1 / power_constant(self._k, s)
         starts = given_starts(schedule, self.init, self.n_init)
+        unit = 1 / power_constant(k, s)
         return Plan(starts, unit=unit, critical=critical, lowered_by="m")
 
 

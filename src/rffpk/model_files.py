@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._annealing.incremental import RunningSums
+from rffpk._annealing.batches import RunningSums
 from rffpk._annealing.kernel_products import CenteredKernel
 from rffpk._annealing.objective import PowerMean, WeightedViews
 from rffpk._data.arrays import Fourier, Structure

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._annealing.centroid_clusterer import Init
-from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.parameters import Plan
-from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.references import ETA_RANGE, Eta, reference_distances
-from rffpk._annealing.schedule import Hard, Result, Stop
+from rffpk._annealing.centroid_model import joined, typicalities, visits
+from rffpk._annealing.fit import FitResult, Problem
+from rffpk._annealing.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
+from rffpk._annealing.search import FitContext
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.collections import by_partitions
+from rffpk._data.estimator import parameters
 from rffpk._data.messages import warn
 from rffpk._data.partitions import Partitions
 from rffpk._data.rows import Rows
-from rffpk._data.rules import typicality
 from rffpk._data.sparse_rows import Columns
 from rffpk._data.store import check_cache
-from rffpk._data.survey import Survey
+from rffpk._data.survey import RowSample
 from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
 from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
@@ -63,6 +61,7 @@ _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
     "eta_", "inertia_", "objective_", "lambda_", "s_", "n_iter_", "sample_size_", "cache_",
     "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
+@parameters
 class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
@@ -165,73 +164,20 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     (2,)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        possibilistic: bool = True,
-        m: float = 2.0,
-        eta: Eta | float = "median",
-        weight_entropy: float = 1.0,
-        kernels: Any = None,
-        views: Any = None,
-        n_frequencies: Frequencies | int = "auto",
-        sampling: Sampling = "auto",
-        noise_threshold: float | None = None,
-        s0: Auto | float = "auto",
-        anneal_factor: Auto | float = "auto",
-        anneal_every: Auto | int = "auto",
-        s_final: Hard | float = "hard",
-        stop: Stop = "annealed",
-        sample: Auto | int | None = "auto",
-        cache: Auto | bool = "auto",
-        memory_limit: int | None = None,
-        init: Init | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        swaps: Auto | int = "auto",
-        store_memberships: bool = False,
-        allow_missing_views: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.s0 = s0
-        self.anneal_factor = anneal_factor
-        self.anneal_every = anneal_every
-        self.s_final = s_final
-        self.stop = stop
-        self.sample = sample
-        self.init = init
-        self.n_init = n_init
-        self.swaps = swaps
-        self.store_memberships = store_memberships
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.possibilistic = possibilistic
-        self.m = m
-        self.eta = eta
-        self.weight_entropy = weight_entropy
-        self.kernels = kernels
-        self.views = views
-        self.n_frequencies = n_frequencies
-        self.sampling = sampling
-        self.noise_threshold = noise_threshold
-        self.allow_missing_views = allow_missing_views
-        self.cache = cache
-        self.memory_limit = memory_limit
+    possibilistic: bool = True
+    m: float = 2.0
+    eta: Eta | float = "median"
+    weight_entropy: float = 1.0
+    kernels: Any = None
+    views: Any = None
+    n_frequencies: Frequencies | int = "auto"
+    sampling: Sampling = "auto"
+    noise_threshold: float | None = None
+    allow_missing_views: bool = False
+    cache: Auto | bool = "auto"
+    memory_limit: int | None = None
 
-    _n_views: int  # in fit; 0: one array, ...
-    _n_kernels: int  # ... to which so many kernels apply
-    _widths: list[int]
-    _objective: WeightedViews
-
-    # ---- parameters and views ---------------------------------------------------------------
+    # ---- parameters and views --------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -279,57 +225,59 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             self._n_kernels = len(_BANK) if bank else len(self._kernels_of_views(1))
         return xs * self._n_kernels
 
-    # ---- fitting ----------------------------------------------------------------------------
+    # ---- fitting ---------------------------------------------------------------------------------
 
-    def _survey_rows(self) -> int:
-        kernels = self._kernels_of_views(1)
-        most = (map_rows(kernel) for kernel in kernels if isinstance(kernel, DiffusionMap))
-        return max(super()._survey_rows(), *most, 0)
+    def _problem(self, **more: Any) -> Problem:
+        given = self._kernels_of_views(1)
+        learned = [map_rows(kernel) for kernel in given if isinstance(kernel, DiffusionMap)]
+        return super()._problem(
+            maps=self._maps, objective=self._objective_of, cache=self.cache,
+            memory_limit=self.memory_limit, n_map_rows=max(learned, default=0),
+            published=self._published, **more,
+        )  # fmt: skip
 
-    def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
-        apart = self._coverage is not None and isinstance(survey.stream, Partitions)
+    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+        apart = context.coverage is not None and isinstance(sample.stream, Partitions)
         if apart and self.noise_threshold is not None:
             raise ValueError(
                 "noise_threshold needs all views of all rows where these stay on the workers of a "
                 "cluster: compare typicality with it."
             )
-        kernels = self._kernels_of_views(len(survey.xs))
+        kernels = self._kernels_of_views(len(sample.xs))
         if self.kernels is None and not self._n_views:
-            mean = gamma_of_view(self, survey, 0, "rbf", "mean", random)
+            mean = gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [("rbf", factor * mean) for factor in _BANK]
-        return [self._fit_map(survey, i, kernel, random) for i, kernel in enumerate(kernels)]
+        return [
+            self._fit_map(sample, i, kernel, context.random) for i, kernel in enumerate(kernels)
+        ]
 
-    def _fit_map(self, survey: Survey, view: int, kernel: _Kernel, random: Any) -> Any:
+    def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, random: Any) -> Any:
         if kernel is None:
             return None
         if isinstance(kernel, DiffusionMap):
-            rows = survey.some_with(view)
+            rows = sample.some_with(view)
             return fit_diffusion_map(self, kernel, *rows, random, unit_variance=True)
-        return fit_map(self, survey, view, *kernel, random)
+        return fit_map(self, sample, view, *kernel, random)
 
-    def _make_objective(self, rows: Rows) -> WeightedViews:
+    def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
         entropy = float(self.weight_entropy)
         if not self.possibilistic:
             return WeightedViews(entropy, coverage=rows.coverage)
-        eta = reference_distances(rows, self.eta, self._k, self._of_columns)
+        of_columns = partial(
+            RFFMultiKernelPowerKMeans, context.k, kernels="linear", m=self.m, random_state=0,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+        eta = reference_distances(rows, self.eta, context.k, of_columns)
         return WeightedViews(entropy, eta, float(self.m), rows.coverage)
 
-    def _of_columns(self, **parameters: Any) -> RFFMultiKernelPowerKMeans:
-        """A model of one view of columns for the same clusters."""
-        return RFFMultiKernelPowerKMeans(
-            self._k, kernels="linear", m=self.m, random_state=0, n_jobs=self.n_jobs, **parameters
-        )
-
-    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
-        super()._publish(rows, some, run, end, plan)
-        self.feature_maps_ = self._feature_maps
-        whole = rows.coverage is None
-        self.kernel_weights_ = self._alpha if whole else self._alpha / self._alpha.sum()
-        self.lambda_ = float(self.weight_entropy) * rows.total_weight
-        self.eta_ = self._objective.eta
+    def _published(self, result: FitResult, context: FitContext) -> None:
+        alpha, whole = result.rows.alpha, context.coverage is None
+        self.feature_maps_, self.eta_ = self._feature_maps, result.objective.eta
+        self.kernel_weights_ = alpha if whole else alpha / alpha.sum()
+        self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
-                warn_of_components(mapped, self._k, f" of view {i}")
+                warn_of_components(mapped, context.k, f" of view {i}")
         if "labels_" in vars(self) and (self.labels_ < 0).all():
             warn(
                 "all rows are noise: their typicality is below noise_threshold="
@@ -337,7 +285,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 ConvergenceWarning,
             )
 
-    # ---- prediction ------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------------
 
     @by_partitions
     def typicality(self, X: Any) -> Array:
@@ -364,43 +312,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         check_is_fitted(self)
         if self.eta_ is None:
             raise ValueError("typicality needs possibilistic=True.")
-        found = [
-            self._typicality(rows, out["distances"])
-            for rows, *_, out in self._visits(X, -math.inf, ("distances",))
-        ]
-        return found[0] if len(found) == 1 else np.concatenate(found)
-
-    @by_partitions
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with its nearest centroid, or -1 (see `noise_threshold`).
-
-        Parameters
-        ----------
-        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
-            As in `fit`.
-
-        Returns
-        -------
-        labels : ndarray of int32, shape (n_samples,)
-            Indices of the clusters, or -1 for noise.
-        """
-        visits = self._visits(X, -math.inf, ("labels", "nearest"))
-        found = [
-            self._without_noise(rows, out["labels"], out["nearest"]) for rows, *_, out in visits
-        ]
-        return found[0] if len(found) == 1 else np.concatenate(found)
-
-    def _without_noise(self, rows: Rows, labels: Array, nearest: Array) -> Array:
-        if self.noise_threshold is None or self._objective.eta is None:
-            return labels
-        noise = self._typicality(rows, nearest[:, None])[:, 0] < self.noise_threshold
-        return np.where(noise, np.int32(-1), labels)
-
-    def _typicality(self, rows: Rows, distances: Array) -> Array:
-        """Typicalities of rows with these squared distances (n, k) to centroids."""
-        assert self._objective.eta is not None
-        eta = rows.combined(self._objective.eta).astype(distances.dtype)
-        return typicality(distances, eta, self._objective.m)
+        found = visits(self, X, -math.inf, ("distances",))
+        return joined(
+            typicalities(rows, self._objective, outputs["distances"]) for rows, *_, outputs in found
+        )
 
 
 _ENTRIES = "a name, a pair of a name and its gamma, or a DiffusionMap"

@@ -13,7 +13,8 @@ from rffpk._annealing.ends import few_rows
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import eigh
-from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.estimator import reporting
+from rffpk._data.progress import Progress, observed
 from rffpk._data.tiles import by_blocks
 from rffpk._data.validation import Auto
 from rffpk._docs import FUSION, documented
@@ -125,8 +126,6 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    _takes_sparse = True
-
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
         check_one_kernel(self)
@@ -167,7 +166,7 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         with reporting(self, X) as progress:
             return self._fit(X, sample_weight, progress)
 
-    def _fit(self, X: Any, sample_weight: Any, progress: Progress) -> Self:
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
         self._check_parameters()
         spec = Specification(*one_kernel(self))
         random = validation.check_random_state(self.random_state)

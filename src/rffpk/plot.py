@@ -16,10 +16,10 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._annealing.centroid_clusterer import CentroidClusterer
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.containers import is_list_of_views
+from rffpk._data.estimator import Clusterer
 from rffpk._fusion.skeleton import EmbeddingClusterer
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.multiview import RFFMultiKernelPowerKMeans
@@ -127,7 +127,8 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
 def _are_columns(model: Any) -> bool:
     """Whether centroids are points in the space of the columns."""
     maps = getattr(model, "feature_maps_", [getattr(model, "feature_map_", None)])
-    return isinstance(model, CentroidClusterer) and not any(maps)
+    known = isinstance(model, Clusterer) and not isinstance(model, EmbeddingClusterer)
+    return known and not any(maps)
 
 
 def _checked_places(places: Any, n: int) -> Array:

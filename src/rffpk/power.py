@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
-from rffpk._annealing.agreement import SAME, k_means_agreement
-from rffpk._annealing.centroid_clusterer import CentroidClusterer, Init
-from rffpk._annealing.incremental import IncrementalClusterer
-from rffpk._annealing.parameters import (
+import numpy as np
+from scipy.sparse import csr_array
+
+from rffpk._annealing import batches
+from rffpk._annealing.centroid_model import measure
+from rffpk._annealing.fit import FitResult, Init, Problem, check_search
+from rffpk._annealing.fit import fit as fit_by_passes
+from rffpk._annealing.objective import PowerMean
+from rffpk._annealing.schedule import (
+    MANY,
+    Hard,
     Plan,
+    Stop,
     annealed_starts,
     automatic_swaps,
     check_annealing,
+    check_half_life,
+    coarse_start,
     is_automatic,
 )
-from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Hard, Result, Stop, coarse_start
-from rffpk._annealing.seeding import MANY
+from rffpk._annealing.search import FitContext
 from rffpk._data import validation
+from rffpk._data.arrays import Array
+from rffpk._data.estimator import Clusterer, parameters
+from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.rows import Rows
+from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.store import check_cache
-from rffpk._data.survey import Survey
+from rffpk._data.survey import RowSample
 from rffpk._data.validation import Auto, is_option
 from rffpk._docs import POWER, RANDOM_FEATURES, documented
 from rffpk.feature_maps import (
@@ -35,19 +48,35 @@ from rffpk.feature_maps import (
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
+# From so many rows the agreement with k-means is known to some thousandths, in a few milliseconds.
+_AGREEMENT_ROWS = 2000
+_AGREEMENT_PASSES = 30  # of k-means, at most
+_SAME = 0.98  # Above this agreement a kernel sees nothing that plain k-means does not.
 
-class AnnealedClusterer(CentroidClusterer):
-    """Base of the clusterers that are annealed, from several starts, and then improved by swaps."""
 
-    swaps: Auto | int
-    s0: Auto | float
-    anneal_factor: Auto | float
-    anneal_every: Auto | int
-    stop: Stop
-    _automatic_starts, _takes_sparse = True, True
+@parameters
+class AnnealedClusterer(Clusterer):
+    """Base of the estimators of centroids in a feature space that anneal the power mean."""
+
+    s0: Auto | float = "auto"
+    anneal_factor: Auto | float = "auto"
+    anneal_every: Auto | int = "auto"
+    s_final: Hard | float = "hard"
+    stop: Stop = "annealed"
+    sample: Auto | int | None = "auto"
+    init: Init | Any = "k-means++"
+    swaps: Auto | int = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-3
+    # what a fit sets
+    cluster_centers_: Array = field(init=False)
+    sample_size_: int = field(init=False)
+
+    fit = fit_by_passes
+    _measure = measure
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_search(self)
         check_annealing(self)
         if self.sample is not None and not is_option(self.sample, "auto"):
             validation.check_int(self.sample, "sample", 1)
@@ -59,31 +88,32 @@ class AnnealedClusterer(CentroidClusterer):
                     "the objective of k-means."
                 )
 
-    def _plan(self, critical: float) -> Plan:
+    def _problem(self, **more: Any) -> Problem:
+        """The problem of centroids of the columns; `more` are other parts of it."""
+        hard = is_option(self.s_final, "hard")
+        return Problem(
+            self._plan, self.init, sample=self.sample, automatic=is_automatic(self), hard=hard,
+            **more,
+        )  # fmt: skip
+
+    def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
+        """The starts and the number of swaps."""
         starts = annealed_starts(self, critical, _AUTO_STARTS)
-        swaps = self._n_swaps()
-        plain = not self._objective.learns_weights and self._objective.eta is None
-        if plain and swaps and self._k >= MANY and self._is_default():
+        automatic, swaps = is_automatic(self), 0 if k == 1 else self.swaps
+        if isinstance(swaps, str):
+            swaps = automatic_swaps(k) if automatic and is_option(self.s_final, "hard") else 0
+        plain = not objective.learns_weights and objective.eta is None
+        if plain and swaps and k >= MANY and automatic and is_option(self.n_init, "auto"):
             starts = [coarse_start(starts[-1].schedule)]
-        return Plan(starts, swaps, critical=critical)
-
-    def _is_default(self) -> bool:
-        return is_automatic(self) and is_option(self.n_init, "auto")
-
-    def _n_swaps(self) -> int:
-        if self._k == 1:
-            return 0
-        if is_option(self.swaps, "auto"):
-            automatic = is_automatic(self) and is_option(self.s_final, "hard")
-            return automatic_swaps(self._k) if automatic else 0
-        return int(self.swaps)
+        return Plan(starts, int(swaps), critical=critical)
 
 
 @documented(
     POWER, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
     "n_buffered_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class PowerKMeans(IncrementalClusterer, AnnealedClusterer):
+@parameters
+class PowerKMeans(AnnealedClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
@@ -115,44 +145,14 @@ class PowerKMeans(IncrementalClusterer, AnnealedClusterer):
     (5, 2)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        s0: Auto | float = "auto",
-        anneal_factor: Auto | float = "auto",
-        anneal_every: Auto | int = "auto",
-        s_final: Hard | float = "hard",
-        stop: Stop = "annealed",
-        sample: Auto | int | None = "auto",
-        init: Init | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        swaps: Auto | int = "auto",
-        store_memberships: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        half_life: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.s0 = s0
-        self.anneal_factor = anneal_factor
-        self.anneal_every = anneal_every
-        self.s_final = s_final
-        self.stop = stop
-        self.sample = sample
-        self.init = init
-        self.n_init = n_init
-        self.swaps = swaps
-        self.store_memberships = store_memberships
-        self.max_iter = max_iter
-        self.tol = tol
-        self.half_life = half_life
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    half_life: float | None = None
+    n_buffered_: int = field(init=False)  # what `partial_fit` sets
+
+    partial_fit = batches.partial_fit
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_half_life(self.half_life)
 
 
 @documented(
@@ -160,7 +160,8 @@ class PowerKMeans(IncrementalClusterer, AnnealedClusterer):
     "sample_size_", "n_buffered_", "cache_", "history_", "memberships_",
     "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class RFFKernelPowerKMeans(PowerKMeans):
+@parameters
+class RFFKernelPowerKMeans(AnnealedClusterer):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
 
     Power k-means in the feature space of a shift-invariant kernel [1]_: a row x is mapped to phi(x)
@@ -209,74 +210,89 @@ class RFFKernelPowerKMeans(PowerKMeans):
     (64, 128)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernel: Kernel = "rbf",
-        gamma: Gamma | float = "mean",
-        n_frequencies: Frequencies | int = "auto",
-        sampling: Sampling = "auto",
-        s0: Auto | float = "auto",
-        anneal_factor: Auto | float = "auto",
-        anneal_every: Auto | int = "auto",
-        s_final: Hard | float = "hard",
-        stop: Stop = "annealed",
-        sample: Auto | int | None = "auto",
-        cache: Auto | bool = "auto",
-        memory_limit: int | None = None,
-        init: Init | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        swaps: Auto | int = "auto",
-        store_memberships: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        half_life: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            s0=s0,
-            anneal_factor=anneal_factor,
-            anneal_every=anneal_every,
-            s_final=s_final,
-            stop=stop,
-            sample=sample,
-            init=init,
-            n_init=n_init,
-            swaps=swaps,
-            store_memberships=store_memberships,
-            max_iter=max_iter,
-            tol=tol,
-            half_life=half_life,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_frequencies = n_frequencies
-        self.sampling = sampling
-        self.cache = cache
-        self.memory_limit = memory_limit
+    kernel: Kernel = "rbf"
+    gamma: Gamma | float = "mean"
+    n_frequencies: Frequencies | int = "auto"
+    sampling: Sampling = "auto"
+    cache: Auto | bool = "auto"
+    memory_limit: int | None = None
+    half_life: float | None = None
+    n_buffered_: int = field(init=False)  # what `partial_fit` sets
+
+    partial_fit = batches.partial_fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_half_life(self.half_life)
         check_n_frequencies(self.n_frequencies)
         check_kernel(self.kernel, self.gamma, self.sampling)
         check_cache(self.cache, self.memory_limit)
 
-    def _fit_maps(self, survey: Survey, random: Any) -> list[Any]:
-        return [fit_map(self, survey, 0, self.kernel, self.gamma, random)]
+    def _problem(self, **more: Any) -> Problem:
+        limits = {"cache": self.cache, "memory_limit": self.memory_limit}
+        return super()._problem(maps=self._maps, published=self._published, **limits, **more)
 
-    def _publish(self, rows: Rows, some: Rows, run: FeatureRun, end: Result, plan: Plan) -> None:
+    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+        return [fit_map(self, sample, 0, self.kernel, self.gamma, context.random)]
+
+    def _published(self, result: FitResult, context: FitContext) -> None:
         self.feature_map_ = self._feature_maps[0]
-        super()._publish(rows, some, run, end, plan)
-        self.k_means_agreement_ = k_means_agreement(some, self._theta(rows))
-        if self._progress is not None and self.k_means_agreement_ > SAME:
-            self._progress.say(
+        self.k_means_agreement_ = k_means_agreement(result.some, result.theta)
+        progress = context.history.progress
+        if progress is not None and self.k_means_agreement_ > _SAME:
+            progress.say(
                 "The clusters are those of plain k-means (adjusted Rand index "
                 f"{self.k_means_agreement_:.3f}): this kernel sees no others."
             )
+
+
+# ---- whether plain k-means would find the clusters of a kernel too -------------------------------
+
+
+def k_means_agreement(rows: Rows, theta: Array) -> float:
+    """Adjusted Rand index of the labels at the centroids theta (k, F) with those of plain k-means
+    on the columns that starts at their clusters, on at most 2000 rows of those that count, evenly
+    spaced; both with the weights of the rows."""
+    rows = rows.counted()
+    rows = rows.take(np.arange(0, rows.n, -(-rows.n // _AGREEMENT_ROWS)))
+    labels = one_pass(rows, theta, -np.inf, want=("labels",))[1]["labels"]
+    return agreement_of_labels(rows.xs[0], labels, rows.n_threads, rows.weight)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # columns whose squares overflow do not agree
+def agreement_of_labels(
+    x: Columns, labels: Array, n_threads: int, weight: Array | None = None
+) -> float:
+    """Adjusted Rand index of the labels of all rows with those of plain k-means that starts at
+    their clusters."""
+    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
+    rows = make_rows([x], [None], None if weight is None else p, n_threads)
+    found, index = np.unique(labels, return_inverse=True)
+    masses = np.bincount(index, p)[:, None]
+    if isinstance(x, SparseRows):
+        members = csr_array((p, (index, np.arange(len(x)))), shape=(len(found), len(x)))
+        theta = (members @ x.matrix).toarray() / masses - rows.shift
+    else:
+        theta = np.zeros((len(found), x.shape[1]))
+        np.add.at(theta, index, p[:, None] * (x - rows.shift))
+        theta /= masses
+    before = index
+    for _ in range(_AGREEMENT_PASSES):
+        sums, outputs = one_pass(rows, theta, -np.inf, want=("labels",))
+        if np.array_equal(outputs["labels"], index):
+            break
+        theta, index = sums.centroids(theta, rows.dtype), outputs["labels"]
+    return _adjusted_rand_index(before, index)
+
+
+def _adjusted_rand_index(a: Array, b: Array) -> float:
+    """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
+    and its warnings of many clusters could only be silenced in all threads."""
+    table = np.zeros((a.max() + 1, b.max() + 1))
+    np.add.at(table, (a, b), 1)
+    both, in_a, in_b, pairs = (
+        float((counts * (counts - 1)).sum())
+        for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum())
+    )
+    chance, most = in_a * in_b / max(pairs, 1), (in_a + in_b) / 2
+    return (both - chance) / (most - chance) if most > chance else 1.0

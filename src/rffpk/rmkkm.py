@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import logsumexp
 
-from rffpk._annealing.dual import KernelRun, KernelSpace, cluster_means
-from rffpk._annealing.history import History
-from rffpk._annealing.kernel_clusterer import KernelClusterer
-from rffpk._annealing.kernel_products import Products
+from rffpk._annealing.kernel_fit import KernelProblem, check_search, measure
+from rffpk._annealing.kernel_fit import fit as fit_by_kernels
+from rffpk._annealing.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.parameters import Plan, given_starts
-from rffpk._annealing.schedule import Result, Schedule, Start
+from rffpk._annealing.schedule import Plan, Schedule, given_starts
 from rffpk._data import validation
 from rffpk._data.arrays import Array
-from rffpk._data.store import check_cache
-from rffpk._data.validation import Auto, is_option
+from rffpk._data.estimator import Clusterer, parameters
+from rffpk._data.validation import Auto
 from rffpk._docs import HARD_EXACT, VIEWS, documented
 from rffpk.kernels import check_kernels
 
@@ -98,7 +96,8 @@ class RobustRun(KernelRun):
     HARD_EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "s_",
     "n_iter_", "cache_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class RMKKM(KernelClusterer):
+@parameters
+class RMKKM(Clusterer):
     """Robust multiple kernel k-means (RMKKM).
 
     Minimises the sum of the distances of the rows to their centroids, not squared, an l21-norm, so
@@ -186,73 +185,38 @@ class RMKKM(KernelClusterer):
     (2,)
     """
 
-    _several = True
-    _soft = False
-    _space = RobustSpace
+    kernels: Any = None
+    views: Any = None
+    weight_norm: float = 0.5
+    init: Init | Any = "k-means++"
+    max_iter: int = 300
+    tol: float = 1e-4
+    cache: Auto | bool = "auto"
+    memory_limit: int | None = None
+    # what a fit sets
+    dual_coef_: Array = field(init=False)
+    kernel_weights_: Array = field(init=False)
+    cache_: bool = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        weight_norm: float = 0.5,
-        init: Init | Any = "k-means++",
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        cache: Auto | bool = "auto",
-        memory_limit: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernels = kernels
-        self.views = views
-        self.weight_norm = weight_norm
-        self.init = init
-        self.n_init = n_init
-        self.store_memberships = store_memberships
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cache = cache
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    fit, _measure = fit_by_kernels, measure
 
     def _check_parameters(self) -> None:
-        validation.check_search_parameters(self, get_args(Init), "an array")
-        check_cache(self.cache, self.memory_limit)
+        check_search(self, get_args(Init))
         check_kernels(self.kernels)
         validation.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
 
-    def _kernel_parameter(self) -> Any:
-        return self.kernels
+    def _problem(self) -> KernelProblem:
+        return KernelProblem(
+            self.kernels, self._plan, self._objective, several=True, space=RobustSpace,
+            smoothing=_SMOOTHING, published=self._published,
+        )  # fmt: skip
 
-    def _make_objective(self) -> NormedWeights:
+    def _objective(self, coverage: Array | None) -> NormedWeights:
         return NormedWeights(float(self.weight_norm))
 
-    def _starts(self, critical: float) -> list[Start]:
+    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
-        n_init = _AUTO_STARTS if is_option(self.n_init, "auto") else self.n_init
-        return given_starts(schedule, self.init, n_init)
+        return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_STARTS))
 
-    def _search(
-        self,
-        products: Products,
-        k: int,
-        weight: Array | None,
-        given: Array | None,
-        history: History,
-        random: Any,
-    ) -> tuple[KernelRun, Result, Plan]:
-        squares = products.diagonals
-        products.diagonals = squares + _SMOOTHING * squares.mean(axis=1, keepdims=True)
-        return super()._search(products, k, weight, given, history, random)
-
-    def _publish(self, xs: list[Array], run: KernelRun, end: Result) -> None:
-        super()._publish(xs, run, end)
+    def _published(self, run: KernelRun) -> None:
         self.kernel_weights_ = run.alpha

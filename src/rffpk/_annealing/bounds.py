@@ -21,10 +21,11 @@ from rffpk._data.sparse_rows import row_bytes
 from rffpk._data.store import pass_costs
 from rffpk._data.sums import Sums
 
-# Bounds pay from so many rows, and from a modelled cost of a row in a pass that is some times that
-# of the operations on its bounds: with 50 columns and 10 clusters they do not
-# (`python -m bench.speed.bounds`).
-_ROWS, _COST = 20_000, 20_000.0
+# Bounds make passes faster from so many rows (`python -m bench.speed.bounds`), ...
+LEAST_ROWS = 20_000
+# ... and from a modelled cost of a row in a pass that is some times that of the operations on its
+# bounds: with 50 columns and 10 clusters they do not.
+_COST = 20_000.0
 
 # All rows are visited if more than this part of them is active; active rows are copied in blocks of
 # so many bytes.
@@ -38,7 +39,7 @@ _SHRUNKEN = 0.5
 def pays(rows: Rows, k: int) -> bool:
     """Whether bounds are valid for passes over the rows, and make these faster."""
     fixed = rows.eta is None and rows.stream is None and rows.present is None
-    return fixed and k > 1 and rows.n >= _ROWS and pass_costs(rows, k)[0] >= _COST
+    return fixed and k > 1 and rows.n >= LEAST_ROWS and pass_costs(rows, k)[0] >= _COST
 
 
 class HardPasses:

@@ -19,15 +19,13 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from rffpk._annealing.history import History
 from rffpk._config import __version__
-from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.files import check_output
 from rffpk._data.messages import warn
 from rffpk._data.sparse_rows import arrays_of
 from rffpk._data.store import automatic_limit
-from rffpk._data.survey import Survey
+from rffpk._data.survey import RowSample
 from rffpk._data.tensor_files import ModelFileError, read_tensors, write_tensors
 
 _FORMAT = "checkpoint of rffpk"
@@ -36,12 +34,11 @@ _FORMAT = "checkpoint of rffpk"
 _FREE = {"n_jobs", "verbose"}
 
 
-class Run(Protocol):
+class Resumable(Protocol):
     """The run of one start, which reports its steps."""
 
     number: int
-    history: History
-    random: Any
+    context: Any  # that of the fit, with its history and its random numbers
 
     def state(self) -> dict[str, Array]:
         """What its steps have changed."""
@@ -50,32 +47,8 @@ class Run(Protocol):
         """Set what `state` returned."""
 
 
-class Journal:
-    """What the steps of a fit report to. This one keeps nothing."""
-
-    keeps = False  # whether steps are kept; stages are then divided into single passes
-
-    def open(self, model: BaseEstimator, random: Any) -> None:
-        """Before a fit: read what was kept of one with the same parameters."""
-
-    def memory_limit(self, given: int | None) -> int | None:
-        """The limit of stored features: whether they are stored changes their last bits."""
-        return given
-
-    def begin(self, words: dict[str, str]) -> None:
-        """Before the first step: compare what distinguishes the rows."""
-
-    def result(self, run: Run, step: Callable[[], Any]) -> Any:
-        """The result of a step, which consists of numbers, None and lists of these, and may change
-        the state of the run and nothing else. A step inside of a step is a part of it."""
-        return step()
-
-    def remove(self) -> None:
-        """After a fit."""
-
-
-class Checkpoint(Journal):
-    """A journal that keeps the steps in a file.
+class Checkpoint:
+    """The steps of a fit, kept in a file.
 
     The file is replaced after a step if the last time was `seconds` ago or more.
 
@@ -85,42 +58,45 @@ class Checkpoint(Journal):
         If there is a file, `resume` is true, and the file is of another fit, or is damaged.
     """
 
-    keeps = True
-
     def __init__(self, path: str, seconds: float, resume: bool) -> None:
         self.path, self.seconds, self.resume = path, seconds, resume
-        self._words: dict[str, str] = {}  # what distinguishes fits
+        self._fingerprint: dict[str, str] = {}  # what distinguishes fits
         self._kept: dict[str, str] | None = None  # the same, of the fit in the file
         self._state: dict[str, Any] = {}
         self._arrays: dict[str, Array] = {}
         self._results: list[Any] = []
         self._taken = 0  # number of results that are known in this fit
-        self._runs: dict[int, Run] = {}  # by number
+        self._runs: dict[int, Resumable] = {}  # by number
         self._inside = False  # of a step
         self._saved = time.monotonic()
 
     def open(self, model: BaseEstimator, random: Any) -> None:
-        self._words = _words_of_model(model, random)
+        """Before a fit: read what was kept of one with the same parameters."""
+        self._fingerprint = _fingerprint_of_model(model, random)
         if self.resume and os.path.exists(self.path):
             self._read()
-            self._compare(self._words)
+            self._compare(self._fingerprint)
 
     def memory_limit(self, given: int | None) -> int | None:
+        """The limit of stored features: whether they are stored changes their last bits."""
         if given is not None:
             return given
-        known = self._words if self._kept is None else self._kept
-        self._words[_LIMIT] = known.get(_LIMIT) or str(automatic_limit())
-        return int(self._words[_LIMIT])
+        known = self._fingerprint if self._kept is None else self._kept
+        self._fingerprint[_LIMIT] = known.get(_LIMIT) or str(automatic_limit())
+        return int(self._fingerprint[_LIMIT])
 
-    def begin(self, words: dict[str, str]) -> None:
-        self._words |= words
+    def begin(self, fingerprint: dict[str, str]) -> None:
+        """Before the first step: compare what distinguishes the rows."""
+        self._fingerprint |= fingerprint
         if self._kept is not None:
-            self._compare(words)
+            self._compare(fingerprint)
         else:  # resume=False
             with suppress(FileNotFoundError):
                 os.unlink(self.path)
 
-    def result(self, run: Run, step: Callable[[], Any]) -> Any:
+    def result(self, run: Resumable, step: Callable[[], Any]) -> Any:
+        """The result of a step, which consists of numbers, None and lists of these, and may change
+        the state of the run and nothing else. A step inside of a step is a part of it."""
         if self._inside:
             return step()
         self._runs[run.number] = run
@@ -141,23 +117,26 @@ class Checkpoint(Journal):
             self._saved = time.monotonic()
         return found
 
-    def save(self, run: Run) -> None:
+    def save(self, run: Resumable) -> None:
         """Replace the file; `run` made the last step."""
         state = {
             "results": self._results,
-            "history": run.history.records,
-            "random": run.random.get_state(legacy=False),
+            "history": run.context.history.records,
+            "random": run.context.random.get_state(legacy=False),
         }
         text = json.dumps(state, default=lambda value: value.tolist()).encode()
         arrays = {"state": np.frombuffer(text, np.uint8)}
         for number, each in self._runs.items():
             arrays |= {f"{number}.{name}": array for name, array in each.state().items()}
         try:
-            write_tensors(self.path, {"format": _FORMAT, "fit": json.dumps(self._words)}, arrays)
+            write_tensors(
+                self.path, {"format": _FORMAT, "fit": json.dumps(self._fingerprint)}, arrays
+            )
         except OSError as error:
             warn(f"the fit goes on without a new checkpoint: {error}.", UserWarning)
 
     def remove(self) -> None:
+        """After a fit."""
         with suppress(OSError):  # a file that stays does no harm: it is of the same fit
             os.unlink(self.path)
 
@@ -173,21 +152,21 @@ class Checkpoint(Journal):
         self._state = json.loads(self._arrays.pop("state").tobytes())
         self._results = self._state["results"]
 
-    def _compare(self, words: dict[str, str]) -> None:
-        """Raise an error if the file is of another fit, as these words say."""
+    def _compare(self, fingerprint: dict[str, str]) -> None:
+        """Raise an error if the file is of another fit."""
         assert self._kept is not None
-        for name, word in words.items():
+        for name, given in fingerprint.items():
             kept = self._kept.get(name)
-            if kept != word:
+            if kept != given:
                 raise ValueError(
-                    f"checkpoint {self.path} is of another fit: {name} was {kept}, is {word}. "
+                    f"checkpoint {self.path} is of another fit: {name} was {kept}, is {given}. "
                     f"{_REMEDY}"
                 )
 
-    def _restore(self, run: Run) -> None:
+    def _restore(self, run: Resumable) -> None:
         """Set what the last step left, of which `run` made the last one."""
-        run.history.restore(self._state["history"])
-        run.random.set_state(self._state["random"])
+        run.context.history.restore(self._state["history"])
+        run.context.random.set_state(self._state["random"])
         for number, each in self._runs.items():
             start = f"{number}."
             parts = {
@@ -197,8 +176,8 @@ class Checkpoint(Journal):
             }
             each.restore(parts)
         self._state, self._arrays = {}, {}
-        if run.history.progress is not None:
-            run.history.progress.say(
+        if run.context.history.progress is not None:
+            run.context.history.progress.say(
                 f"The fit goes on from {self.path}, after {self._taken} steps."
             )
 
@@ -207,33 +186,29 @@ _REMEDY = "resume=False begins anew and replaces it."
 _LIMIT = "memory limit where none is given"  # of all fits with the same file
 
 
-def make_journal(path: Any, seconds: Any, resume: Any) -> Journal:
-    """The journal of a fit by the arguments `checkpoint`, `checkpoint_seconds` and `resume`."""
-    validation.check_real(seconds, "checkpoint_seconds", 0)
-    validation.check_bool(resume, "resume")
-    if path is None:
-        return Journal()
+def make_checkpoint(path: Any, seconds: float, resume: bool) -> Checkpoint:
+    """The checkpoint of a fit by the arguments `checkpoint`, `checkpoint_seconds` and `resume`."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"checkpoint is of type {type(path).__name__}, must be a path.")
     try:
         check_output(os.fspath(path))
     except ValueError as error:
         raise ValueError(f"checkpoint == {error}.") from error
-    return Checkpoint(os.fspath(path), float(seconds), bool(resume))
+    return Checkpoint(os.fspath(path), seconds, resume)
 
 
-# ---- what distinguishes fits --------------------------------------------------------------------
+# ---- what distinguishes fits ---------------------------------------------------------------------
 
 
-def words_of_rows(survey: Survey, *features: Any) -> dict[str, str]:
+def fingerprint_of_rows(sample: RowSample, *features: Any) -> dict[str, str]:
     """What distinguishes the rows of a fit, at the cost of a pass at most. `features` were computed
     from some of them: the processor and libraries have an influence on their bits."""
-    xs, _ = survey.some()
-    views = {id(x): i for i, x in reversed([*enumerate(survey.xs)])}.values()
-    moments = [survey.moments(i) for i in views]
-    weight = survey.weight if survey.stream is None else survey.stream.weight
+    xs, _ = sample.some()
+    views = {id(x): i for i, x in reversed([*enumerate(sample.xs)])}.values()
+    moments = [sample.moments(i) for i in views]
+    weight = sample.weight if sample.stream is None else sample.stream.weight
     return {
-        "number of rows": str(survey.n),
+        "number of rows": str(sample.n),
         "number of columns": str([x.shape[1] for x in xs]),
         "dtype of X": str(xs[0].dtype),
         "digest of sample_weight": "None" if weight is None else _digest(weight),
@@ -243,7 +218,7 @@ def words_of_rows(survey: Survey, *features: Any) -> dict[str, str]:
     }
 
 
-def _words_of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
+def _fingerprint_of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
     """The version, the class and the parameters. Raises a ValueError if the random numbers of a fit
     cannot be drawn again."""
     parameters = model.get_params(deep=False)
@@ -255,20 +230,24 @@ def _words_of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
     if isinstance(seed, np.random.RandomState):
         drawn = json.dumps(random.get_state(legacy=False), default=lambda value: value.tolist())
         seed = _digest(np.frombuffer(drawn.encode(), np.uint8))
-    words = {"rffpk version": __version__, "class": type(model).__name__, "random_state": str(seed)}
-    return words | _words(parameters)
+    found = {"rffpk version": __version__, "class": type(model).__name__, "random_state": str(seed)}
+    return found | _parameter_fingerprints(parameters)
 
 
-def _words(parameters: dict[str, Any]) -> dict[str, str]:
-    return {name: _word(value) for name, value in parameters.items() if name not in _FREE}
+def _parameter_fingerprints(parameters: dict[str, Any]) -> dict[str, str]:
+    return {
+        name: _parameter_fingerprint(value)
+        for name, value in parameters.items()
+        if name not in _FREE
+    }
 
 
-def _word(value: Any) -> str:
+def _parameter_fingerprint(value: Any) -> str:
     """What distinguishes the value of a parameter."""
     if isinstance(value, BaseEstimator):
-        return f"{type(value).__name__}({_words(value.get_params(deep=False))})"
+        return f"{type(value).__name__}({_parameter_fingerprints(value.get_params(deep=False))})"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_word, value))}]"
+        return f"[{', '.join(map(_parameter_fingerprint, value))}]"
     if hasattr(value, "__array__") and np.ndim(value):
         array = np.asarray(value)
         return f"an array {_digest(array)}" if array.dtype.kind in "biuf" else repr(array.tolist())

@@ -1,4 +1,5 @@
-"""Principal components of wide features: the search for centroids needs few of them."""
+"""Principal components of wide features and of exact kernels: the search for centroids needs few of
+them."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rffpk._annealing.kernel_products import Products
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import basis_of, eigh
+from rffpk._data.passes import make_rows
 from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import dense
 from rffpk._data.store import Storage, has_maps
@@ -24,20 +27,30 @@ _LEFT_OUT = 1e-3
 _CHANGE = 0.02
 
 # The leading components come from so many subspace iterations: what they do not resolve changes the
-# cost of a partition little. Their first number is that of the clusters times _FACTOR plus _MORE;
-# it is doubled _DOUBLINGS times, but not beyond this share of all, which are computed then.
-_ITERATIONS, _FACTOR, _MORE, _DOUBLINGS, _SHARE = 2, 8, 16, 2, 0.25
+# cost of a partition little. ...
+_ITERATIONS = 2
+_FACTOR = 8  # ... Their first number is that of the clusters times this ...
+_MORE = 16  # ... plus this; ...
+_DOUBLINGS = 2  # ... it is doubled so many times, ...
+_SHARE = 0.25  # ... but not beyond this share of all, which are computed then.
 
-# Passes that a search makes; costs, in operations at the rate of a large matrix product, of reading
-# a number in a pass, of all components of (m, m), over m^3, and of r leading ones, over m^2 r. A
-# search must take this many times as long as the decomposition, and longer where view weights are
-# learned, which then converge in passes over all features. A pass over fewer than _FEWEST features
-# takes no longer than one over fewer still.
-_PASSES, _READ, _ALL, _LEADING, _FEWEST = 300, 48.0, 30.0, 20.0, 64
-_MARGIN, _VIEWS_MARGIN = 2.0, 5.0
+_PASSES = 300  # that a search makes
+# Costs, in operations at the rate of a large matrix product, ...
+_READ = 48.0  # ... of reading a number in a pass, ...
+_ALL = 30.0  # ... of all components of (m, m), over m^3, ...
+_LEADING = 20.0  # ... and of r leading ones, over m^2 r.
+_MARGIN = 2.0  # A search must take this many times as long as the decomposition, ...
+# ... and longer where view weights are learned, which converge in passes over all features.
+_VIEWS_MARGIN = 5.0
+_FEWEST = 64  # A pass over fewer features takes no longer than one over fewer still.
 
 # Features that are copied, twice with row weights: at most 64 MB each in float64.
 _NUMBERS = 1 << 23
+
+# Of up to so many rows all components of a kernel may be computed; of more, products with the
+# kernel are as fast as passes over so many.
+_DENSE = 1000
+_COPIES = 5  # of the components of a kernel, while they are computed
 
 
 @dataclass(frozen=True)
@@ -175,3 +188,52 @@ def enough_for_clusters(squares: Array, cost: float, k: int) -> int:
     """How many components the hard objective of k clusters needs, of those with these variances, if
     no partition costs less than `cost`."""
     return max(1, int(((k - 1) * squares > _CHANGE * cost).sum()))
+
+
+# ---- of an exact kernel --------------------------------------------------------------------------
+
+
+def kernel_components(
+    products: Products, weight: Array | None, k: int, fits: Callable[[int], bool]
+) -> Rows | None:
+    """Rows whose features are the leading principal components of a kernel, centered at the mean:
+    enough of them for the hard objective of k clusters; None if that takes too many, or their
+    memory does not pass `fits`.
+
+    O(n^2 r) time for r components, O(n^3) where few rows have more of them.
+    """
+    n = products.n
+    p = np.ones(n) if weight is None else weight
+    root, share = np.sqrt(p), p / p.sum()
+
+    def multiply(V: Array) -> Array:
+        """The product of the centered and weighted kernel with columns."""
+        columns = root[:, None] * V
+        columns = columns - share[:, None] * columns.sum(axis=0)
+        product = products.multiply(columns.T)[0].T.astype(np.float64)
+        return np.asarray(root[:, None] * (product - share @ product))
+
+    def matrix() -> Array:
+        gram = products.rows(np.arange(n))[0].astype(np.float64)
+        mean = share @ gram
+        return np.asarray(root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root)
+
+    found = components_for_clusters(
+        multiply, matrix if n <= _DENSE else None, kernel_variance(products, p), n, k,
+        lambda r: fits(_COPIES * 8 * n * r),
+    )  # fmt: skip
+    if found is None:
+        return None
+    squares, _, images = found
+    resolved = squares > n * float(np.finfo(products.dtype).eps) * squares[0]
+    scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
+    x = images * scale / np.where(root > 0, root, 1)[:, None]
+    xs, shifts = [np.ascontiguousarray(x)], [np.zeros(len(squares))]
+    return make_rows(xs, [None], weight, products.n_threads, shifts)
+
+
+def kernel_variance(products: Products, p: Array) -> float:
+    """sum_i p_i ||phi_i - c||^2 with the weighted mean c, for one kernel."""
+    share = p / p.sum()
+    mean = products.multiply(share[None])[0, 0].astype(np.float64)
+    return float(p @ products.diagonals[0] - p.sum() * (share @ mean))

@@ -13,8 +13,8 @@ import numpy as np
 from rffpk._data.arrays import Array
 from rffpk._data.decompositions import DENSE, eigh, leading_eigenvectors
 from rffpk._data.rows import Rows
-from rffpk._data.rules import typicality
 from rffpk._data.sparse_rows import Columns, SparseRows, centered_products
+from rffpk._data.sums import typicality
 
 # Numbers of rows that it is computed from. With an exact kernel, vectors for m rows cost O(m^3), so
 # that fewer rows are taken.

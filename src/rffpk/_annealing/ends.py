@@ -14,6 +14,7 @@ from rffpk._data.arrays import Array
 from rffpk._data.decompositions import eigh
 from rffpk._data.messages import warn
 from rffpk._data.sparse_rows import Columns, SparseRows, distinct_rows
+from rffpk._data.sums import nearly_equal_memberships
 
 # Why k clusters may be impossible: a sentence, or "" if they are not for this reason.
 Cause = Callable[[int], str]
@@ -23,10 +24,6 @@ _RANK = 1e-12
 
 # An eigenvalue below minus this fraction of the largest is more than a rounding error.
 _INDEFINITE = 1e-6
-
-# The state in which all centroids coincide has soft / hard = k^(1/s). If the logarithm of the ratio
-# is more than this fraction of that, most memberships are within two percent of 1/k.
-_FLAT = 0.995
 
 
 @dataclass(frozen=True)
@@ -44,9 +41,7 @@ class Ending:
     @property
     def flat(self) -> bool:
         """Whether memberships are nearly 1/k."""
-        if math.isinf(self.s) or self.k == 1 or not min(self.soft, self.hard) > 0:
-            return False
-        return self.s * math.log(self.soft / self.hard) > _FLAT * math.log(self.k)
+        return nearly_equal_memberships(self.soft, self.hard, self.k, self.s)
 
     def cause(self) -> str:
         """Why centroids of enough distinct rows coincide, and what to do."""
@@ -68,10 +63,8 @@ class Ending:
 
 
 def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
-    """Warn if centroids coincide, or memberships are nearly equal, with the first cause that
+    """Warn that centroids coincide, or memberships are nearly equal, with the first cause that
     applies."""
-    if ending.distinct == ending.k and not ending.flat:
-        return
     found = (text for text in (cause(ending.k) for cause in causes) if text)
     text = next(found, "") or ending.cause()
     distinct = ending.distinct if ending.distinct < ending.k else "hardly any"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._data.arrays import Array
@@ -123,3 +124,8 @@ class Products:
             return np.stack([matrix[index, : self.n] for matrix in self.stored])
         every = slice(0, self.n)
         return np.stack([self._block(number, index, every) for number in range(len(self.kernels))])
+
+
+def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
+    """Squared norms of the centroids, (L, k)."""
+    return np.einsum("kn,lkn->lk" if W.ndim == 2 else "lkn,lkn->lk", W, Y, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""One search over starts, for features and for exact kernels.
+"""One search over starts, for features and for exact kernels, and what the steps of a fit share.
 
 No single start is best on all data: annealing from the critical exponent is best on most data sets
 and poor on skewed ones, where k-means++ is good. So several are run, and the best result is kept.
@@ -7,10 +7,99 @@ and poor on skewed ones, where k-means++ is good. So several are run, and the be
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from rffpk._annealing.history import History
-from rffpk._annealing.schedule import Result, Stage, StageEnd, Start, course
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk._annealing.checkpoint import Checkpoint
+from rffpk._annealing.ends import Cause
+from rffpk._annealing.schedule import Stage, StageEnd, Start, StartEnd, stages_of
+from rffpk._data.arrays import Array
+from rffpk._data.progress import Progress
+from rffpk._data.store import Storage
+from rffpk._data.sums import Step
+
+
+@dataclass
+class History:
+    """The records of a fit: one for each pass, for each seeding, and for the end of each start."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    progress: Progress | None = None
+    unit: float = 1.0  # objectives are multiplied by it when they are reported, ...
+    left_out: float = 0.0  # ... after this part is added, of features that the search leaves out
+
+    def add_seeding(self, rows: int) -> None:
+        """Record that initial centroids were chosen from `rows` rows."""
+        self.records.append({"stage": "seeding", "rows": rows})
+
+    def add_step(
+        self, stage: Stage, step: Step, start: int, rows: int, alpha: Array,
+        parts: dict[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        """Record a step of a start over `rows` rows with the view weights alpha, with `parts` of
+        the seconds that it took, and report it."""
+        record: dict[str, Any] = {
+            "stage": stage.name,
+            "start": start,
+            "kept": True,
+            "rows": rows,
+            "s": stage.s,
+            "objective": self.unit * (step.objective + self.left_out),
+            "shift": step.shift,
+            "distinct": step.distinct,
+            "repairs": step.repairs,
+            "kernel_weights": alpha,
+            "seconds": step.seconds,
+        }
+        record |= parts or {}
+        self.records.append(record)
+        if self.progress is not None:
+            self.progress.passed(record)
+
+    def restore(self, records: list[dict[str, Any]]) -> None:
+        """Set records that were written as JSON."""
+        self.records[:] = records
+        for record in self.records:
+            if "kernel_weights" in record:
+                record["kernel_weights"] = np.array(record["kernel_weights"])
+
+    def keep(self, kept: int) -> None:
+        """Say of the passes so far whether they are those of this start."""
+        for record in self.records:
+            if "kept" in record:
+                record["kept"] = record["start"] == kept
+
+
+@dataclass
+class FitContext:
+    """What the steps of one fit share."""
+
+    random: Any
+    history: History = field(default_factory=History)
+    n_threads: int = 1
+    k: int = 0  # the number of clusters, checked
+    storage: Storage = field(default_factory=lambda: Storage("auto", None))  # of features
+    checkpoint: Checkpoint | None = None
+    # why centroids of the rows may coincide, and what a warning calls the rows
+    causes: list[Cause] = field(default_factory=list)
+    rows_name: str = "X"
+    # (L,), the share of the rows that has each view; None: all have all
+    coverage: NDArray[np.float64] | None = None
+    noise_threshold: float | None = None  # rows of less typicality get the label -1
+    store_memberships: bool = False
+    labels: list[Array] | None = None  # of all rows, block by block; None: they are not kept
+    write_labels: Callable[[Array], Any] | None = None
+
+    def take_labels(self, labels: Array) -> None:
+        """Keep the labels of the next rows, write them, or both."""
+        if self.labels is not None:
+            self.labels.append(labels)
+        if self.write_labels is not None:
+            self.write_labels(labels)
 
 
 class Run(Protocol):
@@ -30,10 +119,10 @@ R = TypeVar("R", bound=Run)
 
 
 class Space(Protocol[R]):
-    """What all starts of a search share: the rows or kernels, and the history."""
+    """What all starts of a search share: the rows or kernels, and the context of the fit."""
 
     lockstep: bool  # whether starts advance together, not one after the other
-    history: History
+    context: FitContext
 
     @property
     def dtype(self) -> Any: ...
@@ -52,16 +141,16 @@ class Search(Generic[R]):
         self.space, self.starts = space, starts
         self.runs: dict[int, R] = {}  # that go on, and the best of those that have ended
         self.visits: dict[int, tuple[int, int]] = {}  # the rows and the passes of each
-        self.ends: dict[int, Result] = {}
+        self.ends: dict[int, StartEnd] = {}
         self.costs: dict[int, float] = {}
 
     def best_cost(self) -> float:
         """The least cost at which a start has ended so far."""
         return min(self.costs.values(), default=math.inf)
 
-    def run(self) -> tuple[R, Result]:
+    def run(self) -> tuple[R, StartEnd]:
         """Run all starts to their ends; return the best run, the first of equals, and its end."""
-        numbers, history = list(range(len(self.starts))), self.space.history
+        numbers, history = list(range(len(self.starts))), self.space.context.history
         if history.progress is not None:
             history.progress.n_starts = len(numbers)
         for group in [numbers] if self.space.lockstep else [[number] for number in numbers]:
@@ -70,49 +159,61 @@ class Search(Generic[R]):
             kept = min(self.costs, key=lambda number: (self.costs[number], number))
             self.runs = {kept: self.runs[kept]}
         history.keep(kept)
-        for number, start in enumerate(self.starts):
-            end, cost = self.ends[number], self.costs[number]
-            history.add_end(start, number, *self.visits[number], cost, end, number == kept)
+        history.records += [self._record(number, number == kept) for number in numbers]
         end = self.ends[kept]
         if math.isinf(end.s):  # plain k-means: the exponent of the last start, as far as it came
             end.s = self.ends[numbers[-1]].s
         return self.runs[kept], end
 
+    def _record(self, number: int, kept: bool) -> dict[str, Any]:
+        """The record of the end of a start, with the cost by which starts are compared."""
+        history, (rows, passes) = self.space.context.history, self.visits[number]
+        lost = "dropped" if self.ends[number].dropped else "lost"
+        return {
+            "stage": "start",
+            "start": number,
+            "kind": self.starts[number].kind,
+            "rows": rows,
+            "passes": passes,
+            "objective": history.unit * (self.costs[number] + history.left_out),
+            "outcome": "kept" if kept else lost,
+        }
+
     def _follow(self, group: list[int]) -> None:
         """Advance all starts of a group together until each has ended."""
-        courses = {n: course(self.starts[n], self.best_cost, self.space.dtype) for n in group}
-        stages: dict[int, Stage] = {}
+        given = {n: stages_of(self.starts[n], self.best_cost, self.space.dtype) for n in group}
+        current: dict[int, Stage] = {}
 
         def send(number: int, result: StageEnd | None) -> None:
             try:
-                stages[number] = courses[number].send(result)  # type: ignore[arg-type]
+                current[number] = given[number].send(result)  # type: ignore[arg-type]
             except StopIteration as end:
-                stages.pop(number, None)
+                current.pop(number, None)
                 self._end(number, end.value)
 
         for number in group:
             send(number, None)
-        while stages:
-            active = list(stages)
-            ends = self.space.advance([self.runs[n] for n in active], [*stages.values()])
+        while current:
+            active = list(current)
+            ends = self.space.advance([self.runs[n] for n in active], [*current.values()])
             for number, end in zip(active, ends):
                 if end is not None:
                     send(number, end)
 
-    def _end(self, number: int, end: Result) -> None:
+    def _end(self, number: int, end: StartEnd) -> None:
         """Starts are compared by the objective at one exponent: the final one, or the hard limit
         if each start may end at a different exponent."""
         schedule = self.starts[number].schedule
         s = schedule.s_final if schedule.stop == "annealed" else -math.inf
         self.ends[number] = end
-        if self.space.history.progress is not None:
-            self.space.history.progress.start_ended()
+        if self.space.context.history.progress is not None:
+            self.space.context.history.progress.start_ended()
         run = self.runs[number]
         self.costs[number] = math.inf if end.dropped else run.cost(s)
         self.visits[number] = run.n_rows, run.passes
 
 
-def search(space: Space[R], starts: list[Start]) -> tuple[R, Result, float]:
+def search(space: Space[R], starts: list[Start]) -> tuple[R, StartEnd, float]:
     """The best of all starts: its run, its end, and its cost."""
     results = Search(space, starts)
     run, end = results.run()

@@ -1,4 +1,4 @@
-"""Random samples of rows, and initial centroids chosen from a sample."""
+"""Initial centroids: features of some rows, or weights of the rows for exact kernels."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.cluster import k_means
 from sklearn.metrics import euclidean_distances
+from sklearn.preprocessing import normalize
 
+from rffpk import _config
+from rffpk._annealing.kernel_products import squared_norms as kernel_norms
+from rffpk._annealing.schedule import MANY
+from rffpk._data import validation
 from rffpk._data.arrays import Array
+from rffpk._data.decompositions import leading_eigenvectors
 from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.presence import present_views
 from rffpk._data.rows import Rows
 from rffpk._data.sparse_rows import Columns, SparseRows, dense, squared_norms
 
-# Initial centroids are chosen from a sample of rows, whose features are stored: at most 20 000 rows
-# and 16 MB in float64, but at least twenty rows for each centroid. With twenty rows a cluster, a
-# given one of equally large clusters is missed with probability 2e-9, and annealing needs no more.
-_SEED_NUMBERS = 2**21
+# Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
+# rows ...
 _SEED_ROWS = 20_000
+_SEED_NUMBERS = 2**21  # ... and numbers, 16 MB in float64, ...
+# ... but at least so many rows for each centroid: a given one of equally large clusters is then
+# missed with probability 2e-9, and annealing needs no more.
 _ROWS_A_CENTROID = 20
-
-# From so many clusters on the cost of a fit is proportional to their number: initial centroids are
-# drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
-MANY = 100
 
 
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
@@ -87,6 +91,21 @@ class Parts:
         xs = [np.ascontiguousarray(self.x[:, view]) for view in self.views]
         shifts = [np.zeros_like(shift) for shift in self.rows.shifts]
         return replace(self.rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
+
+
+def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
+    """Initial centroids (k, F) from an array."""
+    validation.check_plain(centroids, "init")
+    with validation.named("init"):
+        centroids = np.array(centroids, dtype=np.float64)
+    if centroids.shape != expected:
+        raise ValueError(
+            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "
+            "features that the rows are mapped to)."
+        )
+    if not np.isfinite(centroids).all():
+        raise ValueError("init contains NaN or infinity, must be finite.")
+    return centroids
 
 
 def seed_centroids(
@@ -187,3 +206,114 @@ def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
         if uniform[i] * least[i] < remaining[i]:
             mask[i], remaining = True, np.minimum(remaining, gaps[i])
     return mask
+
+
+# ---- in the space of exact kernels: weights of the rows ------------------------------------------
+
+
+def initial_weights(space: Any, k: int, init: str) -> Array:
+    """Initial centroids of a start, (k, n)."""
+    if init == "spectral":
+        return _spectral(space, k)
+    if space.present is not None:
+        return _completed_seeds(space, _seeds(space, k, init))
+    W = np.zeros((k, space.products.n))
+    W[np.arange(k), _seeds(space, k, init)] = 1
+    return W
+
+
+def given_weights(init: Any, k: int, n: int) -> Array:
+    """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
+    validation.check_plain(init, "init")
+    with validation.named("init"):
+        init = np.asarray(init)
+    if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
+        if not np.array_equal(np.unique(init), np.arange(k)):
+            raise ValueError(f"init has other labels than 0 to {k - 1}, each at least once.")
+        W = (np.arange(k)[:, None] == init).astype(np.float64)
+    elif init.shape == (k, n):
+        with validation.named("init"):
+            W = init.astype(np.float64)
+        if not np.isfinite(W).all() or (W.sum(axis=1) == 0).any():
+            raise ValueError("init must be finite, and its rows must not sum to zero.")
+    else:
+        raise ValueError(
+            f"init has shape {init.shape}, must be labels of shape ({n},), integers, or "
+            f"weights of the rows of shape ({k}, {n})."
+        )
+    return W / W.sum(axis=1, keepdims=True)
+
+
+def weights_of_views(W: Array, present: Array) -> Array:
+    """Centroids (L, k, n) from weights (k, n) of rows that lack views; the mean of all rows in a
+    view that those of a centroid lack."""
+    Ws = W * present[:, None, :]
+    totals = Ws.sum(axis=2, keepdims=True)
+    Ws = np.where(totals == 0, present[:, None, :], Ws)
+    return np.asarray(Ws / Ws.sum(axis=2, keepdims=True))
+
+
+def _seeds(space: Any, k: int, init: str) -> NDArray[np.intp]:
+    """k rows, drawn at random or by k-means++ in the space of the mean kernel."""
+    products, n, random = space.products, space.products.n, space.context.random
+    weight = np.ones(n) if space.weight is None else space.weight
+    if init == "random":
+        return np.asarray(random.choice(n, k, replace=False, p=weight / weight.sum()))
+    diagonal = products.diagonals.mean(axis=0)
+
+    def distances(index: Array) -> Array:
+        if space.present is not None:
+            return _kernel_distances(space, _completed_seeds(space, index))
+        y = products.rows(index).mean(axis=0, dtype=np.float64)
+        return np.maximum(diagonal + diagonal[index, None] - 2 * y, 0)
+
+    return k_means_plus_plus(distances, weight, k, space.context.random)
+
+
+def _completed_seeds(space: Any, index: Array) -> Array:
+    """Seeds (L, m, n) at rows that lack views: in such a view at the row nearest to it, in the
+    views that both have, of those that have the view."""
+    products, present = space.products, space.present
+    assert present is not None
+    W = np.zeros((len(present), len(index), products.n))
+    for number, (row, values) in enumerate(zip(index, products.rows(index).swapaxes(0, 1))):
+        has = space.alpha * present[:, row]
+        gaps = products.diagonals + products.diagonals[:, [row]] - 2 * values
+        shared = has @ present
+        apart = np.divide(has @ (gaps * present), shared, out=np.full(len(shared), np.inf),
+                          where=shared > 0)  # fmt: skip
+        for view, there in enumerate(present):
+            nearest = row if there[row] else int(np.where(there > 0, apart, np.inf).argmin())
+            W[view, number, nearest if there[nearest] else int(there.argmax())] = 1
+    return W
+
+
+def _kernel_distances(space: Any, W: Array) -> Array:
+    """Squared distances (m, n) of the rows from centroids W (L, m, n), over the views that the rows
+    have."""
+    assert space.present is not None
+    Y = space.products.multiply(W).astype(np.float64)
+    gaps = space.products.diagonals[:, None] + kernel_norms(W, Y)[:, :, None] - 2 * Y
+    return np.maximum(np.einsum("ln,lmn->mn", space.alpha[:, None] * space.present, gaps), 0)
+
+
+def _spectral(space: Any, k: int) -> Array:
+    """Means of the clusters that k-means finds in the rows of the k leading eigenvectors of the
+    kernel, centered at its mean and weighted."""
+    n = space.products.n
+    p = np.ones(n) if space.weight is None else space.weight
+    share, root = p / p.sum(), np.sqrt(p)
+
+    def multiply(v: Array) -> Array:
+        columns = root[:, None] * v.reshape(n, -1)
+        columns = columns - share[:, None] * columns.sum(axis=0)
+        product = space.products.multiply(columns.T).mean(axis=0, dtype=np.float64).T
+        return np.asarray(root[:, None] * (product - share @ product)).reshape(v.shape)
+
+    H = normalize(leading_eigenvectors(multiply, k, n)[1])
+    with _config.one_openmp_thread():  # orthogonal columns: k rows or more differ, as it demands
+        labels = k_means(H, k, sample_weight=p, n_init=10, random_state=space.context.random)[1]
+    W = (np.arange(k)[:, None] == labels) * p
+    empty = np.flatnonzero(~W.any(axis=1))
+    W[empty, np.flatnonzero(p)[: len(empty)]] = 1
+    return np.asarray(W / W.sum(axis=1, keepdims=True))

@@ -14,33 +14,34 @@ from functools import partial
 
 import numpy as np
 
-from rffpk._annealing.centroids import features_at
-from rffpk._annealing.primal import FeatureRun
-from rffpk._annealing.schedule import Stage
-from rffpk._annealing.seeding import MANY
+from rffpk._annealing.feature_steps import FeatureRun, features_at
+from rffpk._annealing.schedule import MANY, Stage
 from rffpk._data.arrays import Array
 from rffpk._data.passes import make_rows, one_pass
 from rffpk._data.rows import Rows
 
-# After a swap at most _PASSES passes follow. They end when the centroids move by at most _TOL, or
-# the cost will not fall to that before the swap.
-_TOL, _PASSES = 1e-3, 8
+_PASSES = 8  # After a swap at most so many passes follow. ...
+# ... They end when the centroids move by at most this, or the cost will not fall to that before the
+# swap.
+_TOL = 1e-3
 
-# Number of candidate rows for the new position of a centroid, and largest numbers of rows and of
-# their distances on which the change of the cost is estimated.
-_CANDIDATES, _ROWS, _DISTANCES = 5, 20_000, 2**24
+_CANDIDATES = 5  # rows for the new position of a centroid
+_ROWS = 20_000  # The change of the cost is estimated on at most so many rows, ...
+_DISTANCES = 2**24  # ... and so many distances of rows from centroids.
 
 _TRIALS = 10  # most swaps are `patience` and this many for each centroid
 _GAIN = 1e-5  # the least relative gain that counts
 
-# The batch is a half of the centroids at first. It is halved after a failure until it is a
-# sixteenth. A batch fails if it lowers the objective by less than a part of itself, and a failure
-# of the smallest batch counts as several failures of single swaps: (least gain, failures) for up to
-# _SMALL multiply-adds of a pass, and for more. At most so many passes follow
-# after centroids are added, and after as many are removed.
-_LARGEST, _SMALLEST, _SMALL = 2, 16, 1 << 26
-_THOROUGH, _QUICK = (1e-5, 2), (1e-4, 10)
-_PASSES_ADDED, _PASSES_REMOVED = 3, 5
+# Batches of swaps have this part of the centroids at first, a half; a failure halves it, ...
+_LARGEST = 2
+_SMALLEST = 16  # ... but not below this part.
+# A batch fails if it lowers the objective by less than a part of itself, and a failure of the
+# smallest batch counts as several failures of single swaps: (least gain, failures) ...
+_THOROUGH = (1e-5, 2)
+_SMALL = 1 << 26  # ... for up to so many multiply-adds of a pass, ...
+_QUICK = (1e-4, 10)  # ... and for more.
+_PASSES_ADDED = 3  # most passes after centroids are added, ...
+_PASSES_REMOVED = 5  # ... and after as many are removed
 
 
 def improve(run: FeatureRun, cost: float, patience: int) -> None:
@@ -55,7 +56,7 @@ def improve(run: FeatureRun, cost: float, patience: int) -> None:
     for _ in range(patience + _TRIALS * len(run.theta)):
         if failed == patience:
             break
-        new = run.journal.result(run, partial(swaps.swap, cost))
+        new = run.kept(partial(swaps.swap, cost))
         if new is None:
             break
         cost, failed = (new, 0) if _is_lower(new, cost) else (cost, failed + 1)
@@ -96,9 +97,9 @@ def _improve_in_batches(run: FeatureRun, patience: int) -> None:
     least_gain, each = _THOROUGH if run.rows.n * run.theta.size <= _SMALL else _QUICK
     count, smallest, failed = k // _LARGEST, k // _SMALLEST, 0
     batches = _Batches(run)
-    cost = run.journal.result(run, batches.cost)
+    cost = run.kept(batches.cost)
     while failed * each < patience and cost > 0:
-        new = run.journal.result(run, partial(batches.swap, count, cost))
+        new = run.kept(partial(batches.swap, count, cost))
         lower = new < (1 - least_gain) * cost
         cost = min(new, cost)
         failed = 0 if lower else failed + (count == smallest)
@@ -118,7 +119,7 @@ class _Batches:
         run = self.run
         sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
         self._nearest = outputs["nearest"]
-        return sums.hard + run.objective.penalty(run.rows.alpha, run.rows.total_weight)
+        return sums.hard + run.penalty()
 
     def swap(self, count: int, cost: float) -> float:
         """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the
@@ -142,7 +143,7 @@ def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
     share = nearest.astype(np.float64)
     share = share if rows.weight is None else share * rows.weight
     count = min(count, int(np.count_nonzero(share)))
-    places = run.random.choice(rows.n, count, replace=False, p=share / share.sum())
+    places = run.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
     run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
     run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_ADDED))
     run.theta = _without_cheapest(run, count)
@@ -196,7 +197,7 @@ def _nearest(run: FeatureRun) -> _Nearest:
     most = max(2 * k, min(_ROWS, _DISTANCES // k))
     if rows.n > most:
         if run.drawn is None:
-            run.drawn = np.sort(run.random.randint(rows.n, size=most))
+            run.drawn = np.sort(run.context.random.randint(rows.n, size=most))
         rows = rows.take(run.drawn)
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
     weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
@@ -212,7 +213,7 @@ def _swap(run: FeatureRun, nearest: _Nearest) -> bool:
     share = weight * least
     if not share.any():
         return False
-    places = run.random.choice(rows.n, _CANDIDATES, p=share / share.sum())
+    places = run.context.random.choice(rows.n, _CANDIDATES, p=share / share.sum())
     candidates = features_at(rows, places, run.theta)
     chosen, new = _best_candidate(rows, candidates, least, weight)
     raised = weight * (np.minimum(nearest.second, new) - np.minimum(least, new))

@@ -258,3 +258,54 @@ def _is_same(path: str, other: str) -> bool:
     if os.path.exists(path) and os.path.exists(other):
         return os.path.samefile(path, other)
     return os.path.realpath(path) == os.path.realpath(other)
+
+
+# ---- labels of a fit -----------------------------------------------------------------------------
+
+
+def check_labels_to(labels_to: Any) -> None:
+    """Raise an error if labels cannot go there."""
+    if callable(labels_to):
+        return
+    if not isinstance(labels_to, (str, os.PathLike)):
+        raise TypeError(
+            f"labels_to is of type {type(labels_to).__name__}, must be a path or a function."
+        )
+    try:
+        check_output(os.fspath(labels_to), (".npy", ".parquet"))
+    except ValueError as error:
+        raise ValueError(f"labels_to == {error}.") from error
+    if Path(labels_to).suffix.lower() == ".parquet":
+        _pyarrow()
+
+
+@contextmanager
+def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
+    """A function that is given the labels of n rows, block by block, and writes them; a file is
+    there once all of them are."""
+    if callable(labels_to):
+        yield labels_to
+        return
+    with whole_file(os.fspath(labels_to)) as file:
+        if Path(labels_to).suffix.lower() == ".npy":
+            header = {"descr": "<i4", "fortran_order": False, "shape": (n,)}
+            np.lib.format.write_array_header_1_0(file, header)
+            yield lambda labels: file.write(labels.astype("<i4").tobytes())
+        else:
+            with _parquet_writer(file) as write:
+                yield write
+
+
+@contextmanager
+def _parquet_writer(file: BinaryIO) -> Iterator[Callable[[Array], None]]:
+    arrow, parquet = _pyarrow()
+    schema = arrow.schema([("label", arrow.int32())])
+    with parquet.ParquetWriter(file, schema) as writer:
+        yield lambda labels: writer.write_table(arrow.table({"label": labels}, schema))
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ImportError(f"Parquet files need pyarrow: {error}.") from error

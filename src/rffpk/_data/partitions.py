@@ -22,7 +22,8 @@ from sklearn import config_context
 from rffpk import _config
 from rffpk._data.arrays import Array
 from rffpk._data.collections import check_columns, dask_module
-from rffpk._data.streams import Stream, each, in_block
+from rffpk._data.sparse_rows import each
+from rffpk._data.streams import Stream, in_block
 from rffpk._data.validation import check_sample_weight, refuse_sparse
 
 _HEAD_ROWS = 1024  # that the client checks before the workers check all
@@ -52,7 +53,7 @@ class Part(NamedTuple):
     n_threads: int
 
 
-# ---- in the tasks -------------------------------------------------------------------------------
+# ---- in the tasks --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def insert(
     nodes[level, number] = value
 
 
-# ---- on the client ------------------------------------------------------------------------------
+# ---- on the client -------------------------------------------------------------------------------
 
 
 class _Sent:

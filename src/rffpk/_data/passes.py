@@ -17,9 +17,8 @@ from rffpk._data import validation
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map
 from rffpk._data.partitions import Partitions
 from rffpk._data.rows import Rows, aligned, weight_unit, width
-from rffpk._data.sparse_rows import Columns
-from rffpk._data.streams import each
-from rffpk._data.sums import EMPTY_SHARE, Parts, Sums, is_hard, scaled_parts
+from rffpk._data.sparse_rows import Columns, each
+from rffpk._data.sums import EMPTY_SHARE, Parts, Step, Sums, is_hard, power_objective, scaled_parts
 
 
 def make_rows(
@@ -254,17 +253,12 @@ def _sums(rows: Rows, parts: Parts) -> Sums:
 # Steps end if the objective exceeds its goal by more than so many times the gain of the last one.
 _HOPE = 4.0
 
-# Of a step: sum_i p_i M'_i, sum_i p_i min_j d_ij, the penalty of the view weights, the root mean
-# square shift of the centroids in standard deviations of the features, the number of distinct
-# centroids, and seconds.
-StepRecord = tuple[float, float, float, float, int, float]
-
 
 @dataclass(frozen=True)
 class Moved:
     """The result of steps at one exponent."""
 
-    records: list[StepRecord]
+    steps: list[Step]
     alphas: list[Array]  # the view weights in each step, and after the last
     theta: Array  # (k, F), float64
     previous: Array  # theta before the last step
@@ -308,7 +302,17 @@ def take_steps(
     )  # fmt: skip
     if is_read:  # the last block is not all
         records = [(*records[0][:-1], time.perf_counter() - started)]
-    return Moved(records, alphas, new, old, n_empty, hopeless, _sums(rows, sums))
+    steps = [made_step(s, len(theta), *record) for record in records]
+    return Moved(steps, alphas, new, old, n_empty, hopeless, _sums(rows, sums))
+
+
+def made_step(
+    s: float, k: int, soft: float, hard: float, penalty: float, shift: float, distinct: int,
+    seconds: float,
+) -> Step:  # fmt: skip
+    """The record of a step at the exponent `s`."""
+    objective = power_objective(soft, hard, k, s) + penalty
+    return Step(soft, hard, objective, penalty, shift, distinct, distinct < k, seconds)
 
 
 def _all_but_the_last(
@@ -319,7 +323,7 @@ def _all_but_the_last(
     assert rows.stream is not None
     rows.stream.clock.lap()
     if isinstance(rows.stream, Partitions):
-        none = replace(rows, stream=None).marked()
+        none = replace(rows, stream=None).with_present_views()
         return none, one_pass(rows, theta, s, backend=backend)[0]
     last: Rows | None = None
     sums: Sums | None = None

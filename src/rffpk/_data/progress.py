@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from rffpk._data.validation import check_verbose
-
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -127,63 +125,9 @@ def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-# ---- scikit-learn's callbacks -------------------------------------------------------------------
-
-
-class Observed(CallbackSupportMixin):
-    """Estimators that scikit-learn's callbacks can observe: `fit` is a task, and its passes or
-    iterations are subtasks. Those exist only if there are callbacks, as passes may take
-    microseconds."""
-
-    if hasattr(CallbackSupportMixin, "set_callbacks"):
-
-        def set_callbacks(self, *callbacks: Any) -> Any:
-            """Set scikit-learn's callbacks, which are called at each pass or iteration of a fit.
-
-            Parameters
-            ----------
-            *callbacks : callbacks
-                As described in scikit-learn's guide; none removes those set before. Those that ask
-                for the metadata of a task get {"record": its record as in `history_`}. A request to
-                stop is not followed. A file that `save` writes cannot hold callbacks.
-
-            Returns
-            -------
-            self : object
-                The estimator.
-            """
-            super().set_callbacks(*callbacks)
-            if callbacks:
-                self._has_callbacks = True
-            else:
-                self.__dict__.pop("_has_callbacks", None)
-            return self
-
-    def __sklearn_clone__(self) -> Any:
-        new = super().__sklearn_clone__()
-        if hasattr(self, "_has_callbacks"):
-            new._has_callbacks = True
-        return new
+# ---- scikit-learn's callbacks --------------------------------------------------------------------
 
 
 def observed(fit: F) -> F:
     """Decorator of a `fit` that uses `reporting`."""
     return with_callbacks(fit)
-
-
-@contextlib.contextmanager
-def reporting(estimator: Any, X: Any) -> Iterator[Progress]:
-    """The progress of a fit of X."""
-    check_verbose(getattr(estimator, "verbose", 0))
-    task = None
-    if hasattr(estimator, "_has_callbacks"):
-        task = estimator._init_callback_context(max_subtasks=None)
-        task.call_on_fit_task_begin(estimator=estimator, X=X)
-    verbose = bool(getattr(estimator, "verbose", 0))
-    progress = Progress(estimator, type(estimator).__name__, verbose, task)
-    try:
-        yield progress
-    finally:
-        progress.close()
-    if task is not None:
-        task.call_on_fit_task_end(estimator=estimator, X=X)

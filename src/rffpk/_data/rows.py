@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from rffpk._data.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._data.partitions import Part, Partitions
 from rffpk._data.presence import all_present, present_bits, present_views
-from rffpk._data.rules import positive, typicality
 from rffpk._data.sparse_rows import Columns, SparseRows
 from rffpk._data.streams import Stream
+from rffpk._data.sums import positive, typicality
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class Rows:
         begin = 0
         for xs, weight in self.stream.blocks():
             weight = None if weight is None else self._in_units(weight)
-            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin).marked()
+            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin).with_present_views()
             begin += len(xs[0])
 
     def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
@@ -144,7 +144,7 @@ class Rows:
         u = typicality(distances, eta, self.m)
         return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
 
-    def marked(self) -> Rows:
+    def with_present_views(self) -> Rows:
         """The rows, with the views that they have if some rows of the fit lack some."""
         if self.coverage is None:
             return self
@@ -172,12 +172,12 @@ class Rows:
         assert self.present is not None
         return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
 
-    def covered(self, coverage: NDArray[np.float64] | None) -> Rows:
+    def with_coverage(self, coverage: NDArray[np.float64] | None) -> Rows:
         """The rows with a share of rows for each view, and equal view weights."""
         if coverage is None:
             return self
         alpha = np.full(len(self.xs), 1 / coverage.sum())
-        return replace(self, coverage=coverage, alpha=alpha).marked()
+        return replace(self, coverage=coverage, alpha=alpha).with_present_views()
 
     def take(self, index: Array | slice) -> Rows:
         """The rows at `index`, in their order; those of a stream are read."""
@@ -194,7 +194,7 @@ class Rows:
         weights = [weight for _, weight in parts if weight is not None]
         found = replace(
             self, xs=xs, weight=np.concatenate(weights) if weights else None, stream=None
-        ).marked()
+        ).with_present_views()
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return found.take(back)
@@ -217,10 +217,10 @@ class Rows:
 
     def counted(self) -> Rows:
         """The rows in arrays whose weight is not zero."""
-        return self if self.weight is None else self.take(self.counted_numbers())
+        return self if self.weight is None else self.take(self.counted_indices())
 
-    def counted_numbers(self) -> Array:
-        """The numbers of the rows whose weight is not zero."""
+    def counted_indices(self) -> Array:
+        """The indices of the rows whose weight is not zero."""
         weight = self.weight if self.stream is None else self.stream.weight
         return np.arange(self.n) if weight is None else np.flatnonzero(weight)
 
@@ -231,7 +231,7 @@ def _visit_part(rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, ma
     block = replace(
         rows, xs=part.xs, maps=maps, weight=weight, n_threads=part.n_threads, begin=part.begin
     )
-    return visit(block.marked(), None)
+    return visit(block.with_present_views(), None)
 
 
 _Picked = list[tuple[list[Array], Array | None]]

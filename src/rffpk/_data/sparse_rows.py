@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -223,3 +224,10 @@ def sparse_rows(given: Any) -> SparseRows:
         np.require(found.data[:n_entries], requirements=["C", "A"]),
         np.require(found.indices[:n_entries], requirements=["C", "A"]), found.indptr, given.shape,
     )  # fmt: skip
+
+
+def each(arrays: list[Any], function: Callable[..., Any], *more: Any) -> list[Any]:
+    """The values of a function of arrays, and of more arguments; one value for views that are the
+    same array."""
+    values = {id(array): function(array, *more) for array in arrays}
+    return [values[id(array)] for array in arrays]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from rffpk import _config
 from rffpk._data import validation
 from rffpk._data.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, View
-from rffpk._data.passes import unshifted
-from rffpk._data.rows import Rows, width
+from rffpk._data.passes import make_rows, mean_features, unshifted
+from rffpk._data.rows import Rows, weight_unit, width
 from rffpk._data.sparse_rows import Columns, SparseRows
+from rffpk._data.survey import RowSample
 from rffpk._data.tiles import run_all
 from rffpk._data.validation import Auto
 
@@ -212,6 +214,62 @@ class Storage:
         if not has_maps(rows) or not self.cache:
             return rows
         return stored(rows) if _fits(stored_bytes(rows), self.memory_limit) else rows
+
+
+def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:
+    """The columns and the map of each view, as passes take them, from fitted maps; None: the
+    features are the columns."""
+    return [(x, None) if fitted is None else fitted._view(x) for x, fitted in zip(xs, maps)]
+
+
+def _mapped_columns(maps: list[Any], xs: list[Array]) -> list[Array]:
+    return [x for x, _ in mapped_views(maps, xs)]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """How the views of a fit become rows of features: by fitted maps, one for each view."""
+
+    maps: list[Any]
+    storage: Storage
+    n_threads: int
+    coverage: NDArray[np.float64] | None  # the share of the rows that has each view; None: all
+
+    def __call__(
+        self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
+    ) -> Rows:
+        """Rows with these views and weights; without `shifts` with shifts of zero."""
+        views = self.storage.landmark_views(mapped_views(self.maps, xs), self.n_threads)
+        zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
+        columns, maps = [x for x, _ in views], [each for _, each in views]
+        shifts = zeros if shifts is None else shifts
+        return make_rows(columns, maps, weight, self.n_threads, shifts).with_coverage(self.coverage)
+
+    def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
+        """Some of the rows, and all of them, with mean features as shifts: of all rows if these are
+        columns, else of some."""
+        rows = self(*sample.some())
+        means = mean_features(rows) if any(self.maps) else []
+        shifts = [
+            means[i] if mapped else sample.moments(i).mean.astype(rows.dtype)
+            for i, mapped in enumerate(self.maps)
+        ]
+        some = replace(rows, shifts=shifts)
+        if sample.stream is not None:
+            return some, self._read(sample, some)
+        whole = len(sample.xs[0]) == some.n
+        return some, some if whole else self(sample.xs, sample.weight, shifts)
+
+    def _read(self, sample: RowSample, some: Rows) -> Rows:
+        """The rows of a stream, with the maps and shifts of some of them."""
+        assert sample.stream is not None
+        stream = sample.stream.prepared(partial(_mapped_columns, self.maps))
+        unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
+        views = mapped_views(self.maps, [x[:1] for x in sample.some()[0]])
+        return replace(
+            some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views], weight=None,
+            weight_unit=unit, stream=stream, present=None,
+        )  # fmt: skip
 
 
 def has_maps(rows: Rows) -> bool:

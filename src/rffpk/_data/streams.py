@@ -21,6 +21,7 @@ import numpy as np
 from rffpk import _core
 from rffpk._data.arrays import Array
 from rffpk._data.interrupts import Handover
+from rffpk._data.sparse_rows import each
 from rffpk._data.validation import check_plain, check_sample_weight, refuse_sparse
 
 Source = Callable[[], Iterable[Any]]
@@ -29,18 +30,6 @@ T = TypeVar("T")
 # Blocks have about so many bytes: a pass over them takes some milliseconds, against which what is
 # done once for each block is nothing.
 _BLOCK_BYTES = 16 << 20
-
-
-def is_source(X: Any) -> bool:
-    """Whether X is a source, or a list of sources. Raises a TypeError for what can be read once."""
-    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
-    for part in parts:
-        if isinstance(part, Iterator):
-            raise TypeError(
-                f"X is of type {type(part).__name__}, which can be read once, and several passes "
-                "are needed: pass a function that returns a new one, such as lambda: blocks()."
-            )
-    return all(callable(part) and not hasattr(part, "__array__") for part in parts)
 
 
 @dataclass
@@ -198,13 +187,6 @@ def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
         m = min(len(block) for block in pending if block is not None)
         yield [block[:m] for block in pending if block is not None]
         pending = [None if block is None or len(block) == m else block[m:] for block in pending]
-
-
-def each(arrays: list[Array], function: Callable[..., Array], *more: Any) -> list[Array]:
-    """The values of a function of arrays, and of more arguments; one value for views that are the
-    same array."""
-    values = {id(array): function(array, *more) for array in arrays}
-    return [values[id(array)] for array in arrays]
 
 
 _LANES = (1021, 1019)

@@ -27,6 +27,8 @@ MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
 MAX_JOBS = 1024  # each thread has a workspace
 
+MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
+
 # How the dtypes of nominal columns print in pandas, polars and Arrow.
 _NOMINAL = ("category", "Categorical", "Enum", "dictionary")
 
@@ -121,6 +123,13 @@ def check_real(
         include = "both" if closed else "neither"
     check_scalar(value, name, numbers.Real, include_boundaries=include, **bounds)
     return float(value)
+
+
+def check_exponent(s: Any) -> float:
+    """`s` of memberships: at most MAX_S, or minus infinity."""
+    if isinstance(s, (float, np.floating)) and s == -math.inf:
+        return -math.inf
+    return check_real(s, "s", high=MAX_S)
 
 
 def check_n_jobs(n_jobs: Any) -> None:
@@ -271,8 +280,9 @@ def _is_precomputed(estimator: Any) -> bool:
 
 
 def takes_sparse(estimator: Any) -> bool:
-    """Whether X may be sparse: the class takes it, and X is no kernel matrix."""
-    return getattr(estimator, "_takes_sparse", False) and not _is_precomputed(estimator)
+    """Whether X may be sparse: unless it is a kernel matrix."""
+    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
+    return not is_option(kernel, "precomputed")
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
@@ -527,3 +537,9 @@ def check_overflow(distance: float, dtype: Any) -> None:
         raise ValueError(
             f"X has values so large that squared distances overflow {np.dtype(dtype)}; {remedy}."
         )
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, or a list of such."""
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)

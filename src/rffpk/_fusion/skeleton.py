@@ -18,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk import _config
 from rffpk._annealing.ends import Cause, few_rows, low_rank
+from rffpk._annealing.fit import fit_model
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.containers import check_row_labels
-from rffpk._data.estimator import Estimator
+from rffpk._data.estimator import Estimator, reporting
 from rffpk._data.messages import warn
-from rffpk._data.progress import Progress, observed, reporting
+from rffpk._data.progress import Progress, observed
 from rffpk._data.sparse_rows import Columns
 from rffpk._data.validation import Auto
 from rffpk._data.views import check_views
@@ -64,14 +65,21 @@ class EmbeddingClusterer(
         return embedding
 
     def _label(
-        self, k: int, weight: Array | None, random: Any, causes: list[Cause], progress: Progress
+        self,
+        k: int,
+        weight: Array | None,
+        random: Any,
+        causes: list[Cause],
+        progress: Progress | None,
     ) -> None:
         """Annealed k-means with restarts on the embedding; `causes` that its centroids coincide
         come before those in the embedding."""
         seed = random.randint(2**31 - 1)
         self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
-        self._clusterer._rows_name = "the embedding of X"
-        self._clusterer._fit(self._prepared(self.embedding_), weight, causes, progress=progress)
+        fit_model(
+            self._clusterer, self._prepared(self.embedding_), weight, progress=progress,
+            causes=causes, rows_name="the embedding of X",
+        )  # fmt: skip
         self.labels_ = self._clusterer.labels_
         self.cluster_centers_ = self._clusterer.cluster_centers_
         self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
@@ -80,7 +88,7 @@ class EmbeddingClusterer(
         if self.store_memberships:
             self.memberships_ = self._clusterer.predict_proba(self._prepared(self.embedding_))
 
-    # ---- prediction ------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
         """The embedding of rows, with the docstring of the subclass."""
@@ -172,7 +180,7 @@ class EmbeddingClusterer(
 class Iterations:
     """The records of the iterations of a fusion, with the keys of the records of passes."""
 
-    def __init__(self, records: list[dict[str, Any]], progress: Progress) -> None:
+    def __init__(self, records: list[dict[str, Any]], progress: Progress | None) -> None:
         self.records, self.progress, self.begun = records, progress, time.perf_counter()
 
     def add(self, stage: str, rows: int, objective: float, weights: Array, **more: Any) -> None:
@@ -194,7 +202,8 @@ class Iterations:
         }
         self.begun = now
         self.records.append(record)
-        self.progress.passed(record)
+        if self.progress is not None:
+            self.progress.passed(record)
 
 
 class KernelFusion(EmbeddingClusterer):
@@ -204,7 +213,6 @@ class KernelFusion(EmbeddingClusterer):
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
-    _takes_sparse = True
     # of precomputed kernels those of the rows learned on; None: all
     _columns: NDArray[np.intp] | None
 
@@ -235,7 +243,7 @@ class KernelFusion(EmbeddingClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # ---- what subclasses define -------------------------------------------------------------
+    # ---- what subclasses define ------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
@@ -256,6 +264,7 @@ class KernelFusion(EmbeddingClusterer):
         return False
 
     # ---- fitting ----------------------------------------------------------------------------
+    # ---- fitting ---------------------------------------------------------------------------------
 
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -301,7 +310,7 @@ class KernelFusion(EmbeddingClusterer):
         with reporting(self, X) as progress:
             return self._fit(X, sample_weight, progress)
 
-    def _fit(self, X: Any, sample_weight: Any, progress: Progress) -> Self:
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), _config.one_blas_thread():
@@ -384,7 +393,7 @@ class KernelFusion(EmbeddingClusterer):
     def _prepared(self, embedding: Array) -> Array:
         return normalize(embedding) if self.normalize_rows else embedding
 
-    # ---- prediction ------------------------------------------------------------------------
+    # ---- prediction ------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Array:
         """Embed rows.

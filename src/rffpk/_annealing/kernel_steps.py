@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rffpk import _config, _core
 from rffpk._annealing import critical
-from rffpk._annealing.centroids import coincidence, costliest, row_costs
-from rffpk._annealing.history import History
-from rffpk._annealing.kernel_products import Products
+from rffpk._annealing.feature_steps import coincidence, costliest, row_costs
+from rffpk._annealing.kernel_products import Products, squared_norms
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import Stage, StageEnd, StepResult
+from rffpk._annealing.schedule import Stage, StageEnd
+from rffpk._annealing.search import FitContext
 from rffpk._data import validation
 from rffpk._data.arrays import Array
 from rffpk._data.sums import (
+    Step,
     empty_clusters,
     is_hard,
     power_constant,
@@ -42,8 +42,7 @@ class KernelSpace:
     weight: Array | None  # (n,) of the rows, float64, scaled to the range of float32
     objective: PowerMean
     seed: Callable[[KernelSpace], Array]  # draws initial centroids (k, n)
-    history: History
-    random: Any
+    context: FitContext
     n_directions: int  # random directions whose mixtures are the disturbances
     present: Array | None = None  # (L, n): 1 where a row has a view, else 0; None: all have all
 
@@ -58,7 +57,7 @@ class KernelSpace:
         n, products = self.products.n, self.products
         L, coverage = len(products.kernels), self.objective.coverage
         self.alpha = np.full(L, 1 / (L if coverage is None else coverage.sum()))
-        directions = self.random.standard_normal((self.n_directions, n)) / math.sqrt(n)
+        directions = self.context.random.standard_normal((self.n_directions, n)) / math.sqrt(n)
         directions = self._centered(directions)
         counted = np.ones(n) if self.weight is None else self.weight > 0
         weight = counted if self.weight is None else self.weight
@@ -99,7 +98,7 @@ class KernelSpace:
     def critical_exponent(self) -> float:
         """The critical exponent of at most 500 random rows; 0 if these are equal."""
         counted = np.arange(self.products.n) if self.weight is None else np.flatnonzero(self.weight)
-        index = np.sort(self.random.permutation(counted)[: critical.KERNEL_ROWS])
+        index = np.sort(self.context.random.permutation(counted)[: critical.KERNEL_ROWS])
         weight = None if self.weight is None else self.weight[index]
         grams = self.products.rows(index)[:, :, index]
         if self.present is not None:
@@ -177,25 +176,19 @@ class KernelRun:
         objective = power_objective(self._soft, self._hard, k, stage.s) + penalty
         self.W, self.Y, self.squares = self._next, Y, squares
         distinct = self.count_distinct(self._hard)
-        result = StepResult(
-            soft=self._soft,
-            hard=self._hard,
-            objective=objective,
-            penalty=penalty,
-            shift=shift,
-            distinct=distinct,
-            merged=distinct < k,
-            repairs=self._repairs,
-        )
         seconds = time.perf_counter() - self._started
-        self.space.history.add_step(stage, result, self.number, self.n_rows, self.alpha, seconds)
+        step = Step(
+            self._soft, self._hard, objective, penalty, shift, distinct, distinct < k, seconds,
+            self._repairs,
+        )  # fmt: skip
+        self.space.context.history.add_step(stage, step, self.number, self.n_rows, self.alpha)
         self._reweigh(stage.s)
         self.passes += 1
         self._steps += 1
         if not stage.is_over(self._steps, shift):
             return None
         steps, self._steps = self._steps, 0
-        return StageEnd(result, steps)
+        return StageEnd(step, steps)
 
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
@@ -298,7 +291,7 @@ class KernelRun:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         directions, dtype = self.space.directions, self.space.dtype
         n_directions = directions.shape[-2]
-        mix = self.space.random.standard_normal((self.k, n_directions))
+        mix = self.space.context.random.standard_normal((self.k, n_directions))
         mix = mix * size / math.sqrt(n_directions)
         self.W = (self.W + mix @ directions).astype(dtype)
         self.set_products((self.Y + mix @ self.space.direction_products).astype(dtype))
@@ -322,11 +315,6 @@ class KernelRun:
                 lacks = self.space.present[:, row] == 0
                 self._next[lacks, place] = self.W[lacks, j]
         return len(chosen)
-
-
-def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
-    """Squared norms of the centroids, (L, k)."""
-    return np.einsum("kn,lkn->lk" if W.ndim == 2 else "lkn,lkn->lk", W, Y, dtype=np.float64)
 
 
 def cluster_means(

@@ -10,23 +10,29 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
+from rffpk import _config
 from rffpk._annealing import bounds
-from rffpk._annealing.centroids import coincidence, costliest_rows, count_distinct
-from rffpk._annealing.checkpoint import Journal
-from rffpk._annealing.history import History
 from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import HARDNESS, Stage, StageEnd, StepResult
+from rffpk._annealing.schedule import HARDNESS, Stage, StageEnd
+from rffpk._annealing.search import FitContext
 from rffpk._data.arrays import Array
-from rffpk._data.passes import Moved, StepRecord, one_pass, take_steps
+from rffpk._data.passes import Moved, made_step, one_pass, shifted_features, take_steps
 from rffpk._data.rows import Rows
-from rffpk._data.sums import empty_clusters, is_hard, power_objective
+from rffpk._data.sums import Step, empty_clusters, is_hard
 
-# Without annealing the last exponent is found on so many rows, among powers of _FACTOR.
-_EXPONENT_ROWS, _HIGHEST, _FACTOR = 2000, -1.0, 1.2
+T = TypeVar("T")
+
+_EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows, ...
+_HIGHEST = -1.0  # ... among this one ...
+_FACTOR = 1.2  # ... times powers of this number.
+
+# Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
+_COINCIDENT = 1e-6
 
 
 @dataclass
@@ -37,13 +43,11 @@ class FeatureRun:
     theta: Array  # (k, F), shifted like the features
     variance: float  # total variance of the features; tolerances are relative to it
     objective: PowerMean
-    history: History
-    random: Any
+    context: FitContext
     number: int = 0
     passes: int = 0
     bounded: bounds.HardPasses | None = None  # while passes of the hard rule settle
-    drawn: Array | None = None  # while swaps are estimated on some rows: their numbers
-    journal: Journal = field(default_factory=Journal)
+    drawn: Array | None = None  # while swaps are estimated on some rows: their indices
 
     @property
     def n_rows(self) -> int:
@@ -53,9 +57,20 @@ class FeatureRun:
         """The objective at the current centroids."""
 
         def cost() -> float:
-            return one_pass(self.rows, self.theta, s)[0].objective(s) + self._penalty()
+            return one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty()
 
-        return float(self.journal.result(self, cost))
+        return float(self.kept(cost))
+
+    def penalty(self) -> float:
+        """The term of the objective for the view weights."""
+        if not self.objective.learns_weights:
+            return 0.0
+        return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
+
+    def kept(self, step: Callable[[], T]) -> T:
+        """The result of a step, which a checkpoint keeps or knows already."""
+        checkpoint = self.context.checkpoint
+        return step() if checkpoint is None else checkpoint.result(self, step)
 
     def state(self) -> dict[str, Array]:
         """What passes and swaps have changed."""
@@ -72,7 +87,7 @@ class FeatureRun:
         if self.bounded is not None:
             self.bounded.restore(state)
 
-    def step(self, stage: Stage) -> StepResult:
+    def step(self, stage: Stage) -> Step:
         """Make one pass, and update the centroids and the view weights."""
         return self.follow(stage._replace(most=1)).last
 
@@ -87,35 +102,37 @@ class FeatureRun:
             over = hopeless or stage.is_over(steps, last.shift)
         return StageEnd(last, steps)
 
-    def _steps(self, stage: Stage, most: int) -> tuple[list[StepResult], bool]:
+    def _steps(self, stage: Stage, most: int) -> tuple[list[Step], bool]:
         """Passes until the stage is over or centroids of empty clusters are moved; their results,
         and whether the objective will not fall to the goal of the stage."""
-        if self.journal.keeps and math.isinf(stage.goal):  # else it depends on the pass before
-            most = 1
-        results, hopeless = self.journal.result(self, lambda: self._passes(stage, most))
+        if self.context.checkpoint is not None and math.isinf(stage.goal):
+            most = 1  # with a goal it depends on the pass before
+        results, hopeless = self.kept(lambda: self._passes(stage, most))
         self.passes += len(results)  # here, so that passes count whose results were kept
-        return [StepResult(*each) for each in results], hopeless
+        return [Step(*each) for each in results], hopeless
 
-    def _passes(self, stage: Stage, most: int) -> tuple[list[StepResult], bool]:
+    def _passes(self, stage: Stage, most: int) -> tuple[list[Step], bool]:
         """`_steps`, computed."""
         rows, s = self.rows, stage.s
         if self.bounded is not None:
             moved = self._bounded_step(self.bounded)
         else:
+            learns = self.objective.learns_weights
+            entropy = self.objective.entropy(rows.total_weight) if learns else 0.0
             moved = take_steps(
                 rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
                 close=self._close(), goal=stage.goal,
-                entropy=self.objective.entropy(rows.total_weight),
+                entropy=entropy,
             )  # fmt: skip
-        results = [self._result(record, s) for record in moved.records]
+        results = moved.steps
         self.theta = moved.theta
         *alphas, last = moved.alphas
         if moved.n_empty:
             self.rows = replace(rows, alpha=alphas[-1])
             results[-1] = self._repaired(results[-1], moved)
-        for result, alpha, (*_, seconds) in zip(results, alphas, moved.records):
+        for result, alpha in zip(results, alphas):
             parts = None if rows.stream is None else rows.stream.clock.lap()
-            self.history.add_step(stage, result, self.number, rows.n, alpha, seconds, parts)
+            self.context.history.add_step(stage, result, self.number, rows.n, alpha, parts)
         if self.objective.learns_weights:
             self.rows = replace(rows, alpha=last)
         return results, moved.hopeless
@@ -124,7 +141,10 @@ class FeatureRun:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
         if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
             k = len(self.theta)
-            self.bounded = bounds.HardPasses(self.rows) if bounds.pays(self.rows, k) else None
+            many = self.rows.n >= bounds.LEAST_ROWS
+            self.bounded = (
+                bounds.HardPasses(self.rows) if many and bounds.pays(self.rows, k) else None
+            )
         last = self.follow(Stage(name, s, 0.0, tol, passes)).last
         self.bounded = None
         return last.shift <= tol
@@ -137,16 +157,10 @@ class FeatureRun:
         distinct = self._count_distinct(new, sums.hard)
         n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum())
         shift, seconds = self._shift(new, theta), time.perf_counter() - started
-        record = sums.soft, sums.hard, 0.0, shift, distinct, seconds
-        return Moved([record], [self.rows.alpha] * 2, new, theta, n_empty, False, sums)
+        step = made_step(-math.inf, len(theta), sums.soft, sums.hard, 0.0, shift, distinct, seconds)
+        return Moved([step], [self.rows.alpha] * 2, new, theta, n_empty, False, sums)
 
-    def _result(self, record: StepRecord, s: float) -> StepResult:
-        k = len(self.theta)
-        soft, hard, penalty, shift, distinct, _ = record
-        objective = power_objective(soft, hard, k, s) + penalty
-        return StepResult(soft, hard, objective, penalty, shift, distinct, distinct < k, 0)
-
-    def _repaired(self, result: StepResult, moved: Moved) -> StepResult:
+    def _repaired(self, result: Step, moved: Moved) -> Step:
         """The result of a step that left clusters empty, after their centroids have moved."""
         theta, k = moved.theta, len(moved.theta)
         repairs = self._relocate(theta, empty_clusters(moved.sums.G, self.rows.dtype))
@@ -160,11 +174,11 @@ class FeatureRun:
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids, from some of the rows."""
-        return float(self.journal.result(self, self._nearly_hard_exponent))
+        return float(self.kept(self._nearly_hard_exponent))
 
     def _nearly_hard_exponent(self) -> float:
-        numbers = self.rows.counted_numbers()
-        rows = self.rows.take(numbers[:: max(1, len(numbers) // _EXPONENT_ROWS)])
+        counted = self.rows.counted_indices()
+        rows = self.rows.take(counted[:: max(1, len(counted) // _EXPONENT_ROWS)])
         s = _HIGHEST
         while not is_hard(_FACTOR * s, rows.dtype):
             sums, _ = one_pass(rows, self.theta, s)
@@ -172,9 +186,6 @@ class FeatureRun:
                 break
             s *= _FACTOR
         return s
-
-    def _penalty(self) -> float:
-        return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
 
     def _shift(self, theta: Array, previous: Array) -> float:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
@@ -190,7 +201,7 @@ class FeatureRun:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         width = float((self.rows.scaled(np.ones(self.theta.shape[1])) ** 2).sum())
         spread = size * math.sqrt(self.variance / width)
-        self.theta = self.theta + spread * self.random.standard_normal(self.theta.shape)
+        self.theta = self.theta + spread * self.context.random.standard_normal(self.theta.shape)
 
     def _relocate(self, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many
@@ -209,9 +220,7 @@ class FeatureSpace:
     variance: float
     objective: PowerMean
     seed: Callable[[], Array]  # draws initial centroids (k, F)
-    history: History
-    random: Any
-    journal: Journal = field(default_factory=Journal)
+    context: FitContext
 
     lockstep: bool = field(default=False, init=False)
 
@@ -221,14 +230,82 @@ class FeatureSpace:
 
     def begin(self, numbers: list[int]) -> list[FeatureRun]:
         """Runs of the starts with these numbers."""
-        return [
-            FeatureRun(
-                self.rows, self.seed(), self.variance, self.objective, self.history, self.random,
-                number, journal=self.journal,
-            )
-            for number in numbers
-        ]  # fmt: skip
+        given = self.variance, self.objective, self.context
+        return [FeatureRun(self.rows, self.seed(), *given, number) for number in numbers]
 
     def advance(self, runs: list[FeatureRun], stages: list[Stage]) -> list[StageEnd | None]:
         """One stage of each run."""
         return [run.follow(stage) for run, stage in zip(runs, stages)]
+
+
+# ---- which centroids coincide, and where those of empty clusters move ----------------------------
+
+
+def coincidence(variance: float, dtype: Any) -> tuple[float, float]:
+    """The squared distance up to which centroids coincide, as a fraction of the mean cost of a row,
+    and that of the rounding error: the larger of the two counts."""
+    return _COINCIDENT, float((8 * np.finfo(dtype).eps) ** 2 * variance)
+
+
+def count_distinct(theta: Array, close: float) -> int:
+    """The number of centroids whose squared distance to all distinct ones before them exceeds
+    `close`. O(k^2 F), but few features decide most pairs."""
+    return _config.backend().count_distinct(theta, close)
+
+
+def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> Array:
+    """The features of up to `count` rows with the largest costs, the costliest first."""
+    visit = partial(_costliest_of, theta, count, variance)
+    return rows.fold(visit, partial(_costliest_of_both, count))[1]
+
+
+_Costly = tuple[Array, Array]  # costs, the largest first, and features
+
+
+def _costliest_of(
+    theta: Array, count: int, variance: float, block: Rows, before: _Costly | None
+) -> _Costly:
+    """The costliest rows of a block and those before."""
+    _, outputs = one_pass(block, theta, -math.inf, want=("nearest",))
+    cost = row_costs(outputs["nearest"], block.weight, variance, block.dtype)
+    found = costliest(cost, count)
+    features = np.empty((0, theta.shape[1]), dtype=block.dtype)
+    if len(found):
+        features = features_at(block, found, theta)
+    here = cost[found], features
+    return here if before is None else _costliest_of_both(count, before, here)
+
+
+def _costliest_of_both(count: int, first: _Costly, second: _Costly) -> _Costly:
+    costs = np.concatenate([first[0], second[0]])
+    kept = costliest(costs, count)
+    return costs[kept], np.concatenate([first[1], second[1]])[kept]
+
+
+def features_at(rows: Rows, index: Array, theta: Array) -> Array:
+    """The features of some rows as new centroids: in a view that a row lacks, those of the nearest
+    of the centroids `theta`."""
+    some = rows.take(index)
+    features = shifted_features(some)
+    if some.present is None:
+        return features
+    nearest = one_pass(some, theta, -math.inf, want=("labels",))[1]["labels"]
+    return np.where(some.present_features(), features, theta[nearest])
+
+
+def row_costs(nearest: Array, weight: Array | None, variance: float, dtype: Any) -> Array:
+    """Weighted squared distances of rows to their nearest centroids.
+
+    Those that are rounding errors are zero: if there are fewer distinct rows than centroids, the
+    centroids of empty clusters stay where they were.
+    """
+    least = 64 * float(np.finfo(dtype).eps) * variance
+    nearest = nearest.astype(np.float64)
+    nearest[nearest <= least] = 0
+    return nearest if weight is None else nearest * weight
+
+
+def costliest(costs: Array, count: int) -> Array:
+    """The indices of the largest positive costs, the largest first, of equal ones the first."""
+    order = np.argsort(-costs, kind="stable")[:count]
+    return np.asarray(order[costs[order] > 0])

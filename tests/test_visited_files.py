@@ -1,0 +1,24 @@
+"""A fit goes through few files, and through each of its steps once."""
+
+import pytest
+from visited_files import STEPS, fits, trace
+
+# The host of the steps, what a stage is, and what each step computes with.
+SHARED = {
+    "_annealing/fit.py",
+    "_annealing/schedule.py",
+    "_config.py",
+    "_data/passes.py",
+    "_data/rows.py",
+    "_data/sparse_rows.py",
+    "_data/sums.py",
+}
+
+
+@pytest.mark.parametrize(("fit", "most"), list(zip(fits(), (21, 24))), ids=["random", "diffusion"])
+def test_a_fit_visits_few_files_and_each_step_once(fit, most):
+    files, entered = trace(*fit)
+    assert entered == list(STEPS.values())
+    assert len(files) <= most, files
+    for name in files.keys() - SHARED:
+        assert len(set(files[name]) - {"before"}) <= 2, f"{name}: {files[name]}"
