@@ -195,9 +195,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:
             automatic = isinstance(self.n_landmarks, str)
-            sizes = automatic_landmarks(k) if automatic else (int(self.n_landmarks),) * 2
+            most, m = automatic_landmarks(k) if automatic else (int(self.n_landmarks),) * 2
             found = over_landmarks(
-                rows, weight, *sizes, *limits, self._spherical, random, n_threads
+                rows, weight, most, m, *limits, self._spherical, random, n_threads
             )
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
