@@ -37,8 +37,8 @@ TESTS = {
     "_annealing/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
     "_data/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
     "_data/decompositions.py": (
-        "rare_cases exact famkkm smkc",
-        "eigen or ritz or polar or rank or certificates",
+        "decompositions rare_cases exact famkkm smkc",
+        "eigen or driver or ritz or polar or rank or certificates",
     ),
     "_diffusion/spectrum.py": (
         "rare_cases diffusion diffusion_views",

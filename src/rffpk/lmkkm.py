@@ -93,10 +93,10 @@ class LMKKM(AlternatingFusion):
     the rows learned on, by distances in the mean of the kernels: for a fitted row they are its own.
     Then its embedding is K(x, X) H / eigenvalues.
 
-    For n rows: O(L n^2) memory, some 125 L n^2 bytes; an iteration costs O(L n^3): some seconds for
-    600 rows and three kernels, or for 200 rows and twenty, so that fits of tens of iterations take
-    a minute and more. Ctrl-C waits for the end of a programme. With `n_landmarks` n is their
-    number.
+    For n rows: O(L n^2) memory, some 125 L n^2 bytes; an iteration costs O(L n^3) or more: some
+    seconds for 600 rows and three kernels, or for 200 rows and twenty, so that fits of tens of
+    iterations take a minute or more. Ctrl-C waits for the end of a programme. With `n_landmarks` n
+    is their number.
 
     References
     ----------
