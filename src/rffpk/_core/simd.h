@@ -74,7 +74,10 @@ enum { PANEL = 6, COLS = 2, GROUP = 2 };
 
 #define W (VECTOR_BYTES * 8 / RFFPK_BITS) /* numbers in a vector */
 
-enum { PAD = RFFPK_ALIGN / sizeof(real) }; /* between lines: avoids cache-set conflicts */
+enum {
+    STEP = COLS * W,                 /* rows that are processed together */
+    PAD = RFFPK_ALIGN / sizeof(real) /* between lines: avoids cache-set conflicts */
+};
 
 static size_t round_up(size_t a, size_t to) { return (a + to - 1) / to * to; }
 
