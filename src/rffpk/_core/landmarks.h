@@ -249,8 +249,8 @@ static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates
 
 /* t->x: the transposed rows x. phi <- their features; t->at and t->near <- their nearest landmarks
  * and the weights of these. */
-static void landmark_features(const rffpk_landmarks *lm, size_t q, const real *x,
-                              const real *packed, unsigned stages, real *phi, tile *t)
+NOINLINE static void landmark_features(const rffpk_landmarks *lm, size_t q, const real *x,
+                                       const real *packed, unsigned stages, real *phi, tile *t)
 {
     find_nearest(lm, packed, stages, t);
     if (!(stages & RFFPK_SINCOS))

@@ -40,11 +40,14 @@ typedef uint64_t unsigned_whole;
 #else
 #define UNROLL PRAGMA(GCC unroll 16)
 #endif
+/* The kernels of a stage: inlined beside those of others, some are up to 12 % slower (GCC 12). */
+#define NOINLINE __attribute__((noinline))
 #else
 #define INLINE static inline
 #define PREFETCH(p) ((void)(p))
 #define ALIGNED
 #define UNROLL
+#define NOINLINE
 #endif
 
 /* The number of registers determines the shape of the products: PANEL lines of coefficients times

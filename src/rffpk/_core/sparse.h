@@ -193,7 +193,7 @@ static double squared_norm(entries e, const real *shift, double c_norm)
 /* The first line of phi <- ||phi||^2; dist[j] <- max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi,
  * theta_j>)
  */
-static void sparse_distances(const rffpk_problem *pr, const real *theta, tile *t)
+NOINLINE static void sparse_distances(const rffpk_problem *pr, const real *theta, tile *t)
 {
     const rffpk_view *v = pr->views;
     const size_t line = centroids_line(pr);
@@ -248,7 +248,7 @@ static void add_soft(const rffpk_problem *pr, entries e, const double *g, double
     add_to_line(last + line, g, 1, line);
 }
 
-static void sparse_sums(const rffpk_problem *pr, const tile *t, double *sums)
+NOINLINE static void sparse_sums(const rffpk_problem *pr, const tile *t, double *sums)
 {
     double *g = (double *)(t->strip + round_up(centroids_line(pr), PAD));
     for (size_t j = pr->k; j < sums_line(pr); j++)

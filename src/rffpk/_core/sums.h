@@ -60,8 +60,8 @@ INLINE void moments_block(const int h, const real *g, const real *phi, size_t co
 
 /* moments[j][f] += sum over the rows of g[j] phi[f], j < k, f < width. The number of lines of phi
  * is the next multiple of FEATURES_AT_ONCE. */
-static void add_moments(const real *g, size_t k, const real *phi, size_t width, size_t cols,
-                        size_t stride, double *moments)
+NOINLINE static void add_moments(const real *g, size_t k, const real *phi, size_t width,
+                                 size_t cols, size_t stride, double *moments)
 {
     for (size_t f = 0; f < width; f += FEATURES_AT_ONCE) {
         const size_t left = width - f, valid = left < FEATURES_AT_ONCE ? left : FEATURES_AT_ONCE;
@@ -84,8 +84,8 @@ static void add_moments(const real *g, size_t k, const real *phi, size_t width, 
 
 /* moments[label][f] += p phi[f] for every row, f < width: the product above for weights that are 0
  * except at one cluster of each row. Lines of phi are read up to the next multiple of W. */
-static void add_rows(const real *label, const real *p, const real *phi, size_t width, size_t cols,
-                     size_t stride, double *moments)
+NOINLINE static void add_rows(const real *label, const real *p, const real *phi, size_t width,
+                              size_t cols, size_t stride, double *moments)
 {
     for (size_t col = 0; col < cols; col += W)
         for (size_t f = 0; f < width; f += W) {
