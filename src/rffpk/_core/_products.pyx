@@ -56,7 +56,7 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
     loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
     loop.n_threads = threads_for(n_threads, loop.n_items, 25. * n * k)
-    loop.n_buffers = 0
+    loop.n_buffers = loop.calls_python = 0
     cdef size_t space = padded(kernels.workspace_bytes(&problem))
     workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
     totals_memory = np.empty((loop.n_items, 2))
@@ -131,7 +131,7 @@ def skinny_product(coefficients, matrix, out, int n_threads):
     loop.n_items = (n + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE
     # a number of the matrix takes the time of eight multiply-adds to read
     loop.n_threads = threads_for(n_threads, loop.n_items, <double>n * depth * max(lines, 8))
-    loop.n_buffers = 0
+    loop.n_buffers = loop.calls_python = 0
     cdef size_t space = padded(kernels.skinny_bytes(lines))
     packed_memory = np.empty(lines * depth * dtype.itemsize + RFFPK_ALIGN, dtype=np.uint8)
     workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
