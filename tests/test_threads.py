@@ -157,7 +157,8 @@ def processors(_):
 rffpk.PowerKMeans(5, n_init=1, random_state=0).fit(X)
 tasks = [os.sched_getaffinity(int(task)) for task in os.listdir("/proc/self/task")]
 bound = {tuple(each) for each in tasks if len(each) == 1}
-print(rffpk.show_config()["thread_limits"], len(bound), sorted(_core.call_all(processors, [0, 1], 2)))
+calls = sorted(_core.call_all(processors, [0, 1], 2))
+print(rffpk.show_config()["thread_limits"], len(bound), calls)
 """
 
 

@@ -259,28 +259,36 @@ static void close_loop(rffpk_loop *loop, sleeper *self)
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
+/* 0 where there is no memory for the state */
+static int begin_loop(rffpk_loop *loop)
+{
+    loop->next_item = loop->n_merged = loop->n_free = loop->n_helpers = 0;
+    loop->n_joined = 1;
+    loop->merging = loop->status = loop->in_region = 0;
+    loop->waiting = NULL;
+    loop->finished = calloc(2 * loop->n_buffers + 1, sizeof *loop->finished);
+    if (!loop->finished)
+        return 0;
+    loop->free = loop->finished + loop->n_buffers;
+    while (loop->n_free < loop->n_buffers) {
+        loop->free[loop->n_free] = loop->n_buffers - 1 - loop->n_free;
+        loop->n_free++;
+    }
+    return 1;
+}
+
 int rffpk_run_loop(rffpk_loop *loop)
 {
     sleeper self = {NULL, NULL};
     PyThreadState *python;
     int alone = loop->n_threads < 2;
     int team = HAS_OPENMP && !alone && !loop->calls_python && !forked;
-    loop->next_item = loop->n_merged = loop->n_free = loop->n_helpers = 0;
-    loop->n_joined = 1;
-    loop->merging = loop->status = loop->in_region = 0;
-    loop->waiting = NULL;
-    loop->finished = calloc(2 * loop->n_buffers + 1, sizeof *loop->finished);
     if (!alone)
         self.wake = new_wake();
-    if (!loop->finished || !(alone || self.wake)) {
+    if (!begin_loop(loop) || !(alone || self.wake)) {
         loop->status = -1;
         PyErr_NoMemory();
         goto end;
-    }
-    loop->free = loop->finished + loop->n_buffers;
-    while (loop->n_free < loop->n_buffers) {
-        loop->free[loop->n_free] = loop->n_buffers - 1 - loop->n_free;
-        loop->n_free++;
     }
     lock();
     n_running++;

@@ -14,7 +14,7 @@
 
 /* ---- memory of a tile ----------------------------------------------------------------------- */
 
-enum { MIN_TILE_ROWS = 64 };
+enum { MIN_TILE_ROWS = 64 }; /* the fewest that are whole steps of all instruction sets */
 _Static_assert(MIN_TILE_ROWS % STEP == 0, "a tile is whole steps");
 
 /* Numbers of scratch of a view. */
