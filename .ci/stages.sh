@@ -100,6 +100,11 @@ stage_plain() {
     test_core
 }
 
+stage_openmp() {
+    build threads=openmp
+    test_core
+}
+
 stage_clang() {
     need clang -- clang
     export CC=clang

@@ -19,9 +19,10 @@ def test_report_of_the_configuration(capsys):
     config = rffpk.show_config()
     assert config["isa"] == config["isa_levels"][-1] or "RFFPK_ISA" in os.environ
     assert config["threads"] >= 1 and config["blas"]
+    assert config["threads_by"] in ("own", "openmp")
     main(["info"])
     printed = capsys.readouterr().out
-    assert all(key in printed for key in ("version", "isa", "threads", "thread_limits", "blas"))
+    assert all(key in printed for key in ("version", "isa", "threads_by", "thread_limits", "blas"))
 
 
 def test_demo_prints_all_methods_and_reaches_its_promise(capsys):

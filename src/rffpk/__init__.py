@@ -1,5 +1,6 @@
 """Annealed kernel clustering, fuzzy and scalable: one fused pass over the rows."""
 
+from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind this thread
 from rffpk._config import __version__, show_config
 from rffpk.coregsc import CoregSC
 from rffpk.diffusion import DiffusionPowerKMeans

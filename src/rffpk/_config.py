@@ -39,7 +39,10 @@ def thread_limits() -> dict[str, int]:
     """Limits of the number of threads, by their sources: the affinity mask; the CPUs of the
     machine, the quota of a container or LOKY_MAX_CPU_COUNT; and the OpenMP runtimes that are
     loaded, scikit-learn's for one, which follow OMP_NUM_THREADS and threadpoolctl. OMP_NUM_THREADS
-    itself, where there is none."""
+    itself, where there is none. Where the core is built with OpenMP, which binds threads to places,
+    its number of threads alone: the mask is then that of one place."""
+    if bound := _core.bound_threads():
+        return {"OpenMP places": bound}
     limits = {}
     if hasattr(os, "sched_getaffinity"):
         limits["affinity"] = len(os.sched_getaffinity(0))
@@ -256,11 +259,12 @@ def show_config() -> dict[str, Any]:
     -------
     config : dict
         "version", "backend", "isa" (instruction set in use), "isa_levels" (all that this
-        processor runs, of those compiled), "threads" (what `n_jobs=None` gives), "thread_limits"
-        (which it is the least of: of the affinity mask, the quota of the container, also by
-        LOKY_MAX_CPU_COUNT, and the loaded OpenMP runtimes, which follow OMP_NUM_THREADS and
-        threadpoolctl), "blas" (of the loaded libraries), "python", "numpy", "scipy",
-        "scikit-learn", "platform".
+        processor runs, of those compiled), "threads_by" ("own", the threads of the package, or
+        "openmp", by the build), "threads" (what `n_jobs=None` gives), "thread_limits" (which it is
+        the least of: of the affinity mask, the quota of the container, also by LOKY_MAX_CPU_COUNT,
+        and the loaded OpenMP runtimes, which follow OMP_NUM_THREADS and threadpoolctl; where
+        "openmp" binds threads to places, of these alone), "blas" (of the loaded libraries),
+        "python", "numpy", "scipy", "scikit-learn", "platform".
 
     Examples
     --------
@@ -279,6 +283,7 @@ def show_config() -> dict[str, Any]:
         "backend": next(key for key, value in _BACKENDS.items() if value is backend()),
         "isa": _core.isa(),
         "isa_levels": _core.isa_levels(),
+        "threads_by": _core.threads_by(),
         "threads": n_threads(None),
         "thread_limits": [f"{name} {limit}" for name, limit in thread_limits().items()],
         "blas": sorted(blas),

@@ -11,9 +11,11 @@ from rffpk._core._pass import (
 )
 from rffpk._core._products import SKINNY_STRIDE, empty_matrix, skinny_product, weigh_products
 from rffpk._core._runtime import (
+    bound_threads,
     call_all,
     isa,
     isa_levels,
+    threads_by,
     use_isa,
     use_thread_work,
     vecmath,
@@ -28,6 +30,7 @@ __all__ = [
     "SLOT_ROWS",
     "STAGES",
     "TYPICALITY",
+    "bound_threads",
     "call_all",
     "count_distinct",
     "empty_matrix",
@@ -36,6 +39,7 @@ __all__ = [
     "isa_levels",
     "skinny_product",
     "take_steps",
+    "threads_by",
     "use_isa",
     "use_thread_work",
     "vecmath",

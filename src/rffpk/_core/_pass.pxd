@@ -36,6 +36,7 @@ cdef class Passes:
     cdef size_t n_moments
     cdef void *prepared
 
+    cdef void divide(self, int n_threads, size_t slot_rows, size_t width) noexcept
     cdef int allocate(self, int n_threads) except -1
     cdef int clear(self) except -1
     cdef int run(self) except -1

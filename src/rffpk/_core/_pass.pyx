@@ -32,6 +32,16 @@ STAGES = {
 }
 
 
+# What the parts of the work on a row cost, in multiply-adds of a dense product. They decide from
+# which size on loops have several threads, and nothing else. In brackets what was measured on one
+# core of a Zen 5 (AVX-512, float32, rows in memory), whose products are fast.
+cdef double LOAD_WORK = 4  # a number of x [36]
+cdef double SINCOS_WORK = 10  # a sine with its cosine [32]
+cdef double HADAMARD_WORK = 3  # a phase in one of the log2(p) stages of structured frequencies [5]
+cdef double SPARSE_WORK = 2  # a multiply-add of an entry of a sparse row [not measured]
+cdef double POWER_WORK = 20  # the power of a distance [61]
+
+
 cdef class Passes:
     """Passes over the same rows, with the buffers that they need. The pointers to `theta` and
     `alpha` and the exponent may be replaced between them.
@@ -80,6 +90,22 @@ cdef class Passes:
         self.arrays = [
             xs, omegas, shifts, theta, alpha, weight, structures, landmarks, eta, present]
 
+    cdef void divide(self, int n_threads, size_t slot_rows, size_t width) noexcept:
+        """The slots, threads and buffers of a pass, whose slots have sums of so many numbers."""
+        cdef size_t n = self.given.n
+        cdef rffpk_loop *loop = &self.loop
+        loop.n_items = (n + slot_rows - 1) // slot_rows
+        loop.n_threads = min(
+            threads_for(n_threads, loop.n_items, n * row_work(&self.problem, n)),
+            max(1, RFFPK_BUFFER_BYTES // (8 * width)))
+        loop.n_buffers = max(
+            1, min(RFFPK_BUFFERS_PER_THREAD, RFFPK_BUFFER_BYTES_PER_THREAD // (8 * width)))
+        loop.n_buffers = 1 if loop.n_threads == 1 else loop.n_threads * loop.n_buffers
+        loop.run = run_slot
+        loop.merge = merge_slot
+        loop.context = &self.given
+        loop.calls_python = 0
+
     cdef int allocate(self, int n_threads) except -1:
         """The buffers."""
         cdef const rffpk_problem *problem = &self.problem
@@ -89,13 +115,7 @@ cdef class Passes:
         cdef size_t step = padded(8 * width) // 8
         cdef size_t slot_rows = rows_of_slot(problem, n)
         cdef rffpk_loop *loop = &self.loop
-        loop.n_items = (n + slot_rows - 1) // slot_rows
-        loop.n_threads = min(threads_for(n_threads, loop.n_items, n * row_work(problem, n)),
-                             max(1, RFFPK_BUFFER_BYTES // (8 * width)))
-        loop.n_buffers = max(
-            1, min(RFFPK_BUFFERS_PER_THREAD, RFFPK_BUFFER_BYTES_PER_THREAD // (8 * width)))
-        loop.n_buffers = 1 if loop.n_threads == 1 else loop.n_threads * loop.n_buffers
-
+        self.divide(n_threads, slot_rows, width)
         cdef size_t space = padded(self.kernels.workspace_bytes(problem))
         prepared = np.empty(self.kernels.prepared_bytes(problem) + RFFPK_ALIGN, dtype=np.uint8)
         # zeros where stages are omitted, so that the others do not compute with NaN
@@ -116,9 +136,6 @@ cdef class Passes:
             problem, self.kernels, &self.out, self.prepared, n, slot_rows, width, step, moments,
             excess, space, <char *>aligned(workspace), first,
             <double *>filled(self.gathered, "gathered", np.float64, (width,)))
-        loop.run = run_slot
-        loop.merge = merge_slot
-        loop.context = &self.given
         self.buffers = prepared, workspace, slots
         return 0
 
@@ -329,26 +346,25 @@ cdef size_t rows_of_slot(const rffpk_problem *problem, size_t n) noexcept:
 
 
 cdef double row_work(const rffpk_problem *problem, size_t n) noexcept:
-    """About the time of a row, in those of multiply-adds: a sine with its cosine takes the time of
-    ten, and a power of a distance that of twenty."""
+    """About the time of a row, in those of multiply-adds."""
     cdef double features = problem.F
     if sparse_columns(problem):
-        features = 2 * mean_entries(problem.views, n)
-    cdef double work = 2 * problem.k * features + 20 * problem.k
+        features = SPARSE_WORK * mean_entries(problem.views, n)
+    cdef double work = problem.k * (2 * features + POWER_WORK)  # distances and sums; weights
     cdef const rffpk_view *view
     cdef size_t i
     for i in range(problem.n_views):
         view = &problem.views[i]
         if view.indptr != NULL and view.signs == NULL:
-            work += view.D * (10. + 2 * mean_entries(view, n))
+            work += view.D * (SINCOS_WORK + SPARSE_WORK * mean_entries(view, n))
             continue
         if view.landmarks.points != NULL:
             work += <double>view.landmarks.n_landmarks * view.landmarks.d
         elif view.signs != NULL:
-            work += view.D * (10 + 3 * log2(view.p))
+            work += view.D * (SINCOS_WORK + HADAMARD_WORK * log2(view.p))
         else:
-            work += view.D * (10. + view.d)
-        work += 4 * view.d
+            work += view.D * (SINCOS_WORK + view.d)
+        work += LOAD_WORK * view.d
     return work
 
 

@@ -80,6 +80,17 @@ cdef int run_loop(rffpk_loop *loop) except -1:
     return rffpk_run_loop(loop)
 
 
+def threads_by():
+    """What the threads of a pass are: "own", those of the package, or "openmp"."""
+    return rffpk_threads_by().decode()
+
+
+def bound_threads():
+    """The number of threads that OpenMP binds to places by default; 0 where it binds none. The
+    affinity mask of a thread that it binds is its place alone."""
+    return rffpk_bound_threads()
+
+
 cdef double thread_work = RFFPK_THREAD_WORK
 
 
@@ -126,6 +137,7 @@ def call_all(function, list items, int n_threads):
     loop.run = call_item
     loop.merge = NULL
     loop.context = <void *>calls
+    loop.calls_python = 1
     loop.n_items = len(items)
     loop.n_threads = max(1, min(n_threads, len(items)))
     loop.n_buffers = 0

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 
-# Of a view that some rows lack: that of `rffpk._data.rules`.
+# The least weight of a view that some rows lack, that of `rffpk._data.rules`.
 cdef double LEAST_WEIGHT = 1e-9
 
 
@@ -85,13 +85,14 @@ cdef class Views:
     cdef double share(self, size_t i) noexcept nogil:
         return 1 if self.coverage == NULL else self.coverage[i]
 
-    cdef void learn(self, const double *moments, const double *excess) noexcept nogil:
-        """alpha_l ~ exp(-cost_l / (pi_l lambda)), from the sums of a pass."""
+    cdef void measure(self, const double *moments, const double *excess) noexcept nogil:
+        """The costs C_l of the views, from the sums of a pass: sum_j (Q_jl - ||N_jl||^2 / G_j), and
+        with typicality E eta_l."""
         cdef size_t i, j, f, counts = 1 if self.coverage == NULL else self.L
         cdef size_t width = self.F + self.L + counts
         cdef const double *N
         cdef const double *G
-        cdef double squares, least = INFINITY, total = 0
+        cdef double squares
         for i in range(self.L):
             self.costs[i] = 0
         for j in range(self.k):
@@ -107,9 +108,15 @@ cdef class Views:
             if self.eta != NULL:
                 for i in range(self.L):
                     self.costs[i] += excess[j] * self.view_eta[i]
+        for i in range(self.L if self.coverage != NULL and self.view_eta != NULL else 0):
+            self.costs[i] += excess[i] * self.view_eta[i]
+
+    cdef void learn(self, const double *moments, const double *excess) noexcept nogil:
+        """alpha_l ~ exp(-C_l / (pi_l lambda)), from the sums of a pass."""
+        cdef size_t i
+        cdef double least = INFINITY, total = 0
+        self.measure(moments, excess)
         for i in range(self.L):
-            if self.coverage != NULL and self.view_eta != NULL:
-                self.costs[i] += excess[i] * self.view_eta[i]
             self.costs[i] /= self.share(i)
             least = min(least, self.costs[i])
         for i in range(self.L):
@@ -239,6 +246,7 @@ cdef size_t divide(const double *moments, double *theta, size_t k, const size_t 
 
 cdef double moved(const double *after, const double *before, const double *scale, size_t k,
                   size_t F) noexcept nogil:
+    """sum_j of the squared distances that the centroids moved."""
     cdef size_t j, f
     cdef double total = 0, gap
     for j in range(k):

@@ -127,6 +127,9 @@ cdef extern from "dispatch.h" nogil:
     size_t rffpk_n_variants()
     const rffpk_variant *rffpk_variant_at(size_t)
 
+cdef extern from "places.h":
+    int rffpk_bound_threads()
+
 cdef extern from "threads.h":
     ctypedef int (*run_item)(void *, size_t, size_t, size_t) noexcept nogil
     ctypedef void (*merge_item)(void *, size_t) noexcept nogil
@@ -138,6 +141,8 @@ cdef extern from "threads.h":
         size_t n_threads
         size_t n_buffers
         int signals
+        int calls_python
     int rffpk_run_loop(rffpk_loop *) except -1
+    const char *rffpk_threads_by()
     int rffpk_threads_begin()
     void rffpk_threads_after_fork()

@@ -8,9 +8,8 @@
 #define RFFPK_LANDMARKS_H
 
 #include "products.h"
-#include "rules.h"
-
-#include <math.h>
+#include "tile.h"
+#include "vecmath.h"
 
 enum { BLOCK_LINES = RFFPK_LANDMARK_BLOCK };
 
@@ -40,7 +39,7 @@ static real column_center(const real *column, size_t n, size_t d)
     return (real)(high > low ? unit * rint(sum / (double)n / unit) : low);
 }
 
-static void prepare_landmarks(const rffpk_landmarks *lm, size_t q, real *out)
+static void pack_landmarks(const rffpk_landmarks *lm, size_t q, real *out)
 {
     const size_t n = lm->n_landmarks, d = lm->d;
     const real *points = lm->points;
@@ -71,8 +70,7 @@ static void prepare_landmarks(const rffpk_landmarks *lm, size_t q, real *out)
             *out++ = f < q ? ((const real *)lm->coordinates)[t * q + f] : 0;
 }
 
-/* ---- which landmarks are nearest --------------------------------------------------------------
- */
+/* ---- which landmarks are nearest ------------------------------------------------------------ */
 
 static void subtract(const real *center, size_t d, real *x, size_t cols, size_t stride)
 {
@@ -147,12 +145,11 @@ static void keep_nearest_of(size_t r, const real *products, const real *norms, s
 }
 
 /* t->at <- the nearest landmarks of each row, nearest first, by ||y||^2 - 2 x y */
-static void find_nearest(const rffpk_landmarks *lm, const real *prepared, unsigned stages,
-                         size_t cols, tile *t)
+static void find_nearest(const rffpk_landmarks *lm, const real *packed, unsigned stages, tile *t)
 {
-    const size_t d = lm->d, r = lm->n_neighbours;
-    const real *center = prepared, *norms = center + round_up(d, PAD);
-    const real *packed = norms + round_up(lm->n_landmarks, PAD);
+    const size_t d = lm->d, r = lm->n_neighbours, cols = t->cols;
+    const real *center = packed, *norms = center + round_up(d, PAD);
+    const real *points = norms + round_up(lm->n_landmarks, PAD);
     if (stages & RFFPK_LOAD)
         subtract(center, d, t->x, cols, t->stride);
     for (size_t s = 0; s < r; s++)
@@ -164,7 +161,7 @@ static void find_nearest(const rffpk_landmarks *lm, const real *prepared, unsign
         lines = lm->n_landmarks - from < BLOCK_LINES ? lm->n_landmarks - from : BLOCK_LINES;
         for (size_t col = 0; col < cols; col += STEP) {
             if (stages & RFFPK_PROJECT)
-                product(packed + from * d, lines, d, t->x + col, t->block, STEP, t->stride);
+                product(points + from * d, lines, d, t->x + col, t->block, STEP, t->stride);
             if (stages & RFFPK_SINCOS)
                 keep_nearest_of(r, t->block, norms + from, from, lines, t->stride, t->near + col,
                                 t->at + col);
@@ -172,14 +169,12 @@ static void find_nearest(const rffpk_landmarks *lm, const real *prepared, unsign
     }
 }
 
-/* ---- their weights and features ---------------------------------------------------------------
- */
+/* ---- their weights and features ------------------------------------------------------------- */
 
 /* t->near <- ||x - y||^2 of the nearest landmarks. x: the rows as they are, (rows, d) */
-static void measure_nearest(const rffpk_landmarks *lm, const real *x, size_t rows, size_t cols,
-                            tile *t)
+static void measure_nearest(const rffpk_landmarks *lm, const real *x, tile *t)
 {
-    const size_t d = lm->d;
+    const size_t d = lm->d, rows = t->rows, cols = t->cols;
     for (size_t col = 0; col < cols; col += W)
         for (size_t at = col; at < col + lm->n_neighbours * t->stride; at += t->stride) {
             vec sums[W];
@@ -205,10 +200,10 @@ static void measure_nearest(const rffpk_landmarks *lm, const real *x, size_t row
 
 /* t->near: squared distances d become exp((d_min - d) scale), 0 where that is small, over their
  * sum. */
-static void weigh_nearest(const rffpk_landmarks *lm, size_t cols, tile *t)
+static void weigh_nearest(const rffpk_landmarks *lm, tile *t)
 {
     const double log2_e = 1.44269504088896340736;
-    const size_t end = lm->n_neighbours * t->stride;
+    const size_t end = lm->n_neighbours * t->stride, cols = t->cols;
     for (size_t col = 0; col < cols; col += W) {
         vec least = load(t->near + col), total = splat(0), sum = splat(0);
         for (size_t at = col; at < end; at += t->stride) {
@@ -232,9 +227,9 @@ static void weigh_nearest(const rffpk_landmarks *lm, size_t cols, tile *t)
 
 /* phi[f] <- sum_s z_s C[at_s][f], f < q */
 static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates, real *phi,
-                    size_t cols, const tile *t)
+                    const tile *t)
 {
-    for (size_t col = 0; col < cols; col += W)
+    for (size_t col = 0; col < t->cols; col += W)
         for (size_t f = 0; f < q; f += W) {
             vec v[W];
             for (size_t lane = 0; lane < W; lane++) {
@@ -254,30 +249,29 @@ static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates
 
 /* t->x: the transposed rows x. phi <- their features; t->at and t->near <- their nearest landmarks
  * and the weights of these. */
-static void landmark_features(const rffpk_landmarks *lm, size_t q, const real *x,
-                              const real *prepared, unsigned stages, size_t rows, size_t cols,
-                              real *phi, tile *t)
+NOINLINE static void landmark_features(const rffpk_landmarks *lm, size_t q, const real *x,
+                                       const real *packed, unsigned stages, real *phi, tile *t)
 {
-    find_nearest(lm, prepared, stages, cols, t);
+    find_nearest(lm, packed, stages, t);
     if (!(stages & RFFPK_SINCOS))
         return;
-    measure_nearest(lm, x, rows, cols, t);
-    weigh_nearest(lm, cols, t);
-    combine(lm, q, prepared + packed_landmarks(lm, 0), phi, cols, t);
+    measure_nearest(lm, x, t);
+    weigh_nearest(lm, t);
+    combine(lm, q, packed + packed_landmarks(lm, 0), phi, t);
 }
 
 /* The nearest landmarks of view l and their weights, beside those of the views before it. */
-static void write_neighbours(const rffpk_problem *pr, size_t l, const tile *t, size_t begin,
-                             size_t rows, const rffpk_rows *out)
+static void write_neighbours(const rffpk_problem *pr, size_t l, const tile *t,
+                             const rffpk_rows *out)
 {
     size_t before = 0, width = 0;
     for (size_t i = 0; i < pr->n_views; i++) {
         before = i == l ? width : before;
         width += pr->views[i].landmarks.points ? pr->views[i].landmarks.n_neighbours : 0;
     }
-    for (size_t row = 0; row < rows; row++)
+    for (size_t row = 0; row < t->rows; row++)
         for (size_t s = 0; s < pr->views[l].landmarks.n_neighbours; s++) {
-            const size_t to = (begin + row) * width + before + s, from = s * t->stride + row;
+            const size_t to = (t->begin + row) * width + before + s, from = s * t->stride + row;
             if (out->neighbours)
                 out->neighbours[to] = (int32_t)t->at[from];
             if (out->neighbour_weights)

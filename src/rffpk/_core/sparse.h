@@ -9,8 +9,8 @@
 #define RFFPK_SPARSE_H
 
 #include "hadamard.h"
-#include "products.h"
-#include "rules.h"
+#include "tile.h"
+#include "vecmath.h"
 
 enum {
     BUNCH = 4,     /* vectors of centroids, or of phases, that a row is multiplied with at a time */
@@ -19,28 +19,24 @@ enum {
     SPREAD = 256   /* lines of sums that are read again for each cluster, in a cache */
 };
 
-/* Whether the features are the columns of sparse rows. */
-static int sparse_columns(const rffpk_problem *pr)
-{
-    return pr->n_views == 1 && pr->views->indptr && !pr->views->D;
-}
-
 static size_t centroids_line(const rffpk_problem *pr) { return round_up(pr->k, W); }
 
 static size_t sums_line(const rffpk_problem *pr) { return round_up(pr->k, SUMS_STEP); }
 
-/* The entries of a row. */
+/* The entries of a row of the tile, none beyond the last row. */
 typedef struct {
     const real *values;
     const int32_t *columns;
     size_t count, ahead; /* ahead: entries of this row and of those after it */
 } entries;
 
-static entries entries_of(const rffpk_view *v, size_t row, size_t end)
+static entries entries_of(const rffpk_view *v, const tile *t, size_t r)
 {
-    const int64_t first = v->indptr[row];
-    return (entries){(const real *)v->x + first, v->indices + first,
-                     (size_t)(v->indptr[row + 1] - first), (size_t)(v->indptr[end] - first)};
+    if (r >= t->rows)
+        return (entries){NULL, NULL, 0, 0};
+    const int64_t *row = v->indptr + t->begin + r, first = *row;
+    return (entries){(const real *)v->x + first, v->indices + first, (size_t)(row[1] - first),
+                     (size_t)(v->indptr[t->begin + t->rows] - first)};
 }
 
 /* out[r] = sum over the entries of value * table[column][r], for h vectors; h is a constant at
@@ -91,15 +87,14 @@ static void gather(entries e, const real *table, size_t n, real *out)
 /* ---- projection ----------------------------------------------------------------------------- */
 
 /* The columns of rows beside other views, written out with their zeros. */
-static void load_sparse(const rffpk_view *v, size_t begin, size_t rows, size_t cols, real *phi,
-                        size_t stride)
+static void load_sparse(const rffpk_view *v, real *phi, const tile *t)
 {
     for (size_t f = 0; f < v->d; f++)
-        memset(phi + f * stride, 0, cols * sizeof(real));
-    for (size_t r = 0; r < rows; r++) {
-        const entries e = entries_of(v, begin + r, begin + rows);
+        memset(phi + f * t->stride, 0, t->cols * sizeof(real));
+    for (size_t r = 0; r < t->rows; r++) {
+        const entries e = entries_of(v, t, r);
         for (size_t a = 0; a < e.count; a++)
-            phi[(size_t)e.columns[a] * stride + r] += e.values[a];
+            phi[(size_t)e.columns[a] * t->stride + r] += e.values[a];
     }
 }
 
@@ -116,45 +111,38 @@ static size_t sparse_scratch(const rffpk_problem *pr, const rffpk_view *v)
 }
 
 /* phases[f] = sum over the entries of each row of value * Omega[column][f], in quarter turns. */
-static void project_sparse(const rffpk_view *v, size_t begin, size_t rows, size_t cols, real *out,
-                           real *phases, size_t stride)
+static void project_sparse(const rffpk_view *v, real *phases, tile *t)
 {
     const size_t D = v->D, line = round_up(D, W);
-    const real quarters = (real)0.63661977236758134308;
-    for (size_t col = 0; col < cols; col += W) {
+    for (size_t col = 0; col < t->cols; col += W) {
         for (size_t r = 0; r < W; r++)
-            if (col + r < rows)
-                gather(entries_of(v, begin + col + r, begin + rows), v->omega, D, out + r * line);
-            else
-                memset(out + r * line, 0, line * sizeof(real));
+            gather(entries_of(v, t, col + r), v->omega, D, t->strip + r * line);
         for (size_t f = 0; f < D; f += W) {
             vec w[W];
             for (size_t r = 0; r < W; r++)
-                w[r] = load(out + r * line + f);
+                w[r] = load(t->strip + r * line + f);
             transpose_lanes(w);
             for (size_t i = 0; i < W && f + i < D; i++)
-                store(phases + (f + i) * stride + col, w[i] * quarters);
+                store(phases + (f + i) * t->stride + col, w[i] * (real)QUARTER_TURNS);
         }
     }
 }
 
 /* The structured projection of W rows at a time, written out with their zeros. */
-static void project_sparse_structured(const real *signs, const rffpk_view *v, size_t begin,
-                                      size_t rows, size_t cols, real *scratch, real *phases,
-                                      size_t stride)
+static void project_sparse_structured(const real *signs, const rffpk_view *v, real *phases, tile *t)
 {
-    real *x = scratch + v->p * W;
-    for (size_t col = 0; col < cols; col += W) {
+    real *x = t->strip + v->p * W;
+    for (size_t col = 0; col < t->cols; col += W) {
         memset(x, 0, v->d * W * sizeof(real));
-        for (size_t r = 0; r < W && col + r < rows; r++) {
-            const entries e = entries_of(v, begin + col + r, begin + rows);
+        for (size_t r = 0; r < W; r++) {
+            const entries e = entries_of(v, t, col + r);
             for (size_t a = 0; a < e.count; a++)
                 x[(size_t)e.columns[a] * W + r] += e.values[a];
         }
         const real *these = signs;
         for (size_t first = 0; first < v->D; first += v->p, these += 3 * v->p)
-            hadamard_thrice(these, v->p, x, W, v->d, scratch, phases + first * stride + col, stride,
-                            v->D - first < v->p ? v->D - first : v->p);
+            hadamard_thrice(these, v->p, x, W, v->d, t->strip, phases + first * t->stride + col,
+                            t->stride, v->D - first < v->p ? v->D - first : v->p);
     }
 }
 
@@ -194,32 +182,31 @@ static double squared_shift(const rffpk_view *v)
 }
 
 /* ||x - c||^2; in double, as it cancels where rows are near c */
-static double squared_norm(entries e, const real *shift, double of_shift)
+static double squared_norm(entries e, const real *shift, double c_norm)
 {
-    double sum = of_shift;
+    double sum = c_norm;
     for (size_t a = 0; a < e.count; a++)
         sum += (double)e.values[a] * (e.values[a] - 2 * (double)shift[e.columns[a]]);
     return sum > 0 ? sum : 0;
 }
 
-/* norm <- ||phi||^2; dist[j] <- max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi, theta_j>). Both are of
- * zeros beyond the last row. */
-static void sparse_distances(const rffpk_problem *pr, const real *packed, double of_shift,
-                             size_t begin, size_t rows, size_t cols, real *norm, tile *t)
+/* The first line of phi <- ||phi||^2; dist[j] <- max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi,
+ * theta_j>)
+ */
+NOINLINE static void sparse_distances(const rffpk_problem *pr, const real *theta, tile *t)
 {
     const rffpk_view *v = pr->views;
     const size_t line = centroids_line(pr);
-    const real *norms = packed + pr->F * line;
-    for (size_t r = 0; r < cols; r++) {
-        const entries e =
-            r < rows ? entries_of(v, begin + r, begin + rows) : (entries){NULL, NULL, 0, 0};
-        const double square = squared_norm(e, v->shift, of_shift);
-        gather(e, packed, line, t->strip);
+    const real *norms = theta + pr->F * line;
+    for (size_t r = 0; r < t->cols; r++) {
+        const entries e = entries_of(v, t, r);
+        const double square = squared_norm(e, v->shift, t->c_norm);
+        gather(e, theta, line, t->strip);
         for (size_t j = 0; j < pr->k; j++) {
             const real d = (real)(pr->alpha[0] * square) + norms[j] + t->strip[j];
             t->dist[j * t->stride + r] = d < 0 ? 0 : d;
         }
-        norm[r] = (real)square;
+        t->phi[r] = (real)square;
     }
 }
 
@@ -232,38 +219,49 @@ static void add_to_line(double *to, const double *g, double value, size_t line)
         to[j] += value * g[j];
 }
 
-static void sparse_sums(const rffpk_problem *pr, size_t begin, size_t rows, const real *norm,
-                        const tile *t, double *sums)
+/* A row of the cluster `label` alone. */
+static void add_hard(const rffpk_problem *pr, entries e, double p, double norm, size_t label,
+                     double *sums)
 {
-    const rffpk_view *v = pr->views;
     const size_t line = sums_line(pr);
+    double *last = sums + pr->F * line;
+    for (size_t a = 0; a < e.count; a++)
+        sums[(size_t)e.columns[a] * line + label] += p * e.values[a];
+    last[label] += p * norm;
+    last[line + label] += p;
+}
+
+/* A row with the weights g, (line,). */
+static void add_soft(const rffpk_problem *pr, entries e, const double *g, double norm, double *sums)
+{
+    const size_t line = sums_line(pr);
+    double *last = sums + pr->F * line;
+    for (size_t a = 0; a < e.count; a++) {
+        if (a + AHEAD < e.ahead) {
+            const double *next = sums + (size_t)e.columns[a + AHEAD] * line;
+            for (size_t j = 0; j < line; j += SUMS_STEP)
+                PREFETCH(next + j);
+        }
+        add_to_line(sums + (size_t)e.columns[a] * line, g, e.values[a], line);
+    }
+    add_to_line(last, g, norm, line);
+    add_to_line(last + line, g, 1, line);
+}
+
+NOINLINE static void sparse_sums(const rffpk_problem *pr, const tile *t, double *sums)
+{
     double *g = (double *)(t->strip + round_up(centroids_line(pr), PAD));
-    for (size_t j = pr->k; j < line; j++)
+    for (size_t j = pr->k; j < sums_line(pr); j++)
         g[j] = 0;
-    for (size_t r = 0; r < rows; r++) {
-        const entries e = entries_of(v, begin + r, begin + rows);
-        double *last = sums + pr->F * line;
+    for (size_t r = 0; r < t->rows; r++) {
+        const entries e = entries_of(pr->views, t, r);
         if (pr->rule == RFFPK_HARD) {
-            const double p = t->p[r];
-            const size_t label = (size_t)t->label[r];
-            for (size_t a = 0; a < e.count; a++)
-                sums[(size_t)e.columns[a] * line + label] += p * e.values[a];
-            last[label] += p * norm[r];
-            last[line + label] += p;
+            add_hard(pr, e, t->p[r], t->phi[r], (size_t)t->label[r], sums);
             continue;
         }
         for (size_t j = 0; j < pr->k; j++)
             g[j] = t->g[j * t->stride + r];
-        for (size_t a = 0; a < e.count; a++) {
-            if (a + AHEAD < e.ahead) {
-                const double *next = sums + (size_t)e.columns[a + AHEAD] * line;
-                for (size_t j = 0; j < line; j += SUMS_STEP)
-                    PREFETCH(next + j);
-            }
-            add_to_line(sums + (size_t)e.columns[a] * line, g, e.values[a], line);
-        }
-        add_to_line(last, g, norm[r], line);
-        add_to_line(last + line, g, 1, line);
+        add_soft(pr, e, g, t->phi[r], sums);
     }
 }
 
@@ -282,11 +280,11 @@ static void spread_sums(const rffpk_problem *pr, const double *sums, double *mom
 }
 
 /* out[row] = the features of the rows */
-static void write_sparse_rows(const rffpk_view *v, size_t begin, size_t rows, real *out)
+static void write_sparse_rows(const rffpk_view *v, const tile *t, real *out)
 {
     const real *shift = v->shift;
-    for (size_t r = 0; r < rows; r++, out += v->d) {
-        const entries e = entries_of(v, begin + r, begin + rows);
+    for (size_t r = 0; r < t->rows; r++, out += v->d) {
+        const entries e = entries_of(v, t, r);
         for (size_t f = 0; f < v->d; f++)
             out[f] = -shift[f];
         for (size_t a = 0; a < e.count; a++)

@@ -1,12 +1,26 @@
 #include <Python.h> /* the first, as it wants to be; its locks and threads are portable */
 
+#include "places.h"
 #include "threads.h"
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define LOST (-2) /* the status of a loop whose helpers a forked child lacks */
+#ifdef RFFPK_OPENMP
+#include <omp.h>
+enum { HAS_OPENMP = 1 };
+static double seconds(void) { return omp_get_wtime(); }
+#else
+#include <time.h>
+enum { HAS_OPENMP = 0 };
+/* of the processor, for want of a portable clock that never goes back */
+static double seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+#endif
+
+/* Statuses of a loop: a forked child lacks its helpers; the threads of OpenMP leave their region.
+ */
+enum { LOST = -2, PAUSED = -3 };
+#define SECONDS_BETWEEN_SIGNALS 0.05
 
 /* A thread that waits until another one releases its lock. */
 typedef struct rffpk_sleeper {
@@ -21,6 +35,7 @@ static rffpk_loop *loops; /* those that helpers may join */
 static sleeper *idle;     /* helpers without work */
 static size_t n_helpers;  /* in all */
 static size_t n_running;  /* threads inside loops */
+static int forked;        /* this process is the child of a fork */
 
 static void lock(void) { PyThread_acquire_lock(guard, WAIT_LOCK); }
 static void unlock(void) { PyThread_release_lock(guard); }
@@ -51,6 +66,8 @@ static void wake(sleeper **list, size_t most)
     }
 }
 
+/* ---- items ----------------------------------------------------------------------------------- */
+
 /* The item's results wait for those before it. One thread merges at a time, without the guard. */
 static void finish(rffpk_loop *loop, size_t item, size_t buffer)
 {
@@ -74,29 +91,31 @@ static void finish(rffpk_loop *loop, size_t item, size_t buffer)
     loop->merging = 0;
 }
 
-/* Handles signals if some time has passed, of the processor for want of a portable better one. */
-static int check_signals(clock_t *last)
+static int check_signals(void)
 {
-    PyGILState_STATE state;
-    int status;
-    clock_t now = clock();
-    if (now - *last < CLOCKS_PER_SEC / 20)
-        return 0;
-    *last = now;
-    state = PyGILState_Ensure();
-    status = PyErr_CheckSignals();
+    PyGILState_STATE state = PyGILState_Ensure();
+    int status = PyErr_CheckSignals();
     PyGILState_Release(state);
     return status;
+}
+
+static int is_time(double *last)
+{
+    const double now = seconds();
+    if (now - *last < SECONDS_BETWEEN_SIGNALS)
+        return 0;
+    *last = now;
+    return 1;
 }
 
 /* Runs items until none is left. The guard is held before and after. */
 static void run_items(rffpk_loop *loop, sleeper *self, size_t thread)
 {
     int signals = loop->signals && thread == 0;
-    clock_t last = signals ? clock() : 0;
+    double last = signals ? seconds() : 0;
     while (!loop->status && loop->next_item < loop->n_items) {
         size_t item, buffer = 0;
-        int status;
+        int status, pause = 0;
         if (loop->merge) {
             if (!loop->n_free) { /* until the slowest item is merged */
                 wait_in(&loop->waiting, self);
@@ -107,18 +126,67 @@ static void run_items(rffpk_loop *loop, sleeper *self, size_t thread)
         item = loop->next_item++;
         unlock();
         status = loop->run(loop->context, item, thread, buffer);
-        if (signals && !status)
-            status = check_signals(&last);
-        lock();
-        if (status) {
-            if (loop->status != -1) /* then a Python exception is set */
-                loop->status = status;
-            wake(&loop->waiting, SIZE_MAX);
-        } else if (loop->merge) {
-            finish(loop, item, buffer);
+        if (signals && !status && is_time(&last)) {
+            pause = loop->in_region;
+            status = pause ? 0 : check_signals();
         }
+        lock();
+        if (!status && loop->merge)
+            finish(loop, item, buffer);
+        if (pause && !loop->status)
+            loop->status = PAUSED;
+        if (status && loop->status != -1) /* then a Python exception is set */
+            loop->status = status;
+        if (loop->status)
+            wake(&loop->waiting, SIZE_MAX);
     }
 }
+
+/* ---- OpenMP ---------------------------------------------------------------------------------- */
+
+#ifdef RFFPK_OPENMP
+static void run_in_region(rffpk_loop *loop, sleeper *caller)
+{
+    const int thread = omp_get_thread_num();
+    sleeper other = {NULL, NULL};
+    if (thread && !(other.wake = new_wake()))
+        return; /* without memory for it the others take all items */
+    lock();
+    run_items(loop, thread ? &other : caller, (size_t)thread);
+    unlock();
+    if (thread)
+        PyThread_free_lock(other.wake);
+}
+
+/* Handlers of signals may fork, and a child would wait at the end of the region for threads that it
+ * lacks. So they run outside of it, for which all threads leave it when it is time. */
+static void run_by_team(rffpk_loop *loop, sleeper *self)
+{
+    size_t others;
+    lock();
+    others = loop->n_threads > n_running ? loop->n_threads - n_running : 0;
+    n_running += others;
+    unlock();
+    loop->in_region = 1;
+    do {
+        loop->status = 0;
+#pragma omp parallel num_threads((int)others + 1)
+        run_in_region(loop, self);
+    } while (loop->status == PAUSED && !(loop->status = check_signals()) && !forked);
+    lock();
+    loop->in_region = 0;
+    if (forked) /* meanwhile, by a handler: the child goes on alone */
+        run_items(loop, self, 0);
+    else
+        n_running -= others;
+    unlock();
+}
+
+#else
+static void run_by_team(rffpk_loop *loop, sleeper *self) { (void)loop, (void)self; }
+#endif
+
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static rffpk_loop *loop_to_join(void)
 {
@@ -133,6 +201,7 @@ static rffpk_loop *loop_to_join(void)
 static void helper(void *argument)
 {
     sleeper *self = argument;
+    rffpk_leave_place();
     lock();
     for (;;) {
         rffpk_loop *loop = loop_to_join();
@@ -188,37 +257,51 @@ static void close_loop(rffpk_loop *loop, sleeper *self)
         wait_in(&loop->waiting, self);
 }
 
-int rffpk_run_loop(rffpk_loop *loop)
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+/* 0 where there is no memory for the state */
+static int begin_loop(rffpk_loop *loop)
 {
-    sleeper self = {NULL, NULL};
-    PyThreadState *python;
-    int alone = loop->n_threads < 2;
     loop->next_item = loop->n_merged = loop->n_free = loop->n_helpers = 0;
     loop->n_joined = 1;
-    loop->merging = loop->status = 0;
+    loop->merging = loop->status = loop->in_region = 0;
     loop->waiting = NULL;
     loop->finished = calloc(2 * loop->n_buffers + 1, sizeof *loop->finished);
-    if (!alone)
-        self.wake = new_wake();
-    if (!loop->finished || !(alone || self.wake)) {
-        loop->status = -1;
-        PyErr_NoMemory();
-        goto end;
-    }
+    if (!loop->finished)
+        return 0;
     loop->free = loop->finished + loop->n_buffers;
     while (loop->n_free < loop->n_buffers) {
         loop->free[loop->n_free] = loop->n_buffers - 1 - loop->n_free;
         loop->n_free++;
     }
+    return 1;
+}
+
+int rffpk_run_loop(rffpk_loop *loop)
+{
+    sleeper self = {NULL, NULL};
+    PyThreadState *python;
+    int alone = loop->n_threads < 2;
+    int team = HAS_OPENMP && !alone && !loop->calls_python && !forked;
+    if (!alone)
+        self.wake = new_wake();
+    if (!begin_loop(loop) || !(alone || self.wake)) {
+        loop->status = -1;
+        PyErr_NoMemory();
+        goto end;
+    }
     lock();
     n_running++;
-    if (!alone)
+    if (!alone && !team)
         open_loop(loop);
     unlock();
     python = PyEval_SaveThread();
+    if (team)
+        run_by_team(loop, &self);
     lock();
-    run_items(loop, &self, 0);
-    if (!alone)
+    if (!team)
+        run_items(loop, &self, 0);
+    if (!alone && !team)
         close_loop(loop, &self);
     if (n_running) /* not after a fork */
         n_running--;
@@ -254,4 +337,7 @@ void rffpk_threads_after_fork(void)
     loops = NULL;
     idle = NULL;
     n_helpers = n_running = 0;
+    forked = 1;
 }
+
+const char *rffpk_threads_by(void) { return HAS_OPENMP ? "openmp" : "own"; }

@@ -57,36 +57,38 @@
 #define RFFPK_LANDMARK_BLOCK 96
 #endif
 
-/* Lines, and bytes of each, of a block of the large matrix in the skinny product. While a block is
- * multiplied with all coefficients, the next one is prefetched: with few coefficients the product
- * runs at the rate of memory, with many at that of a product of large matrices. Blocks of 64 to
- * 256 lines and of 1 to 4 KiB measured alike on Zen 5. SKINNY_BYTES is a multiple of 256.
- *     python -m bench.speed.constants SKINNY_DEPTH 64 256
- *     python -m bench.speed.constants SKINNY_BYTES 1024 4096 */
+/* Lines of a block of the large matrix in the skinny product. While a block is multiplied with all
+ * coefficients, the next one is prefetched: with few coefficients the product runs at the rate of
+ * memory, with many at that of a product of large matrices. 64 to 256 lines measured alike (Zen 5).
+ *     python -m bench.speed.constants SKINNY_DEPTH 64 256 */
 #ifndef RFFPK_SKINNY_DEPTH
 #define RFFPK_SKINNY_DEPTH 128
 #endif
+
+/* Bytes of each of these lines, a multiple of 256. 1 to 4 KiB measured alike (Zen 5).
+ *     python -m bench.speed.constants SKINNY_BYTES 1024 4096 */
 #ifndef RFFPK_SKINNY_BYTES
 #define RFFPK_SKINNY_BYTES 2048
 #endif
 
-/* Sums of slots that wait for those of a slower slot: so many for each thread, that a thread which
- * other work keeps from running for some milliseconds does not hold up the others, ...
+/* Most sums of slots for each thread that wait for those of a slower slot, so that a thread which
+ * other work keeps from running for some milliseconds does not hold up the others.
  *     python -m bench.speed.constants BUFFERS_PER_THREAD 2 8 128 */
 #ifndef RFFPK_BUFFERS_PER_THREAD
 #define RFFPK_BUFFERS_PER_THREAD 32
 #endif
 
-/* ... but fewer where the sums of a thread's slots would take more bytes than this, which lets them
- * stay small beside the rows, ...
+/* Most bytes of these sums for each thread, which lets them stay small beside the rows: where those
+ * of a slot are large there are fewer.
  *     python -m bench.speed.constants BUFFER_BYTES_PER_THREAD 1048576 67108864 --clusters 1000 */
 #ifndef RFFPK_BUFFER_BYTES_PER_THREAD
 #define RFFPK_BUFFER_BYTES_PER_THREAD (8 << 20)
 #endif
 
-/* ... and fewer threads where one slot for each would take more than this. It is a limit of memory:
- * with two threads it takes effect from k F = 67 million on. What a lower one would cost:
- *     python -m bench.speed.constants BUFFER_BYTES 33554432 --clusters 20000 --rows 20000 */
+/* Most bytes of the sums of one slot for each thread: there are fewer threads where these would
+ * take more. It is a limit of memory: with two threads it takes effect from k F = 67 million on.
+ * What a lower one would cost: python -m bench.speed.constants BUFFER_BYTES 33554432 --clusters
+ * 20000 --rows 20000 */
 #ifndef RFFPK_BUFFER_BYTES
 #define RFFPK_BUFFER_BYTES (1 << 30)
 #endif

@@ -37,6 +37,7 @@ static const real LOG2_POLY[] = {2.88539008177792681,  0.961796693925989729, 0.5
                                  0.220913084231176796, 0.213658956943192694};
 #endif
 
+#define QUARTER_TURNS 0.63661977236758134308 /* 2/pi: radians as quarter turns */
 #define EXPONENT_BIAS (1 - MIN_EXPONENT)
 /* Adding 1.5 * 2^MANTISSA_BITS rounds to an integer and leaves it in the low bits. */
 #define ROUNDER ((real)((whole)3 << (MANTISSA_BITS - 1)))
@@ -100,6 +101,33 @@ INLINE vec exp2_nonpositive(vec x)
     const vec scale = from_bits(shift_left(add(n, (ivec){0} + EXPONENT_BIAS), MANTISSA_BITS));
     const vec y = f * HORNER(EXP2_POLY, f) + 1;
     return SELECT(x >= MIN_EXPONENT, y * scale, splat(0));
+}
+
+/* ---- of arrays, for tests and benchmarks ------------------------------------------------------
+ */
+
+/* h <= W numbers; in all calls except the last one h is the constant W. */
+INLINE void vecmath_step(int which, const real *in, real *out, real *second, size_t h)
+{
+    vec x = splat(1), y, cosine;
+    memcpy(&x, in, h * sizeof(real));
+    if (which == 0) {
+        sincos_quarters(x, &y, &cosine);
+        memcpy(second, &cosine, h * sizeof(real));
+    } else
+        y = which == 1 ? log2_positive(x) : exp2_nonpositive(x);
+    memcpy(out, &y, h * sizeof(real));
+}
+
+static void vecmath(int which, const void *in, void *out, size_t n)
+{
+    const real *x = in;
+    real *y = out, *second = y + n;
+    size_t i = 0;
+    for (; i + W <= n; i += W)
+        vecmath_step(which, x + i, y + i, second + i, W);
+    if (i < n)
+        vecmath_step(which, x + i, y + i, second + i, n - i);
 }
 
 #endif

@@ -1,0 +1,99 @@
+/* The fourth stage: squared distances of the rows to the centroids. */
+#ifndef RFFPK_DISTANCES_H
+#define RFFPK_DISTANCES_H
+
+#include "products.h"
+#include "tile.h"
+
+/* ---- centroids, packed once a pass: panels of (k, depth_of) numbers | squared norms ---------- */
+
+static size_t packed_theta(const rffpk_problem *pr)
+{
+    return round_up(pr->k * depth_of(pr), PAD) + round_up(pr->k, PAD);
+}
+
+/* norm + alpha_l ||theta_jl||^2 of the view l whose features begin at f */
+static double weighted_norm(const rffpk_problem *pr, size_t j, size_t l, size_t f, double norm)
+{
+    const real *theta = (const real *)pr->theta + j * pr->F + f;
+    for (size_t i = 0; i < features_of(&pr->views[l]); i++)
+        norm += pr->alpha[l] * theta[i] * theta[i];
+    return norm;
+}
+
+/* A panel of h centroids from `from` on, to be multiplied with lines of phi: -2 alpha_l theta_jl
+ * with the features; alpha_l with ||phi_l||^2 and alpha_l ||theta_jl||^2 with the counts where
+ * views are missing. Returns its end. */
+static real *pack_panel(const rffpk_problem *pr, size_t from, size_t h, real *packed)
+{
+    const real *theta = pr->theta;
+    for (size_t l = 0, f = 0; l < pr->n_views; l++)
+        for (size_t i = 0; i < features_of(&pr->views[l]); i++, f++)
+            for (size_t r = 0; r < h; r++)
+                *packed++ = (real)(-2 * pr->alpha[l] * theta[(from + r) * pr->F + f]);
+    if (!pr->present)
+        return packed;
+    for (size_t l = 0; l < pr->n_views; l++)
+        for (size_t r = 0; r < h; r++)
+            *packed++ = (real)pr->alpha[l];
+    for (size_t l = 0, f = 0; l < pr->n_views; l++) {
+        for (size_t r = 0; r < h; r++)
+            *packed++ = (real)weighted_norm(pr, from + r, l, f, 0);
+        f += features_of(&pr->views[l]);
+    }
+    return packed;
+}
+
+static void pack_theta(const rffpk_problem *pr, real *packed)
+{
+    real *norms = packed + round_up(pr->k * depth_of(pr), PAD);
+    for (size_t from = 0, h; from < pr->k; from += h) {
+        h = even_share(pr->k, PANEL, from);
+        packed = pack_panel(pr, from, h, packed);
+    }
+    for (size_t j = 0; j < pr->k; j++) {
+        double norm = 0;
+        for (size_t l = 0, f = 0; l < pr->n_views && !pr->present; l++) {
+            norm = weighted_norm(pr, j, l, f, norm);
+            f += features_of(&pr->views[l]);
+        }
+        norms[j] = (real)norm;
+    }
+}
+
+/* ---- a tile --------------------------------------------------------------------------------- */
+
+/* dist[j] = max(0, norm + ||theta_j||^2 - 2 phi theta_j) */
+static void make_distances(const rffpk_problem *pr, const real *theta, tile *t)
+{
+    const size_t cols = t->cols;
+    const real *norms = theta + round_up(pr->k * depth_of(pr), PAD);
+    product(theta, pr->k, depth_of(pr), t->phi, t->dist, cols, t->stride);
+    for (size_t col = 0; col < cols; col += W) {
+        const vec norm = load(t->norm + col);
+        for (size_t j = 0; j < pr->k; j++) {
+            real *d = t->dist + j * t->stride + col;
+            const vec squared = norm + norms[j] + load(d);
+            store(d, SELECT(squared < 0, splat(0), squared)); /* NaN stays, and is detected later */
+        }
+    }
+}
+
+/* Of inner products alone: dist[j] = max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi, theta_j>), 1 beyond
+ * the last row */
+static void distances_from(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, tile *t)
+{
+    const real *diagonal = (const real *)gram->diagonal + t->begin, *squares = gram->squares;
+    for (size_t j = 0; j < pr->k; j++) {
+        const real *products = (const real *)gram->products + j * n + t->begin;
+        real *d = t->dist + j * t->stride;
+        for (size_t r = 0; r < t->rows; r++) {
+            const real squared = diagonal[r] + squares[j] - 2 * products[r];
+            d[r] = squared < 0 ? 0 : squared;
+        }
+        for (size_t r = t->rows; r < t->cols; r++)
+            d[r] = 1;
+    }
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* The tile: a block of rows in work, and how large its parts are. */
+#ifndef RFFPK_TILE_H
+#define RFFPK_TILE_H
+
+#include "contract.h"
+#include "simd.h"
+
+/* Rows are stored feature-major: one line of `stride` numbers for each feature, so that a vector
+ * holds the same feature of neighbouring rows and every step runs along lines.
+ *
+ * The last lines of phi let one product, g phi', give N, Q and G. */
+typedef struct {
+    size_t most_rows, stride, lines; /* lines of phi */
+    size_t begin, rows, cols;        /* the first row in work, their number, and that rounded up to
+                                      * whole steps, up to which all lines are computed */
+    size_t d, scratch; /* largest d of the projected dense views; numbers of `strip` */
+    real *x;           /* (d, rows): the rows of one view, transposed */
+    real *phi; /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones, or of each view
+                * 1 where a row has it, else 0 | padding */
+    real *dist;   /* (k, rows): squared distances d, then d' */
+    real *g;      /* (k, rows): p v u^m, the weights of the sums; (1, rows) if `one_hot` */
+    real *u_m;    /* (k, rows): u^m and ... */
+    real *rest_m; /* ... (k, rows): (1 - u)^m, with typicality */
+    real *norm;   /* (rows,): sum_l alpha_l ||phi_l||^2 */
+    real *least;  /* (rows,): the least distance; in the place of `norm`, which is used before */
+    real *p;      /* (rows,): row weights, 0 beyond the last row */
+    real *label;  /* (rows,): number of the nearest centroid */
+    real *eta;    /* (rows,), if views are missing: reference distances */
+    size_t block_lines, r_most; /* of views with landmarks: lines of `block`, largest r */
+    real *near;    /* (r, rows): squared distances to the nearest landmarks, then their weights z */
+    real *at;      /* (r, rows): the numbers of these landmarks */
+    real *block;   /* (block_lines, rows): products of some rows with a block of landmarks */
+    real *strip;   /* (scratch,): of the structured projection, and of sparse rows */
+    double c_norm; /* ||c||^2, where the features are the columns of sparse rows */
+} tile;
+
+_Static_assert(MOST_CENTROIDS <= (whole)1 << (MANTISSA_BITS + 1), "`real` holds every label");
+
+/* F_l */
+static size_t features_of(const rffpk_view *v) { return v->D ? 2 * v->D : v->d; }
+
+/* Columns of x. */
+static size_t columns_of(const rffpk_view *v)
+{
+    return v->landmarks.points ? v->landmarks.d : v->d;
+}
+
+/* Whether the features are the columns of sparse rows. */
+static int sparse_columns(const rffpk_problem *pr)
+{
+    return pr->n_views == 1 && pr->views->indptr && !pr->views->D;
+}
+
+/* Whether each row is added to the sums of its nearest centroid alone, without lines of weights
+ * that are nearly all 0. */
+static int one_hot(const rffpk_problem *pr)
+{
+    return pr->rule == RFFPK_HARD && pr->n_views && pr->k >= RFFPK_ONE_HOT_CLUSTERS;
+}
+
+/* The sums of a cluster: N_j | Q_jl | G_j */
+static size_t moments_of(const rffpk_problem *pr) { return pr->F + pr->n_views + rffpk_counts(pr); }
+
+/* The lines of a tile that distances are computed from: features, and all others where the squared
+ * norms of a row and of the centroids depend on which views it has. */
+static size_t depth_of(const rffpk_problem *pr) { return pr->present ? moments_of(pr) : pr->F; }
+
+/* E_j of the clusters, or E_l of the views. */
+static size_t excess_of(const rffpk_problem *pr) { return pr->present ? pr->n_views : pr->k; }
+
+/* The lines that count rows: ones, or of each view 1 where a row has it, else 0. */
+static real *counts_of(const rffpk_problem *pr, const tile *t)
+{
+    return t->phi + (pr->F + pr->n_views) * t->stride;
+}
+
+static void fill(real *line, real value, size_t cols)
+{
+    for (size_t col = 0; col < cols; col += W)
+        store(line + col, splat(value));
+}
+
+/* The next rows, from `begin` on. */
+static void take_rows(tile *t, size_t begin, size_t end)
+{
+    t->begin = begin;
+    t->rows = end - begin < t->most_rows ? end - begin : t->most_rows;
+    t->cols = round_up(t->rows, STEP);
+}
+
+static void load_row_weights(const rffpk_problem *pr, tile *t)
+{
+    const real *weight = pr->weight;
+    for (size_t r = 0; r < t->rows; r++)
+        t->p[r] = weight ? weight[t->begin + r] : 1;
+    for (size_t r = t->rows; r < t->cols; r++)
+        t->p[r] = 0;
+}
+
+#endif

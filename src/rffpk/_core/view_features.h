@@ -1,0 +1,224 @@
+/* The first three stages, view by view: rows are loaded, which transposes them; projected, on the
+ * frequencies Omega; and their phases become features phi - c, with sines and cosines.
+ * The features of landmarks are in landmarks.h, what differs for sparse rows is in sparse.h. */
+#ifndef RFFPK_VIEW_FEATURES_H
+#define RFFPK_VIEW_FEATURES_H
+
+#include "hadamard.h"
+#include "landmarks.h"
+#include "products.h"
+#include "sparse.h"
+#include "tile.h"
+#include "vecmath.h"
+
+/* ---- what is computed once a pass: frequencies in quarter turns, and landmarks --------------- */
+
+static size_t sign_numbers(const rffpk_view *v) { return round_up(v->D, v->p) * 3; }
+
+static size_t packed_view(const rffpk_view *v)
+{
+    if (v->landmarks.points)
+        return packed_landmarks(&v->landmarks, v->d);
+    if (v->signs)
+        return round_up(sign_numbers(v), PAD);
+    return v->indptr ? 0 : round_up(v->d * v->D, PAD); /* sparse rows take Omega as it is */
+}
+
+static size_t packed_views(const rffpk_problem *pr)
+{
+    size_t total = 0;
+    for (size_t l = 0; l < pr->n_views; l++)
+        total += packed_view(&pr->views[l]);
+    return total;
+}
+
+/* The signs as numbers of type `real`; those of S3 are multiplied by the scale. */
+static void pack_signs(const rffpk_view *v, double scale, real *out)
+{
+    for (size_t i = 0; i < sign_numbers(v); i++)
+        out[i] = (real)(v->signs[i] * (i / v->p % 3 ? 1 : scale));
+}
+
+static void pack_views(const rffpk_problem *pr, real *out)
+{
+    for (size_t l = 0; l < pr->n_views; l++) {
+        const rffpk_view *v = &pr->views[l];
+        if (v->landmarks.points)
+            pack_landmarks(&v->landmarks, v->d, out);
+        else if (v->signs)
+            pack_signs(v, QUARTER_TURNS * v->scale, out);
+        else if (v->D && !v->indptr)
+            pack(v->omega, 1, v->D, v->D, v->d, QUARTER_TURNS, out);
+        out += packed_view(v);
+    }
+}
+
+/* ---- load ----------------------------------------------------------------------------------- */
+
+/* W rows of x, `x_step` numbers apart, become W lines of out. */
+INLINE void transpose_block(const real *x, size_t x_step, real *out, size_t stride)
+{
+    vec v[W];
+    UNROLL
+    for (int r = 0; r < W; r++)
+        v[r] = load_anywhere(x + r * x_step);
+    transpose_lanes(v);
+    UNROLL
+    for (int r = 0; r < W; r++)
+        store(out + r * stride, v[r]);
+}
+
+/* Rows of x (rows, d) become lines of out (d, cols). Columns of out beyond `rows` are zero, so that
+ * all that is computed from them is finite. Rows before `end` are prefetched. */
+static void transpose(const real *x, const real *end, size_t d, size_t rows, size_t cols, real *out,
+                      size_t stride)
+{
+    for (size_t from = 0; from < cols; from += W) {
+        const size_t here = from >= rows ? 0 : rows - from < W ? rows - from : W;
+        const real *row = x + from * d;
+        size_t i = 0;
+        if (here == W && d >= W) {
+            for (; i + W <= d; i += W)
+                transpose_block(row + i, d, out + i * stride + from, stride);
+            if (i < d) /* the last block overlaps the previous one */
+                transpose_block(row + d - W, d, out + (d - W) * stride + from, stride);
+            i = d;
+        }
+        if ((size_t)(end - x) > (from + (RFFPK_PREFETCH_BLOCKS + 1) * W) * d)
+            for (size_t at = 0; at < W * d; at += RFFPK_ALIGN / sizeof(real))
+                PREFETCH(row + RFFPK_PREFETCH_BLOCKS * W * d + at);
+        for (; i < d; i++) {
+            real *line = out + i * stride + from;
+            for (size_t r = 0; r < here; r++)
+                line[r] = row[r * d + i];
+            for (size_t r = here; r < W; r++)
+                line[r] = 0;
+        }
+    }
+}
+
+/* Which views the rows have: lines that are 1 where a row has view l, else 0; 1 beyond the last row
+ */
+static void load_present(const rffpk_problem *pr, tile *t)
+{
+    const size_t bytes = (pr->n_views + 7) / 8;
+    for (size_t l = 0; l < pr->n_views; l++) {
+        real *present = counts_of(pr, t) + l * t->stride;
+        const uint8_t *at = pr->present + t->begin * bytes + l / 8;
+        for (size_t r = 0; r < t->rows; r++)
+            present[r] = at[r * bytes] >> l % 8 & 1;
+        for (size_t r = t->rows; r < t->cols; r++)
+            present[r] = 1;
+    }
+}
+
+/* ---- project -------------------------------------------------------------------------------- */
+
+/* phases <- Omega' x in quarter turns */
+static void project(const rffpk_view *v, const real *packed, real *phases, tile *t)
+{
+    if (v->indptr && v->signs)
+        project_sparse_structured(packed, v, phases, t);
+    else if (v->indptr)
+        project_sparse(v, phases, t);
+    else if (v->signs)
+        project_structured(packed, v->d, v->D, v->p, t->x, phases, t->strip, t->cols, t->stride);
+    else
+        product(packed, v->D, v->d, t->x, phases, t->cols, t->stride);
+}
+
+/* ---- sines and cosines ---------------------------------------------------------------------- */
+
+/* phi <- features; on entry its last D lines hold the phases. norm += ||phi||^2 */
+static void fourier(const rffpk_view *v, real *phi, real *norm, size_t cols, size_t stride)
+{
+    const real scale = (real)(1 / sqrt((double)v->D));
+    const real *shift = v->shift;
+    for (size_t f = 0; f < v->D; f++) {
+        real *sines = phi + f * stride, *cosines = sines + v->D * stride;
+        for (size_t col = 0; col < cols; col += W) {
+            vec s, c;
+            sincos_quarters(load(cosines + col), &s, &c);
+            s = s * scale - shift[f];
+            c = c * scale - shift[v->D + f];
+            store(sines + col, s);
+            store(cosines + col, c);
+            store(norm + col, load(norm + col) + (s * s + c * c));
+        }
+    }
+}
+
+/* norm += ||phi - shift||^2, phi <- phi - shift, for features that are in phi already */
+static void shift_features(const rffpk_view *v, real *phi, real *norm, size_t cols, size_t stride)
+{
+    const real *shift = v->shift;
+    for (size_t f = 0; f < v->d; f++)
+        for (size_t col = 0; col < cols; col += W) {
+            const vec y = load(phi + f * stride + col) - shift[f];
+            store(phi + f * stride + col, y);
+            store(norm + col, load(norm + col) + y * y);
+        }
+}
+
+/* lines <- 0 in the rows that lack a view, whatever they hold there */
+static void clear_missing(const real *present, real *lines, size_t n_lines, size_t cols,
+                          size_t stride)
+{
+    for (size_t i = 0; i < n_lines; i++)
+        for (size_t col = 0; col < cols; col += W) {
+            real *line = lines + i * stride + col;
+            store(line, SELECT(load(present + col) > 0, load(line), splat(0)));
+        }
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+/* phi <- phi_l - c_l of view l, norm <- its square. The rows that follow, up to `end`, may be
+ * prefetched. */
+static void view_features(const rffpk_problem *pr, size_t l, const real *packed, size_t end,
+                          real *phi, real *norm, tile *t, const rffpk_rows *out)
+{
+    const rffpk_view *v = &pr->views[l];
+    const size_t columns = columns_of(v);
+    const size_t begin = v->indptr ? 0 : t->begin;
+    const real *x = (const real *)v->x + begin * columns, *x_end = x + (end - t->begin) * columns;
+    const int projected = v->D || v->landmarks.points;
+    if (pr->stages & RFFPK_LOAD && !v->indptr)
+        transpose(x, x_end, columns, t->rows, t->cols, projected ? t->x : phi, t->stride);
+    else if (pr->stages & RFFPK_LOAD && !projected)
+        load_sparse(v, phi, t);
+    if (v->landmarks.points) {
+        landmark_features(&v->landmarks, v->d, x, packed, pr->stages, phi, t);
+        write_neighbours(pr, l, t, out);
+    }
+    if (v->D && pr->stages & RFFPK_PROJECT)
+        project(v, packed, phi + v->D * t->stride, t);
+    fill(norm, 0, t->cols);
+    if (pr->stages & RFFPK_SINCOS)
+        (v->D ? fourier : shift_features)(v, phi, norm, t->cols, t->stride);
+}
+
+/* Features of all views, their squared norms, and sum_l alpha_l ||phi_l||^2; the latter is 0 if
+ * views are missing, as the product with the centroids has it then. */
+static void make_features(const rffpk_problem *pr, const real *packed, size_t end, tile *t,
+                          const rffpk_rows *out)
+{
+    real *phi = t->phi;
+    fill(t->norm, 0, t->cols);
+    for (size_t l = 0; l < pr->n_views; l++) {
+        const rffpk_view *v = &pr->views[l];
+        real *norm = t->phi + (pr->F + l) * t->stride;
+        view_features(pr, l, packed, end, phi, norm, t, out);
+        if (pr->present) {
+            const real *present = counts_of(pr, t) + l * t->stride;
+            clear_missing(present, phi, features_of(v), t->cols, t->stride);
+            clear_missing(present, norm, 1, t->cols, t->stride);
+        }
+        for (size_t col = 0; col < t->cols && !pr->present; col += W)
+            store(t->norm + col, load(t->norm + col) + load(norm + col) * (real)pr->alpha[l]);
+        packed += packed_view(v);
+        phi += features_of(v) * t->stride;
+    }
+}
+
+#endif
