@@ -8,6 +8,7 @@ import platform
 import threading
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -19,11 +20,12 @@ import scipy
 import sklearn
 import threadpoolctl
 
-from rffpk import _core, _reference
+from rffpk import _core
 
 __version__ = version("rffpk")
 
-_BACKENDS: dict[str, ModuleType] = {"core": _core, "numpy": _reference}
+# Modules, which are imported where they are chosen: few processes need the twin.
+_BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -245,11 +247,15 @@ def backend(name: str | None = None) -> ModuleType:
     ValueError
         If the name is neither "core" nor "numpy".
     """
+    return import_module(_BACKENDS[_backend_name(name)])
+
+
+def _backend_name(name: str | None = None) -> str:
     source = "backend" if name else "RFFPK_BACKEND"
     name = name or os.environ.get("RFFPK_BACKEND") or "core"
     if name not in _BACKENDS:
         raise ValueError(f"{source}={name!r}, must be one of {sorted(_BACKENDS)}.")
-    return _BACKENDS[name]
+    return name
 
 
 def show_config() -> dict[str, Any]:
@@ -280,7 +286,7 @@ def show_config() -> dict[str, Any]:
     }
     return {
         "version": __version__,
-        "backend": next(key for key, value in _BACKENDS.items() if value is backend()),
+        "backend": _backend_name(),
         "isa": _core.isa(),
         "isa_levels": _core.isa_levels(),
         "threads_by": _core.threads_by(),
