@@ -19,7 +19,7 @@ with atheris.instrument_imports(include=["rffpk", "numpy.lib._format_impl", "zip
     import test_model_files
 
     import rffpk
-    from rffpk._data.files import TableError, read_table
+    from rffpk._utils.files import TableError, read_table
     from rffpk.model_files import ModelFileError, VersionError
 
 

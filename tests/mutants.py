@@ -1,7 +1,7 @@
 """Mutation testing: which small changes of a module do its tests not notice?
 
     python tests/mutants.py                                    # each module of TESTS, 40 mutants
-    python tests/mutants.py _data/sums.py --sample 1000       # all mutants of one module
+    python tests/mutants.py _rows/sums.py --sample 1000       # all mutants of one module
 
 Each mutant is a copy of the package in which one operator, number, condition or call of min or max
 is another one. It is killed if a test fails or the tests take far too long. The survivors are
@@ -25,32 +25,32 @@ from pathlib import Path
 
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
-    "_annealing/schedule.py": ("schedule", ""),
-    "_annealing/objective.py": (
+    "_anneal/schedule.py": ("schedule", ""),
+    "_anneal/objective.py": (
         "rare_cases multiview",
         "penalty or weights_are or median or references or reference_dist",
     ),
-    "_annealing/critical.py": ("rare_cases math anneal multiview exact", "critical or gram"),
-    "_annealing/swaps.py": ("swaps", ""),
-    "_annealing/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
-    "_annealing/bounds.py": ("bounds", "not f64"),
-    "_annealing/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
-    "_data/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
-    "_data/decompositions.py": (
+    "_anneal/critical.py": ("rare_cases math anneal multiview exact", "critical or gram"),
+    "_anneal/swaps.py": ("swaps", ""),
+    "_anneal/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
+    "_anneal/hamerly.py": ("bounds", "not f64"),
+    "_anneal/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
+    "_rows/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
+    "_utils/linalg.py": (
         "decompositions rare_cases exact famkkm smkc",
         "eigen or driver or ritz or polar or rank or certificates",
     ),
-    "_diffusion/spectrum.py": (
+    "maps/spectrum.py": (
         "rare_cases diffusion diffusion_views",
         "decay or (diffusion and not scikit)",
     ),
-    "_fusion/famkkm_solver.py": (
+    "fusion/famkkm_solver.py": (
         "rare_cases famkkm",
         "agreements or update or printed or map or fusion",
     ),
-    "_fusion/smkc_solver.py": ("smkc", "direct or factor or rank or certificates or iter"),
-    "feature_maps.py": ("feature_maps hostile_input", "feature_maps or phases"),
-    "kernels.py": ("kernels", ""),
+    "fusion/smkc_solver.py": ("smkc", "direct or factor or rank or certificates or iter"),
+    "maps/fourier.py": ("feature_maps hostile_input", "feature_maps or phases"),
+    "maps/kernels.py": ("kernels", ""),
 }
 
 OPERATORS = {

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._data.sums import typicality
 from rffpk._reference import features, squared_distances
+from rffpk._rows.sums import typicality
 
 Array = NDArray[Any]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
-from rffpk._annealing import bounds
-from rffpk._annealing.bounds import HardPasses
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass, shifted_features
+from rffpk._anneal import hamerly
+from rffpk._anneal.hamerly import HardPasses
+from rffpk._rows.passes import make_rows, one_pass, shifted_features
+from rffpk._utils.arrays import Fourier
 
 
 class Counted(HardPasses):
@@ -99,8 +99,8 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     models = []
     for rows in (10**9, 1):
-        monkeypatch.setattr(bounds, "LEAST_ROWS", rows)
-        monkeypatch.setattr(bounds, "_COST", 0.0)
+        monkeypatch.setattr(hamerly, "LEAST_ROWS", rows)
+        monkeypatch.setattr(hamerly, "_COST", 0.0)
         model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
         models.append(model.fit(X, sample_weight=weight))
     plain, bounded = models
@@ -112,11 +112,11 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
 
 def test_bounds_are_not_used_with_typicality():
     rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
-    assert bounds.pays(rows, 100)
-    assert not bounds.pays(replace(rows, eta=np.ones(1), m=2.0), 100)
-    assert not bounds.pays(rows, 10)
-    assert not bounds.pays(rows, 1)
-    assert not bounds.pays(rows.take(np.arange(1000)), 100)
+    assert hamerly.pays(rows, 100)
+    assert not hamerly.pays(replace(rows, eta=np.ones(1), m=2.0), 100)
+    assert not hamerly.pays(rows, 10)
+    assert not hamerly.pays(rows, 1)
+    assert not hamerly.pays(rows.take(np.arange(1000)), 100)
 
 
 @pytest.mark.parametrize("weights", [None, (0.1, 1.0, 1e-12)])

@@ -17,14 +17,14 @@ from rffpk import (
     PowerKMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
-    _config,
     load,
 )
-from rffpk._annealing import bounds, checkpoint, compression, swaps
-from rffpk._annealing import fit as fitting
-from rffpk._annealing.checkpoint import Checkpoint
-from rffpk._data import files, streams, survey
-from rffpk._data.tensor_files import read_tensors, write_tensors
+from rffpk._anneal import checkpoint, hamerly, principal_components, swaps
+from rffpk._anneal import fit as fitting
+from rffpk._anneal.checkpoint import Checkpoint
+from rffpk._rows import sample, streams
+from rffpk._utils import config, files
+from rffpk._utils.tensor_files import read_tensors, write_tensors
 from rffpk.sources import from_array
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -154,8 +154,8 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
 )
 def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
     monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(survey, "_SAMPLE_ROWS", 150)
-    monkeypatch.setattr(survey, "_ROWS_A_CLUSTER", 1)
+    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 150)
+    monkeypatch.setattr(sample, "_ROWS_A_CLUSTER", 1)
 
     def fit(**arguments):
         found = []
@@ -172,13 +172,13 @@ def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
 
 
 def test_passes_with_bounds_go_on(path, monkeypatch):
-    monkeypatch.setattr(bounds, "LEAST_ROWS", 1)
-    monkeypatch.setattr(bounds, "_COST", 0.0)
+    monkeypatch.setattr(hamerly, "LEAST_ROWS", 1)
+    monkeypatch.setattr(hamerly, "_COST", 0.0)
     X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
     visits = []
-    visit = bounds.HardPasses._visit
+    visit = hamerly.HardPasses._visit
     monkeypatch.setattr(
-        bounds.HardPasses, "_visit", lambda *args: [visits.append(1), visit(*args)][1]
+        hamerly.HardPasses, "_visit", lambda *args: [visits.append(1), visit(*args)][1]
     )
 
     def fit(**arguments):
@@ -204,7 +204,7 @@ def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
         return found
 
     monkeypatch.setattr(fitting, "compressed", components)
-    monkeypatch.setattr(compression, "_MARGIN", 0.0)
+    monkeypatch.setattr(principal_components, "_MARGIN", 0.0)
     X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
 
@@ -228,8 +228,8 @@ def test_the_numpy_twin_goes_on(X, path, monkeypatch):
 
 
 def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch):
-    monkeypatch.setattr(_config, "_SMALL", 0)
-    monkeypatch.setattr(_config, "available_memory", lambda: 1 << 40)
+    monkeypatch.setattr(config, "_SMALL", 0)
+    monkeypatch.setattr(config, "available_memory", lambda: 1 << 40)
 
     X = np.hstack([X] * 50)
 
@@ -241,7 +241,7 @@ def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(Stop):
         interrupted(patch, 5)
         fit(checkpoint=path, checkpoint_seconds=0)
-    monkeypatch.setattr(_config, "available_memory", lambda: 4 * 10**6)
+    monkeypatch.setattr(config, "available_memory", lambda: 4 * 10**6)
     found = fit(checkpoint=path)
     assert_same(found, whole)
     assert found.cache_ and whole.cache_ and not fit().cache_
@@ -412,8 +412,8 @@ def test_another_fit_is_refused(X, kept, parameters, change, text):
 
 
 def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
-    monkeypatch.setattr(survey, "_SAMPLE_ROWS", 100)
-    monkeypatch.setattr(survey, "_ROWS_A_CLUSTER", 1)
+    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(sample, "_ROWS_A_CLUSTER", 1)
     with monkeypatch.context() as patch:
         interrupted(patch, 5)
         with pytest.raises(Stop):

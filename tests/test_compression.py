@@ -12,18 +12,18 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
-from rffpk._annealing import compression
-from rffpk._annealing.compression import (
+from rffpk._anneal import principal_components
+from rffpk._anneal.kernel_products import Products
+from rffpk._anneal.principal_components import (
     compressed,
     kernel_components,
     kernel_variance,
     total_squares,
 )
-from rffpk._annealing.kernel_products import Products
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, shifted_features
-from rffpk._data.store import Storage
-from rffpk.kernels import FittedKernel, specification
+from rffpk._rows.passes import make_rows, shifted_features
+from rffpk._rows.store import Storage
+from rffpk._utils.arrays import Fourier
+from rffpk.maps.kernels import FittedKernel, specification
 
 STORED = Storage("auto", None)
 
@@ -37,7 +37,7 @@ def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_distances_to_centroids_are_kept(monkeypatch, dtype, weighted):
-    monkeypatch.setattr(compression, "_LEFT_OUT", 1e-9)
+    monkeypatch.setattr(principal_components, "_LEFT_OUT", 1e-9)
     weight = np.random.default_rng(1).uniform(0.5, 2, 80) if weighted else None
     rows = wide_rows(dtype, weight)
     small = compressed(rows, 400, STORED)
@@ -87,7 +87,7 @@ def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
     X, _ = make_blobs(240, 3000, centers=12, cluster_std=30.0, random_state=0)
     used = []
     monkeypatch.setattr(
-        "rffpk._annealing.fit.compressed",
+        "rffpk._anneal.fit.compressed",
         lambda *given: used.append(compressed(*given)) or used[-1],
     )
     model = make().fit(X)
@@ -95,7 +95,7 @@ def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
     assert_array_equal(model.predict(X), model.labels_)
     again = make().set_params(init=model.cluster_centers_, n_init=1, s0=-1e6).fit(X)
     assert model.inertia_ <= again.inertia_ * (1 + 1e-6)
-    monkeypatch.setattr("rffpk._annealing.fit.compressed", lambda *given: None)
+    monkeypatch.setattr("rffpk._anneal.fit.compressed", lambda *given: None)
     whole = make().fit(X)
     assert model.cluster_centers_.shape == whole.cluster_centers_.shape
     assert model.inertia_ == pytest.approx(whole.inertia_, rel=0.01)
@@ -114,9 +114,9 @@ def test_initial_centroids_of_the_caller_are_those_of_all_features():
 
 
 def test_features_of_many_rows_are_not_copied(monkeypatch):
-    monkeypatch.setattr(compression, "_NUMBERS", 80 * 800 - 1)
+    monkeypatch.setattr(principal_components, "_NUMBERS", 80 * 800 - 1)
     assert compressed(wide_rows(np.float64), 400, STORED) is None
-    monkeypatch.setattr(compression, "_NUMBERS", 80 * 800)
+    monkeypatch.setattr(principal_components, "_NUMBERS", 80 * 800)
     assert compressed(wide_rows(np.float64), 400, STORED) is not None
 
 
@@ -194,9 +194,9 @@ def test_all_components_are_computed_of_few_rows_only(n):
 def test_leading_components_are_found_without_the_others(monkeypatch):
     rows = decaying(900, (700,), 5)
     found = compressed(rows, 5, STORED, hard=True)
-    monkeypatch.setattr(compression, "_SHARE", 0.0)
+    monkeypatch.setattr(principal_components, "_SHARE", 0.0)
     assert compressed(rows, 5, STORED, hard=True) is None  # too long for so many passes
-    monkeypatch.setattr(compression, "_MARGIN", 0.0)
+    monkeypatch.setattr(principal_components, "_MARGIN", 0.0)
     whole = compressed(rows, 5, STORED, hard=True)
     basis = found.bases[0]
     assert basis.shape == whole.bases[0].shape

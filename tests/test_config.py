@@ -11,8 +11,9 @@ import pytest
 import threadpoolctl
 
 import rffpk
-from rffpk import _config, _core
+from rffpk import _core
 from rffpk.__main__ import main
+from rffpk._utils import config
 
 
 def test_report_of_the_configuration(capsys):
@@ -44,15 +45,15 @@ def test_unknown_commands_end_with_a_message(capsys):
 
 def test_the_backend_is_chosen_by_name(monkeypatch):
     monkeypatch.delenv("RFFPK_BACKEND", raising=False)
-    assert _config.backend() is _core
+    assert config.backend() is _core
     monkeypatch.setenv("RFFPK_BACKEND", "numpy")
     assert rffpk.show_config()["backend"] == "numpy"
-    assert _config.backend("core") is _core
+    assert config.backend("core") is _core
     monkeypatch.setenv("RFFPK_BACKEND", "fortran")
     with pytest.raises(ValueError, match="RFFPK_BACKEND='fortran', must be one of"):
         rffpk.PowerKMeans(2).fit(np.eye(4))
     with pytest.raises(ValueError, match="backend='fortran'"):
-        _config.backend("fortran")
+        config.backend("fortran")
 
 
 FIT = """
@@ -113,7 +114,7 @@ def test_the_last_thread_to_leave_restores_the_limit_of_blas(two_blas_threads, o
     for event in order:
         name = event.upper()
         if event == name:
-            inside[name].append(_config.one_blas_thread())
+            inside[name].append(config.one_blas_thread())
             threads[name].submit(inside[name][-1].__enter__).result()
         else:
             threads[name].submit(inside[name].pop().__exit__, None, None, None).result()
@@ -157,7 +158,7 @@ def test_overlapping_fits_leave_blas_as_it_was(two_blas_threads):
 
 
 def _limited_child(queue):
-    with _config.one_blas_thread():
+    with config.one_blas_thread():
         inside = blas_threads()
     queue.put((inside, blas_threads()))
 
@@ -168,7 +169,7 @@ def test_a_child_forked_while_another_thread_sets_the_limit_does_not_hang(two_bl
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=_limited_child, args=(queue,))
-    with _config._blas_limit._lock:
+    with config._blas_limit._lock:
         child.start()
     try:
         assert queue.get(timeout=60) == ({1}, {2})
@@ -181,7 +182,7 @@ def test_a_child_forked_while_another_thread_sets_the_limit_does_not_hang(two_bl
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_forked_under_the_limit_restores_it(two_blas_threads):
     read, write = os.pipe()
-    with _config.one_blas_thread():
+    with config.one_blas_thread():
         child = os.fork()
     if not child:
         try:
@@ -204,15 +205,15 @@ def test_a_child_forked_while_another_thread_holds_the_limit_restores_it(
     """The child has no thread that would; what the forking thread holds it still leaves itself."""
     read, write = os.pipe()
     other = ThreadPoolExecutor(1)
-    held = _config.one_blas_thread()
+    held = config.one_blas_thread()
     other.submit(held.__enter__).result()
-    with _config.one_blas_thread() if forking_thread_holds else contextlib.nullcontext():
+    with config.one_blas_thread() if forking_thread_holds else contextlib.nullcontext():
         child = os.fork()
         inside = blas_threads()
     if not child:
         try:
             os.write(write, bytes([*inside, *blas_threads()]))
-            with _config.one_blas_thread():
+            with config.one_blas_thread():
                 os.write(write, bytes(blas_threads()))
             os.write(write, bytes(blas_threads()))
         finally:

@@ -13,8 +13,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import leading, projector, three_views
 
-from rffpk import CoregSC, _config
-from rffpk.coregsc import Agreement
+from rffpk import CoregSC
+from rffpk._utils import config
+from rffpk.fusion.coregsc import Agreement
 
 SCHEMES = ["pairwise", "centroid"]
 GAMMAS = [("rbf", 0.05), ("rbf", 0.01), ("rbf", 0.2)]
@@ -133,7 +134,7 @@ def test_views_agree_the_more_the_larger_the_weight(views, scheme):
     apart = []
     for agreement in (0.0, 0.05, 1.0):
         As = affinities(views[0])
-        with _config.one_blas_thread():
+        with config.one_blas_thread():
             state = Agreement(As, 4, agreement, scheme == "centroid")
             for _, _ in zip(range(10), state.iterations()):
                 pass

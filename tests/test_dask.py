@@ -23,10 +23,10 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk._data import partitions
-from rffpk._data.collections import active_client, dask_module, sources_of
-from rffpk._data.partitions import insert
-from rffpk._data.streams import make_stream
+from rffpk._rows import dask_workers
+from rffpk._rows.dask_workers import insert
+from rffpk._rows.streams import make_stream
+from rffpk._utils.dask_collections import active_client, dask_module, sources_of
 
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
@@ -128,7 +128,9 @@ def test_float32_keeps_its_type(rows, client):
 
 
 def test_the_bits_do_not_depend_on_the_workers(rows, monkeypatch):
-    monkeypatch.setattr(partitions, "_GROUP", 2)  # of three workers results are joined in two steps
+    monkeypatch.setattr(
+        dask_workers, "_GROUP", 2
+    )  # of three workers results are joined in two steps
     X, models = divided(rows, (2000,) * 11 + (1000,)), []
     for n in (1, 2, 3):
         with workers(n):
@@ -213,7 +215,7 @@ def test_results_for_rows_are_lazy(rows):
 def test_threads_are_those_of_the_worker(rows):
     with workers(1, threads=3) as client:
         for n_jobs, expected in ((None, 3), (2, 2)):
-            found = partitions.make_partitions(divided(rows), None, client, n_jobs)
+            found = dask_workers.make_partitions(divided(rows), None, client, n_jobs)
             found = replace(found, check=lambda block, first: [block], dtype=rows.dtype)
             threads = found.fold(lambda part, shared: [part.n_threads], lambda a, b: a + b)
             assert threads == [expected] * 4
@@ -278,13 +280,13 @@ def test_without_dask_a_message_says_what_is_missing():
 
 
 def test_a_cluster_without_workers_is_given_up(rows, monkeypatch):
-    monkeypatch.setattr(partitions, "_WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr(dask_workers, "_WITHOUT_WORKERS", 1.0)
     with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
         PowerKMeans(K).fit(divided(rows))
 
 
 def test_a_fit_ends_when_the_last_worker_has_left(rows, monkeypatch):
-    monkeypatch.setattr(partitions, "_WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr(dask_workers, "_WITHOUT_WORKERS", 1.0)
     model = PowerKMeans(K, sample=None, swaps=0, n_init=1, max_iter=1000, tol=0, random_state=0)
     with workers(2) as client:
         X = divided(rows).persist()
@@ -323,7 +325,7 @@ def test_a_killed_worker_changes_nothing(rows, client):
 
 def test_calls_that_overlap_leave_the_configuration_of_dask():
     """The first of two threads to send something is the first to end."""
-    before = dask.config.get(partitions._LARGE)
+    before = dask.config.get(dask_workers._LARGE)
     first, second, ended = threading.Event(), threading.Event(), threading.Event()
 
     class Client:
@@ -335,7 +337,7 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
                 second.set()
                 assert ended.wait(60)
 
-    given = partitions.Partitions([], False, partitions._unchecked, client=Client())
+    given = dask_workers.Partitions([], False, dask_workers._unchecked, client=Client())
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(given._send, 1)
         assert first.wait(60)
@@ -343,7 +345,7 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
         one.result()
         ended.set()
         other.result()
-    assert dask.config.get(partitions._LARGE) == before
+    assert dask.config.get(dask_workers._LARGE) == before
 
 
 def test_computed_partitions_are_not_copied(rows):

@@ -12,9 +12,8 @@ from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.preprocessing import OneHotEncoder
 
 import rffpk
-from rffpk import _config
-from rffpk._data import decompositions
-from rffpk._data.decompositions import eigh, leading_eigenvectors, svd
+from rffpk._utils import config, linalg
+from rffpk._utils.linalg import eigh, leading_eigenvectors, svd
 
 ONE_VIEW = [
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
@@ -106,7 +105,7 @@ def test_leading_eigenvectors_of_multiple_eigenvalues(name, k):
     matrix = MULTIPLE[name]
     size = np.abs(matrix).max() or 1.0
     for given in (matrix, lambda v: matrix @ v):
-        with _config.one_blas_thread():
+        with config.one_blas_thread():
             values, vectors = leading_eigenvectors(given, k, len(matrix))
             expected = np.linalg.eigvalsh(matrix / size)[::-1][:k]
         assert_allclose(values / size, expected, atol=1e-9 * np.abs(expected).max() + 1e-300)
@@ -159,6 +158,6 @@ def test_another_driver_follows_one_that_fails(monkeypatch):
 def test_a_full_decomposition_follows_steps_that_do_not_converge(monkeypatch):
     matrix = of_spectrum(np.arange(310.0))
     error = ArpackNoConvergence("no convergence", np.zeros(0), np.zeros((310, 0)))
-    monkeypatch.setattr(decompositions, "eigsh", failing(error))
-    with _config.one_blas_thread():
+    monkeypatch.setattr(linalg, "eigsh", failing(error))
+    with config.one_blas_thread():
         assert_allclose(leading_eigenvectors(matrix, 3, 310)[0], [309, 308, 307])

@@ -16,8 +16,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
-from rffpk._data.decompositions import leading_eigenvectors
-from rffpk._diffusion.neighbourhoods import automatic_landmarks
+from rffpk._utils.linalg import leading_eigenvectors
+from rffpk.maps.neighbours import automatic_landmarks
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -282,14 +282,14 @@ def test_same_bits_for_any_number_of_jobs(digits, dtype):
 @pytest.fixture
 def sampled(monkeypatch):
     """The sums of fits with 20 landmarks are those of 200 rows."""
-    monkeypatch.setattr("rffpk._diffusion.neighbourhoods.SUMMED_ROWS", 10)
+    monkeypatch.setattr("rffpk.maps.neighbours.SUMMED_ROWS", 10)
     return DiffusionMap(4, n_landmarks=20, time=T, random_state=0)
 
 
 def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, monkeypatch, dtype):
     X = np.random.default_rng(9).standard_normal((20_000, 2)).astype(dtype)
     some = clone(sampled).fit(X)
-    monkeypatch.setattr("rffpk._diffusion.neighbourhoods.SUMMED_ROWS", 1000)
+    monkeypatch.setattr("rffpk.maps.neighbours.SUMMED_ROWS", 1000)
     every = clone(sampled).fit(X)
     assert_array_equal(some.landmarks_, every.landmarks_)
     difference = abs(some.eigenvalues_ - every.eigenvalues_)
@@ -313,7 +313,7 @@ def test_sums_over_a_sample_follow_the_weights(sampled):
 
 def test_landmarks_without_rows_of_the_sample_are_no_components(monkeypatch):
     """One row a landmark leaves some landmarks without any; no warning names these."""
-    monkeypatch.setattr("rffpk._diffusion.neighbourhoods.SUMMED_ROWS", 1)
+    monkeypatch.setattr("rffpk.maps.neighbours.SUMMED_ROWS", 1)
     X = np.random.default_rng(13).standard_normal((5000, 40))
     model = DiffusionMap(n_landmarks=200, n_neighbors=3, random_state=0).fit(X)
     assert len(model.landmarks_) < 200
@@ -321,7 +321,7 @@ def test_landmarks_without_rows_of_the_sample_are_no_components(monkeypatch):
 
 
 def test_same_bits_of_sampled_sums_for_any_number_of_jobs(sampled, monkeypatch, dtype):
-    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._SUMMED_AT_A_TIME", 2)  # five blocks
+    monkeypatch.setattr("rffpk.maps.neighbours._SUMMED_AT_A_TIME", 2)  # five blocks
     X = np.random.default_rng(11).standard_normal((3000, 3)).astype(dtype)
     models = [clone(sampled).set_params(n_jobs=n).fit(X) for n in (1, 2, 5)]
     for other in models[1:]:
@@ -345,7 +345,7 @@ def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypat
     model = DiffusionMap(1, n_neighbors=20, n_landmarks=25, random_state=0).fit(rows)
     p, random = np.random.default_rng(12).uniform(0, 2, 80), np.random.RandomState(0)
     sparse = model._neighbourhoods.sums(rows, p, random)[1].toarray()
-    monkeypatch.setattr("rffpk._diffusion.neighbourhoods._WORTH", 0)
+    monkeypatch.setattr("rffpk.maps.neighbours._WORTH", 0)
     monkeypatch.setattr("scipy.sparse.csr_matrix.__matmul__", None)
     monkeypatch.setattr("scipy.sparse.csc_matrix.__matmul__", None)
     full = model._neighbourhoods.sums(rows, None, random)[1]
@@ -362,10 +362,10 @@ def test_a_walk_with_most_steps_is_a_full_matrix(monkeypatch):
         multiplied.append(inspect.getclosurevars(multiply).nonlocals["walk"])
         return leading_eigenvectors(multiply, *rest)
 
-    monkeypatch.setattr("rffpk._diffusion.spectrum.leading_eigenvectors", watched)
+    monkeypatch.setattr("rffpk.maps.spectrum.leading_eigenvectors", watched)
     model = DiffusionMap(2, n_neighbors=300, time=T)
     full = clone(model).fit(X)
-    monkeypatch.setattr("rffpk._diffusion.spectrum._FULL", 2)
+    monkeypatch.setattr("rffpk.maps.spectrum._FULL", 2)
     sparse = clone(model).fit(X)
     assert isinstance(multiplied[0], np.ndarray) and not isinstance(multiplied[1], np.ndarray)
     assert_allclose(full.eigenvalues_, sparse.eigenvalues_, atol=1e-9)

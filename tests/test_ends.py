@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import rffpk
-from rffpk._annealing.ends import Ending
+from rffpk._anneal.convergence_warnings import Ending
 
 RANDOM = np.random.default_rng(0)
 NORMAL = RANDOM.standard_normal((120, 40))

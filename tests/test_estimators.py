@@ -27,7 +27,7 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk._data.survey import sample_arrays
+from rffpk._rows.sample import sample_arrays
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 

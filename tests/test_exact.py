@@ -26,12 +26,12 @@ from rffpk import (
     PowerKMeans,
     _core,
     _reference,
-    kernels,
 )
-from rffpk._annealing.critical import critical_exponent, features_of
-from rffpk._annealing.kernel_products import Products
-from rffpk._annealing.schedule import Schedule
-from rffpk._data.decompositions import ritz_values
+from rffpk._anneal.critical import critical_exponent, features_of
+from rffpk._anneal.kernel_products import Products
+from rffpk._anneal.schedule import Schedule
+from rffpk._utils.linalg import ritz_values
+from rffpk.maps import kernels
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]
 EVERY = [*ONE_KERNEL, MultiKernelPowerKMeans]

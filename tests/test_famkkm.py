@@ -16,12 +16,12 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
 from rffpk import MKKM, PowerKMeans, center_kernel, normalize_kernel
-from rffpk._data.decompositions import orthonormal, procrustes
-from rffpk._fusion.famkkm_solver import Alternation
-from rffpk._fusion.operators import DenseOperator, operators, polar
-from rffpk.famkkm import FAMKKM
-from rffpk.kernels import FittedKernel, Specification
-from rffpk.nystroem import NystroemKernelKMeans
+from rffpk._utils.linalg import orthonormal, procrustes
+from rffpk.fusion.famkkm import FAMKKM
+from rffpk.fusion.famkkm_solver import Alternation
+from rffpk.fusion.nystroem import NystroemKernelKMeans
+from rffpk.fusion.operators import DenseOperator, operators, polar
+from rffpk.maps.kernels import FittedKernel, Specification
 
 OPERATORS = [
     {},

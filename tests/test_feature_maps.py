@@ -10,8 +10,9 @@ from scipy.linalg import hadamard as scipy_hadamard
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from rffpk import RandomFourierFeatures, RFFKernelPowerKMeans, feature_maps
-from rffpk._data.arrays import Structure
+from rffpk import RandomFourierFeatures, RFFKernelPowerKMeans
+from rffpk._utils.arrays import Structure
+from rffpk.maps import fourier
 
 
 def cauchy_kernel(X, gamma):
@@ -175,12 +176,12 @@ def test_rows_that_are_nearly_equally_far_apart_get_more_frequencies():
 
 def test_a_limit_that_binds_warns(monkeypatch):
     X = np.random.default_rng(0).standard_normal((300, 200))
-    monkeypatch.setattr(feature_maps, "_MOST", 256)
+    monkeypatch.setattr(fourier, "_MOST", 256)
     with pytest.warns(UserWarning, match="n_frequencies='auto' ends at 256, the largest number"):
         mapped = RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
     assert mapped.n_frequencies_ == 256 and mapped.kernel_error_ > 0.02
     monkeypatch.undo()
-    monkeypatch.setattr(feature_maps, "_MOST_NUMBERS", 2 * 300 * 513)
+    monkeypatch.setattr(fourier, "_MOST_NUMBERS", 2 * 300 * 513)
     with pytest.warns(UserWarning, match="ends at 512"):
         RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
 

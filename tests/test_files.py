@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from rffpk._data.files import TableError, read_table
+from rffpk._utils.files import TableError, read_table
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "150"))
 

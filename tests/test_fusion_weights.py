@@ -18,11 +18,11 @@ from test_mkkm_mr import by_slsqp
 from test_smkc import apart, direct
 
 import rffpk
-from rffpk._data import tiles
-from rffpk._fusion import famkkm_solver
-from rffpk._fusion.operators import DenseOperator
-from rffpk.kernels import FittedKernel, Specification
-from rffpk.lkam import least_values, least_values_of_mass, shares
+from rffpk._utils import tiles
+from rffpk.fusion import famkkm_solver
+from rffpk.fusion.lkam import least_values, least_values_of_mass, shares
+from rffpk.fusion.operators import DenseOperator
+from rffpk.maps.kernels import FittedKernel, Specification
 
 N = 90
 VIEWS, GROUPS = three_views(N)

@@ -344,7 +344,7 @@ def test_a_gamma_whose_phases_are_rounding_errors_is_named(kernel, dtype):
 
 
 def test_more_frequencies_than_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr("rffpk._config.available_memory", lambda: 4 << 30)
+    monkeypatch.setattr("rffpk._utils.config.available_memory", lambda: 4 << 30)
     for model in (
         rffpk.RandomFourierFeatures(10**9), rffpk.RFFKernelPowerKMeans(8, n_frequencies=10**7),
         rffpk.RFFMultiKernelPowerKMeans(8, n_frequencies=10**7),
@@ -358,13 +358,13 @@ def test_more_frequencies_than_memory_holds_are_refused(monkeypatch):
 def test_available_memory_follows_the_limit_of_the_address_space(python):
     code = """
         import resource, rffpk
-        from rffpk import _config
-        before = _config.available_memory()
+        from rffpk._utils import config
+        before = config.available_memory()
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.RLIM_INFINITY))
-        found = _config.available_memory()
+        found = config.available_memory()
         assert found < 4 << 30 and found <= before, (found, before)
         filled = bytearray(1 << 30)
-        assert found - _config.available_memory() > 9 << 26, found
+        assert found - config.available_memory() > 9 << 26, found
     """
     python(textwrap.dedent(code))
 

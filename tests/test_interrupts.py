@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import rffpk
-from rffpk._data.decompositions import basis_of, eigh, pivoted_cholesky, svd
-from rffpk._data.interrupts import LONG, interruptible
+from rffpk._utils.interrupts import LONG, interruptible
+from rffpk._utils.linalg import basis_of, eigh, pivoted_cholesky, svd
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 
@@ -26,13 +26,13 @@ SECONDS = 1.0
 LONG_CALLS = """
 import os, signal, sys, time
 import numpy as np
-import rffpk._config
-from rffpk._data import decompositions
-from rffpk._data.decompositions import eigh, leading_eigenvectors, pivoted_cholesky, svd
+import rffpk._utils.config
+from rffpk._utils import linalg
+from rffpk._utils.linalg import eigh, leading_eigenvectors, pivoted_cholesky, svd
 
 A = np.random.default_rng(0).standard_normal((2500, 2500))
 S = A @ A.T
-decompositions.eigsh = None  # it would end with a call that is not interrupted
+linalg.eigsh = None  # it would end with a call that is not interrupted
 
 def interrupt(*_):
     raise KeyboardInterrupt
@@ -40,7 +40,7 @@ def interrupt(*_):
 signal.signal(signal.SIGALRM, interrupt)
 late, begun = 0, time.perf_counter()
 calls = {calls}
-with rffpk._config.one_blas_thread():
+with rffpk._utils.config.one_blas_thread():
     for call in calls:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         begun = time.perf_counter()
@@ -74,8 +74,8 @@ def test_long_decompositions_are_those_of_short_ones(monkeypatch):
     S = A.T @ A
     expected = eigh(S), eigh(S, subset_by_index=[37, 39]), svd(A), basis_of(A)
     cholesky = pivoted_cholesky(S, 0.0)
-    monkeypatch.setattr("rffpk._data.decompositions.LONG", 0.0)
-    monkeypatch.setattr("rffpk._data.interrupts.LONG", 0.0)
+    monkeypatch.setattr("rffpk._utils.linalg.LONG", 0.0)
+    monkeypatch.setattr("rffpk._utils.interrupts.LONG", 0.0)
     found = eigh(S), eigh(S, subset_by_index=[37, 39]), svd(A), basis_of(A)
     for new, old in zip(found, expected):
         for a, b in zip(new, old):

@@ -7,9 +7,10 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
-from rffpk import center_kernel, kernels, normalize_kernel
-from rffpk._data import tiles
-from rffpk.kernels import FittedKernel, Specification, du2015, specification, specifications
+from rffpk import center_kernel, normalize_kernel
+from rffpk._utils import tiles
+from rffpk.maps import kernels
+from rffpk.maps.kernels import FittedKernel, Specification, du2015, specification, specifications
 
 NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
 CHOICES = [(False, False), (True, False), (False, True), (True, True)]

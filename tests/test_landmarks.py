@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
-from rffpk._data import store
-from rffpk._data.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Fourier, Landmarks
-from rffpk._data.passes import make_rows, one_pass, shifted_features
-from rffpk._diffusion.neighbourhoods import Neighbourhoods
+from rffpk._rows import store
+from rffpk._rows.passes import make_rows, one_pass, shifted_features
+from rffpk._utils.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Fourier, Landmarks
+from rffpk.maps.neighbours import Neighbourhoods
 
 NEAR = ("neighbours", "neighbour_weights")
 

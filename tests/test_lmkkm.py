@@ -13,8 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
-from rffpk import LMKKM, AverageMKKM, _config
-from rffpk.lmkkm import localised, row_weights, semidefinite
+from rffpk import LMKKM, AverageMKKM
+from rffpk._utils import config
+from rffpk.fusion.lmkkm import localised, row_weights, semidefinite
 
 
 @parametrize_with_checks([LMKKM()], expected_failed_checks=weight_and_sparse_failures)
@@ -165,8 +166,8 @@ def test_landmarks_make_it_a_method_for_many_rows():
 
 
 def test_a_programme_beyond_the_memory_is_refused(views, monkeypatch):
-    monkeypatch.setattr(_config, "available_memory", lambda: 125 * 3 * 90**2 - 1)
-    monkeypatch.setattr(_config, "_SMALL", 0)
+    monkeypatch.setattr(config, "available_memory", lambda: 125 * 3 * 90**2 - 1)
+    monkeypatch.setattr(config, "_SMALL", 0)
     model = LMKKM(4, random_state=0)
     with pytest.raises(MemoryError, match="^X has 90 rows to learn on: .* Take n_landmarks"):
         model.fit(views[0])

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from rffpk import PowerKMeans, RFFMultiKernelPowerKMeans, _reference
-from rffpk._annealing.feature_steps import count_distinct
-from rffpk._annealing.schedule import MANY
-from rffpk._annealing.seeding import _accepted, seed_centroids
+from rffpk._anneal.feature_steps import count_distinct
+from rffpk._anneal.schedule import MANY
+from rffpk._anneal.seeding import _accepted, seed_centroids
 
 
 def mixture(n, k, d=8, seed=0):

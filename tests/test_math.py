@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from rffpk import RandomFourierFeatures
-from rffpk._annealing import critical
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass, shifted_features
-from rffpk._data.sums import power_constant
+from rffpk._anneal import critical
+from rffpk._rows.passes import make_rows, one_pass, shifted_features
+from rffpk._rows.sums import power_constant
+from rffpk._utils.arrays import Fourier
 
 
 def two_views(n, weight):

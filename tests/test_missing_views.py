@@ -18,12 +18,12 @@ from sklearn.metrics import normalized_mutual_info_score
 
 import rffpk
 from rffpk import MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
-from rffpk._annealing.critical import critical_exponent, typical_critical_exponent
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
-from rffpk._data.presence import coverage_of, present_bits
-from rffpk._data.rows import Rows
-from rffpk._data.sums import LEAST_WEIGHT, view_penalty, view_weights
+from rffpk._anneal.critical import critical_exponent, typical_critical_exponent
+from rffpk._rows.missing import coverage_of, present_bits
+from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
+from rffpk._rows.rows import Rows
+from rffpk._rows.sums import LEAST_WEIGHT, view_penalty, view_weights
+from rffpk._utils.arrays import Fourier
 
 K, N = 4, 500
 CLASSES = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans]

@@ -14,9 +14,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import LKAM, MKKM, MKKMMR, ONKC, AverageMKKM, center_kernel, normalize_kernel
-from rffpk._data import tiles
-from rffpk._data.decompositions import leading_eigenvectors
-from rffpk.simplemkkm import SimpleMKKM
+from rffpk._utils import tiles
+from rffpk._utils.linalg import leading_eigenvectors
+from rffpk.fusion.simplemkkm import SimpleMKKM
 
 FUSIONS = [
     AverageMKKM(4, random_state=0),

@@ -26,9 +26,9 @@ from sklearn.preprocessing import StandardScaler
 from test_docs import CLASSES, FITS
 
 import rffpk
-from rffpk._data import tensor_files
-from rffpk._data.estimator import write_model
-from rffpk._data.model_state import ESTIMATORS, RECORDS
+from rffpk._utils import tensor_files
+from rffpk._utils.estimator import write_model
+from rffpk._utils.model_state import ESTIMATORS, RECORDS
 from rffpk.model_files import ModelFileError, VersionError
 
 GOLDEN = Path(__file__).parent / "golden"

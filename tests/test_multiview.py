@@ -19,13 +19,13 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
-from rffpk._annealing.critical import typical_critical_exponent
-from rffpk._annealing.feature_steps import FeatureRun
-from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.search import FitContext
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass
-from rffpk._data.sums import power_weights
+from rffpk._anneal.critical import typical_critical_exponent
+from rffpk._anneal.feature_steps import FeatureRun
+from rffpk._anneal.objective import WeightedViews
+from rffpk._anneal.search import FitContext
+from rffpk._rows.passes import make_rows, one_pass
+from rffpk._rows.sums import power_weights
+from rffpk._utils.arrays import Fourier
 
 PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import FAMKKM, MVCLFA, AverageMKKM
-from rffpk.mvclfa import LateFusion
+from rffpk.fusion.mvclfa import LateFusion
 
 
 @parametrize_with_checks([MVCLFA()], expected_failed_checks=weight_and_sparse_failures)

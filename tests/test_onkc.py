@@ -12,9 +12,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
-from rffpk import ONKC, AverageMKKM, onkc
-from rffpk._data.decompositions import leading_eigenvectors
-from rffpk.onkc import NearKernel, positive_eigenpairs, positive_part
+from rffpk import ONKC, AverageMKKM
+from rffpk._utils.linalg import leading_eigenvectors
+from rffpk.fusion import onkc
+from rffpk.fusion.onkc import NearKernel, positive_eigenpairs, positive_part
 
 
 @parametrize_with_checks([ONKC()], expected_failed_checks=weight_and_sparse_failures)

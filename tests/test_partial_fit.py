@@ -15,8 +15,8 @@ from test_docs import CLASSES
 
 import rffpk
 from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._annealing.centroid_model import first_rows
-from rffpk._data.sums import hard_weights, power_weights
+from rffpk._anneal.centroid_model import first_rows
+from rffpk._rows.sums import hard_weights, power_weights
 
 HARD = PowerKMeans(3, sample=60, random_state=0)
 SOFT = PowerKMeans(3, sample=60, s_final=-3.0, random_state=0)
@@ -29,7 +29,7 @@ SIZES = (1, 7, 40, 1, 1, 150)  # of batches
 @pytest.fixture(autouse=True)
 def few_first_rows(monkeypatch):
     """Classes without the parameter `sample`, too, begin with 60 rows."""
-    monkeypatch.setattr("rffpk._annealing.centroid_model.automatic_sample_size", lambda k: 60)
+    monkeypatch.setattr("rffpk._anneal.centroid_model.automatic_sample_size", lambda k: 60)
 
 
 @pytest.fixture(params=MODELS)

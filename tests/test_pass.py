@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, _core, _reference
-from rffpk._data.arrays import Fourier, Landmarks
-from rffpk._data.passes import make_rows, one_pass, pass_of_block, shifted_features, total_variance
-from rffpk._data.sums import is_hard, power_constant
-from rffpk._data.validation import check_rows
+from rffpk._rows.passes import make_rows, one_pass, pass_of_block, shifted_features, total_variance
+from rffpk._rows.sums import is_hard, power_constant
+from rffpk._utils.arrays import Fourier, Landmarks
+from rffpk._utils.validation import check_rows
 
 OUTPUTS = ("labels", "memberships", "distances", "nearest", "second", "features")
 

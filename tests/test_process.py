@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from test_docs import FITS
 
 import rffpk
-from rffpk._data.files import write_whole
+from rffpk._utils.files import write_whole
 from rffpk.power import AnnealedClusterer
 
 PACKAGE = Path(rffpk.__file__).parent

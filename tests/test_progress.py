@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
 
 import rffpk
-from rffpk._data import progress
+from rffpk._utils import progress
 
 X = make_blobs(200, 4, centers=3, random_state=0)[0]
 CLUSTERERS = [

@@ -8,8 +8,8 @@ from scipy.stats import chi2
 
 import rffpk
 from rffpk import _core
-from rffpk._annealing.seeding import seed_centroids
-from rffpk._data.survey import sample_arrays
+from rffpk._anneal.seeding import seed_centroids
+from rffpk._rows.sample import sample_arrays
 
 DRAWS = 1000
 STEP = np.array([0.7, -0.4, 0.2, 0.5])  # from one row to the other

@@ -11,17 +11,17 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
-from rffpk import _config
-from rffpk._annealing.critical import of_gram, typical_critical_exponent
-from rffpk._annealing.ends import Ending
-from rffpk._annealing.kernel_fit import _nearest_row
-from rffpk._annealing.objective import PowerMean, WeightedViews, _trimmed
-from rffpk._annealing.seeding import k_means_plus_plus
-from rffpk._data.decompositions import fixed_signs, over_eigenvalues
-from rffpk._data.passes import make_rows
-from rffpk._diffusion.spectrum import Spectrum
-from rffpk._fusion.famkkm_solver import Alternation
+from rffpk._anneal.convergence_warnings import Ending
+from rffpk._anneal.critical import of_gram, typical_critical_exponent
+from rffpk._anneal.kernel_fit import _nearest_row
+from rffpk._anneal.objective import PowerMean, WeightedViews, _trimmed
+from rffpk._anneal.seeding import k_means_plus_plus
 from rffpk._reference import TYPICALITY, fused_pass
+from rffpk._rows.passes import make_rows
+from rffpk._utils import config
+from rffpk._utils.linalg import fixed_signs, over_eigenvalues
+from rffpk.fusion.famkkm_solver import Alternation
+from rffpk.maps.spectrum import Spectrum
 
 X = np.random.default_rng(0).standard_normal((60, 3))
 
@@ -175,9 +175,9 @@ def test_memory_where_the_system_does_not_say(monkeypatch):
 
     monkeypatch.setattr(Path, "read_text", missing)
     half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    assert _config._machine_memory() == half
+    assert config._machine_memory() == half
     monkeypatch.setattr(os, "sysconf", missing)
-    assert _config._machine_memory() == _config._UNKNOWN_MEMORY
+    assert config._machine_memory() == config._UNKNOWN_MEMORY
 
 
 def test_draws_in_proportion_to_denormal_costs():

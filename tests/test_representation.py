@@ -6,7 +6,7 @@ import pytest
 from sklearn.utils import estimator_html_repr
 
 import rffpk
-from rffpk._data import estimator
+from rffpk._utils import estimator
 
 
 @pytest.mark.parametrize("model", [rffpk.PowerKMeans(3), rffpk.SMKC(), rffpk.DiffusionMap()])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from rffpk._annealing.schedule import (
+from rffpk._anneal.schedule import (
     NOISE,
     Schedule,
     Stage,
@@ -17,7 +17,7 @@ from rffpk._annealing.schedule import (
     different_starts,
     stages_of,
 )
-from rffpk._data.sums import Step
+from rffpk._rows.sums import Step
 
 ADAPTIVE = Schedule(s0=-1.0, s_final=-math.inf, max_iter=1000, tol=1e-4)
 SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)

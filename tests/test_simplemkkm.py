@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import center_kernel, normalize_kernel
-from rffpk.simplemkkm import Alignment, SimpleMKKM, Subspace, reduced_gradient
+from rffpk.fusion.simplemkkm import Alignment, SimpleMKKM, Subspace, reduced_gradient
 
 EPS = np.finfo(float).eps
 

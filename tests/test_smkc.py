@@ -17,9 +17,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
-from rffpk._data import decompositions
-from rffpk._fusion import smkc_solver
-from rffpk.smkc import SMKC
+from rffpk._utils import linalg
+from rffpk.fusion import smkc_solver
+from rffpk.fusion.smkc import SMKC
 
 EPS = np.finfo(np.float64).eps
 
@@ -143,7 +143,7 @@ def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
 
 @pytest.mark.exhaustive
 def test_many_anchors_take_the_partial_decomposition(views, monkeypatch):
-    monkeypatch.setattr(decompositions, "DENSE", 50)
+    monkeypatch.setattr(linalg, "DENSE", 50)
     xs = views[0][:2]
     model = stopped(Plain(4, n_anchors=80, n_init=1, random_state=0), xs, 5)
     Gs = anchor_kernels(model, xs)

@@ -23,16 +23,14 @@ from rffpk import (
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
-    _config,
     cmeans,
     load,
     select_n_clusters,
 )
-from rffpk._annealing import bounds, critical
+from rffpk._anneal import critical, hamerly
 from rffpk._core import use_thread_work
-from rffpk._data import store
-from rffpk._data.arrays import Fourier, Landmarks, Structure
-from rffpk._data.passes import (
+from rffpk._rows import store
+from rffpk._rows.passes import (
     accurate_cost,
     make_rows,
     one_pass,
@@ -40,8 +38,10 @@ from rffpk._data.passes import (
     shifted_features,
     some_features,
 )
-from rffpk._data.sparse_rows import distinct_rows, sparse_rows
-from rffpk._data.store import projection_cost, written_out
+from rffpk._rows.store import projection_cost, written_out
+from rffpk._utils import config
+from rffpk._utils.arrays import Fourier, Landmarks, Structure
+from rffpk._utils.sparse_rows import distinct_rows, sparse_rows
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]
@@ -367,7 +367,7 @@ def test_critical_exponent_and_bounds_are_those_of_dense_rows():
             critical.of_rows(same, shifted_features(same)),
             rtol=1e-9,
         )
-        passes = bounds.HardPasses(ours)
+        passes = hamerly.HardPasses(ours)
         theta = shifted_features(same)[:3].astype(float)
         for _ in range(4):
             sums, plain = passes.sums(theta), one_pass(ours, theta, -np.inf)[0]
@@ -397,7 +397,7 @@ def test_structured_frequencies_are_written_out_where_rows_have_few_entries(monk
     assert written_out(full, each, 1) is each
     assert written_out(X.toarray(), each, 1) is each
     assert projection_cost(x, written.frequencies) < projection_cost(x, each.frequencies)
-    monkeypatch.setattr(_config, "available_memory", lambda: 0.0)  # which changes no bit
+    monkeypatch.setattr(config, "available_memory", lambda: 0.0)  # which changes no bit
     assert written_out(x, each, 1) is written
     monkeypatch.setattr(store, "_WRITTEN_BYTES", written.frequencies.nbytes - 1)
     assert written_out(x, each, 1) is each

@@ -35,10 +35,10 @@ from rffpk import (
     load,
 )
 from rffpk._core import use_thread_work
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass
-from rffpk._data.presence import all_present
-from rffpk._data.sparse_rows import sparse_rows
+from rffpk._rows.missing import all_present
+from rffpk._rows.passes import make_rows, one_pass
+from rffpk._utils.arrays import Fourier
+from rffpk._utils.sparse_rows import sparse_rows
 
 EVERY = [
     RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, MKKM, SimpleMKKM, MKKMMR, LKAM,

@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, _core, _reference
-from rffpk._annealing.schedule import Stage
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
+from rffpk._anneal.schedule import Stage
+from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
+from rffpk._utils.arrays import Fourier
 
 CLOSE = (1e-8, 1e-12)
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from rffpk import RFFKernelPowerKMeans, _config
-from rffpk._data import store
-from rffpk._data.arrays import Fourier
-from rffpk._data.passes import make_rows, one_pass, shifted_features
+from rffpk import RFFKernelPowerKMeans
+from rffpk._rows import store
+from rffpk._rows.passes import make_rows, one_pass, shifted_features
+from rffpk._utils import config
+from rffpk._utils.arrays import Fourier
 
 
 def rows_of(n, shapes, dtype=np.float64, weight=None):
@@ -86,20 +87,20 @@ def test_features_that_do_not_fit_are_an_error_before_any_work(monkeypatch):
 
 
 def test_available_memory_follows_the_smallest_limit(tmp_path, monkeypatch):
-    free = _config.available_memory()
+    free = config.available_memory()
     assert 2**20 < free
     limit, used = tmp_path / "limit", tmp_path / "used"
     parts = tmp_path / "memory.stat"
-    monkeypatch.setattr(_config, "_CGROUPS", ((str(limit), str(used), str(parts)),))
+    monkeypatch.setattr(config, "_CGROUPS", ((str(limit), str(used), str(parts)),))
     limit.write_text("1000000\n")
     used.write_text("400000\n")
-    assert _config.available_memory() == 600_000
+    assert config.available_memory() == 600_000
     parts.write_text("cache 9\ninactive_file 30000\nactive_file 20000\n")  # pages of files
-    assert _config.available_memory() == 650_000
+    assert config.available_memory() == 650_000
     parts.write_text("inactive_file 0\nactive_file 0\ntotal_inactive_file 3\ntotal_active_file 4\n")
-    assert _config.available_memory() == 600_007
+    assert config.available_memory() == 600_007
     limit.write_text("max\n")
-    assert _config.available_memory() > 2**20
+    assert config.available_memory() > 2**20
 
 
 @pytest.mark.parametrize("cache", ["yes", 1, None])
@@ -115,8 +116,8 @@ def test_other_values_of_memory_limit_are_refused(limit):
 
 
 def test_few_bytes_are_taken_without_a_look_at_the_memory(monkeypatch):
-    monkeypatch.setattr(_config, "available_memory", lambda: 2**26)
-    assert _config.fits_memory(2**26) and not _config.fits_memory(2**26 + 1)
-    assert not _config.fits_memory(2**25, 4)
-    monkeypatch.setattr(_config, "available_memory", None)
-    assert _config.fits_memory(2**24, 4)
+    monkeypatch.setattr(config, "available_memory", lambda: 2**26)
+    assert config.fits_memory(2**26) and not config.fits_memory(2**26 + 1)
+    assert not config.fits_memory(2**25, 4)
+    monkeypatch.setattr(config, "available_memory", None)
+    assert config.fits_memory(2**24, 4)

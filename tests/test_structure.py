@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import graphlib
 import importlib
 from importlib.metadata import version
 from pathlib import Path
@@ -12,44 +13,20 @@ import rffpk
 
 PACKAGE = Path(rffpk.__file__).parent
 
-# A module imports only modules of the lines above its own.
+# Folders, and modules beside them. They import only what stands on their own line or above it, and
+# on one line no modules import each other in a circle.
 LAYERS = [
-    {"_data.arrays", "_data.interrupts", "_data.messages", "_data.sparse_rows", "_core", "_docs"},
-    {"_data.presence", "_data.containers"},
-    {"_data.files", "_data.tiles", "_data.decompositions", "_data.sums", "_data.validation"},
-    {"_reference", "_data.collections", "_data.views", "_data.streams", "_data.progress"},
-    {"_config", "_data.tensor_files"},
-    {"_data.partitions"},
-    {"_data.rows"},
-    {"_data.passes", "_data.model_state"},
-    {"_data.estimator"},
-    {"_data.survey", "metrics", "sources"},
-    {"_data.store"},
-    {"feature_maps"},
-    {"_annealing.objective", "_annealing.ends", "_annealing.schedule", "_annealing.checkpoint"},
-    {"_annealing.critical", "_annealing.bounds", "_annealing.search", "kernels"},
-    {"_annealing.feature_steps", "_annealing.centroid_model", "_annealing.kernel_products"},
-    {
-        *("_annealing.seeding", "_annealing.compression", "_annealing.swaps"),
-        *("_annealing.kernel_steps", "_annealing.batches"),
-    },
-    {"_annealing.fit", "_annealing.kernel_fit"},
-    {"_diffusion.neighbourhoods"},
-    {"_diffusion.spectrum"},
-    {"diffusion_map", "_fusion.weights"},
-    {"_fusion.operators"},
-    {"power", "exact", "fuzzy", "rmkkm"},
-    {"diffusion", "multiview", "_fusion.skeleton", "_fusion.smkc_solver", "_fusion.famkkm_solver"},
-    {"_fusion.spectral", "selection"},
-    {
-        *("mkkm", "coregsc", "lkam", "lmkkm", "mkkm_mr", "mvclfa", "onkc", "simplemkkm", "smkc"),
-        *("famkkm", "nystroem"),
-    },
-    {"plot", "model_files"},
+    {"_core", "_docs"},
+    {"_utils"},
+    {"_rows", "_reference", "metrics", "sources"},
+    {"maps"},
+    {"_anneal"},
+    {"power", "exact", "fuzzy", "multiview", "diffusion", "fusion"},
+    {"selection", "plot", "model_files"},
     {"__init__"},
     {"__main__"},
 ]
-RANK = {module: rank for rank, modules in enumerate(LAYERS) for module in modules}
+RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 PATHS = sorted(PACKAGE.glob("**/*.py"))
 
 
@@ -59,7 +36,8 @@ def module_of(path):
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
 
 
-def imported_modules(path):
+def imported_modules(path, modules):
+    """The modules of the package that a module imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -68,22 +46,25 @@ def imported_modules(path):
         else:
             continue
         for name in names:
-            if name.split(".")[0] == "rffpk":
-                parts = name.split(".")[1:]
+            package, *parts = name.split(".")
+            if package == "rffpk":
                 known = (".".join(parts[:n]) for n in (2, 1))
-                yield next((module for module in known if module in RANK), "__init__")
+                yield next((module for module in known if module in modules), "__init__")
 
 
 def test_imports_point_one_way():
     modules = {path: module_of(path) for path in PATHS}
-    folders = {module for module in modules.values() if (PACKAGE / module).is_dir()}
-    assert set(modules.values()) - folders == set(RANK) - {"_core"}
-    for folder in folders - {"_core"}:
-        assert not [*imported_modules(PACKAGE / folder / "__init__.py")]
-    for path, module in modules.items():
-        for imported in imported_modules(path):
-            if module != "_core":
-                assert RANK[imported] < RANK[module], f"{module} imports {imported}"
+    known = set(modules.values())
+    assert {module.split(".")[0] for module in known} == set(RANK)
+    graph = {module: {*imported_modules(path, known)} for path, module in modules.items()}
+    for module, imported in graph.items():
+        for other in imported:
+            ranks = [RANK[name.split(".")[0]] for name in (other, module)]
+            assert ranks[0] <= ranks[1], f"{module} imports {other}"
+    for folder in known & {path.parent.name for path in PATHS} - {"_core"}:
+        assert not graph[folder], f"{folder}/__init__.py imports {graph[folder]}"
+    graph.pop("_core")  # its __init__ gathers the names of its modules
+    graphlib.TopologicalSorter(graph).prepare()
 
 
 def test_folders_have_no_subfolders():

@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 
-from rffpk._annealing import swaps
-from rffpk._annealing.feature_steps import FeatureRun
-from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.search import FitContext
-from rffpk._data.passes import make_rows, shifted_features
+from rffpk._anneal import swaps
+from rffpk._anneal.feature_steps import FeatureRun
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.search import FitContext
+from rffpk._rows.passes import make_rows, shifted_features
 
 N, K = 300, 6
 

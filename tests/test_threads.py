@@ -19,7 +19,8 @@ from numpy.testing import assert_array_equal
 from sklearn.cluster import KMeans
 
 import rffpk
-from rffpk import _config, _core, _reference
+from rffpk import _core, _reference
+from rffpk._utils import config
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
@@ -32,12 +33,12 @@ OPENMP = _core.threads_by() == "openmp"
 
 
 def test_threads_follow_n_jobs_and_limits():
-    everything = _config.n_threads(None)
-    assert everything == _config.n_threads(-1) >= 1
-    assert _config.n_threads(3) == 3
-    assert _config.n_threads(-2) == max(1, everything - 1)
+    everything = config.n_threads(None)
+    assert everything == config.n_threads(-1) >= 1
+    assert config.n_threads(3) == 3
+    assert config.n_threads(-2) == max(1, everything - 1)
     with threadpoolctl.threadpool_limits(1, user_api="openmp"):
-        assert _config.n_threads(None) == 1
+        assert config.n_threads(None) == 1
 
 
 @pytest.mark.exhaustive
@@ -63,28 +64,28 @@ def test_threads_follow_the_environment(python, variable):
 
 @pytest.fixture
 def fresh_quota():
-    _config._quota.cache_clear()
+    config._quota.cache_clear()
     yield
-    _config._quota.cache_clear()
+    config._quota.cache_clear()
 
 
 def test_threads_follow_the_quota_of_a_container(monkeypatch, fresh_quota):
     calls = []
     monkeypatch.setattr(joblib, "cpu_count", lambda: calls.append(None) or 1)
-    assert [_config.n_threads(None) for _ in range(3)] == [1, 1, 1]
+    assert [config.n_threads(None) for _ in range(3)] == [1, 1, 1]
     assert len(calls) == 1  # reading it takes longer than a small fit
     assert "quota 1" in rffpk.show_config()["thread_limits"]
 
 
 def test_without_openmp_its_variable_counts(monkeypatch):
     nothing = threadpoolctl.ThreadpoolController().select(user_api="none")
-    monkeypatch.setattr(_config, "_loaded", lambda user_api: nothing)
+    monkeypatch.setattr(config, "_loaded", lambda user_api: nothing)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    limits = _config.thread_limits()
+    limits = config.thread_limits()
     for text, expected in (("1", 1), ("3,2", 3), ("0", None), ("many", None), ("", None)):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
         wanted = limits if expected is None else {**limits, "OMP_NUM_THREADS": expected}
-        assert _config.thread_limits() == wanted
+        assert config.thread_limits() == wanted
 
 
 N_TASKS = """
@@ -166,7 +167,7 @@ print(rffpk.show_config()["thread_limits"], len(bound), calls)
 
 
 @pytest.mark.skipif(not OPENMP, reason="this core is built without OpenMP")
-@pytest.mark.skipif(_config.n_threads(None) < 2, reason="there is one place")
+@pytest.mark.skipif(config.n_threads(None) < 2, reason="there is one place")
 @pytest.mark.parametrize("binding", [{"OMP_PLACES": "threads"}, {"OMP_PROC_BIND": "spread"}])
 def test_passes_run_in_the_places_of_openmp_and_calls_of_python_in_all(python, binding):
     everywhere = len(os.sched_getaffinity(0))
@@ -453,14 +454,14 @@ def test_spectral_starts_leave_other_threads_alone(python):
 import os
 import numpy as np
 import rffpk
-from rffpk import _config
+from rffpk._utils import config
 X = np.random.default_rng(0).standard_normal((600, 3))
 model = rffpk.KernelKMeans(3, init="spectral", n_init=1, n_jobs=1, random_state=0)
-limits = _config.thread_limits()
+limits = config.thread_limits()
 before = len(os.listdir("/proc/self/task"))
 model.fit(X)
 assert len(os.listdir("/proc/self/task")) == before
-assert _config.thread_limits() == limits
+assert config.thread_limits() == limits
 """
     if not os.path.isdir("/proc/self/task"):
         pytest.skip("no list of threads here")
@@ -490,7 +491,7 @@ def test_an_interrupt_comes_before_an_error():
 
 
 def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
-    limit = _config._BlasLimit()
+    limit = config._BlasLimit()
     taken = []
 
     class Limiter:
@@ -514,7 +515,7 @@ def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
 
     libraries = Libraries()
 
-    monkeypatch.setattr(_config, "_loaded", lambda _: libraries)
+    monkeypatch.setattr(config, "_loaded", lambda _: libraries)
     with pytest.raises(KeyboardInterrupt):
         limit.enter()
     assert limit._holders == [] and taken == ["interrupted", "restored"]

@@ -5,13 +5,13 @@ from visited_files import STEPS, fits, trace
 
 # The host of the steps, what a stage is, and what each step computes with.
 SHARED = {
-    "_annealing/fit.py",
-    "_annealing/schedule.py",
-    "_config.py",
-    "_data/passes.py",
-    "_data/rows.py",
-    "_data/sparse_rows.py",
-    "_data/sums.py",
+    "_anneal/fit.py",
+    "_anneal/schedule.py",
+    "_utils/config.py",
+    "_rows/passes.py",
+    "_rows/rows.py",
+    "_utils/sparse_rows.py",
+    "_rows/sums.py",
 }
 
 

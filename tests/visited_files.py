@@ -3,7 +3,7 @@
     python tests/visited_files.py
 
 Prints for a fit of each of two estimators the files that it enters, in order, with the steps (see
-`rffpk._annealing.fit`) that enter each of them: before, prepare, search, finish, publish.
+`rffpk._anneal.fit`) that enter each of them: before, prepare, search, finish, publish.
 """
 
 import sys
@@ -32,7 +32,7 @@ def trace(model, X):
         if PACKAGE not in path.parents:
             return
         name = str(path.relative_to(PACKAGE))
-        step = STEPS.get(frame.f_code.co_name) if name == "_annealing/fit.py" else None
+        step = STEPS.get(frame.f_code.co_name) if name == "_anneal/fit.py" else None
         inner = path.name == frame.f_back.f_code.co_filename  # a call within the file
         if event == "call":
             if step:

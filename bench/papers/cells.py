@@ -18,7 +18,7 @@ from bench.papers import methods
 from bench.papers.published import PUBLISHED
 from bench.scores import agreement
 from bench.timing import timed
-from rffpk.kernels import FittedKernel, du2015
+from rffpk.maps.kernels import FittedKernel, du2015
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]
 MORE_SINGLE = ["tr11", "binaryalphadigs"]

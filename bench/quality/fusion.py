@@ -27,8 +27,8 @@ from rffpk import MKKM, AverageMKKM, SimpleMKKM
 
 LANDMARKS = 400
 OTHERS = (
-    ("rffpk.smkc", "SMKC"),
-    ("rffpk.famkkm", "FAMKKM"),
+    ("rffpk.fusion.smkc", "SMKC"),
+    ("rffpk.fusion.famkkm", "FAMKKM"),
     ("imml.cluster", "EEIMVC"),
     ("imml.cluster", "LFIMVC"),
 )

@@ -39,7 +39,7 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import around
-from bench.internals import Partitions, Rows, make_partitions, make_rows, one_pass, partitions
+from bench.internals import Partitions, Rows, dask_workers, make_partitions, make_rows, one_pass
 from bench.timing import timed
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
@@ -126,7 +126,7 @@ def passes(workers: list[int], rows: int, count: int, repeats: int) -> None:
 
 def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int, int]:
     """Bytes of the arguments of a pass and of the sums that come back, and the number of these."""
-    sent, received, results_of = [], [], partitions.results_of
+    sent, received, results_of = [], [], dask_workers.results_of
     send = Partitions._send
 
     def counting_results(client: Any, futures: list[Any]) -> list[Any]:
@@ -138,11 +138,11 @@ def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int, int]:
         sent.append(len(pickle.dumps(value)))
         return send(self, value)
 
-    partitions.results_of, Partitions._send = counting_results, counting_send
+    dask_workers.results_of, Partitions._send = counting_results, counting_send
     try:
         one_pass(rows, theta, -math.inf)
     finally:
-        partitions.results_of, Partitions._send = results_of, send
+        dask_workers.results_of, Partitions._send = results_of, send
     count = sum(len(nodes) for nodes, _ in received)
     return sum(sent), sum(len(pickle.dumps(found)) for found in received), count
 
@@ -219,8 +219,8 @@ def model(rate: float, link: float, task: float) -> None:
         for machines in (10, 100, 1000):
             computing = 2 * n * k * F / (machines * rate * 1e9)
             size = 8 * k * (F + 3)
-            steps = math.ceil(math.log(machines, partitions._GROUP))
-            transfer = steps * min(machines, partitions._GROUP) * size / (link * 1e9)
+            steps = math.ceil(math.log(machines, dask_workers._GROUP))
+            transfer = steps * min(machines, dask_workers._GROUP) * size / (link * 1e9)
             tables.print_row(
                 f"{n:.0e}", F, k, machines, f"{computing:.3g}", f"{size / 1e6:.3g}",
                 f"{transfer:.3g}", f"{8 * transfer:.3g}", f"{(machines + 1) * task:.3g}",

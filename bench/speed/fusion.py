@@ -22,9 +22,10 @@ from sklearn.metrics import normalized_mutual_info_score
 from bench import commands, tables
 from bench.datasets import gaussian_views
 from bench.timing import clocks, peak_memory, seconds
-from rffpk import MKKM, AverageMKKM, simplemkkm
-from rffpk.kernels import FittedKernel, Specification
-from rffpk.simplemkkm import Alignment, Point, SimpleMKKM, minimise, reduced_gradient
+from rffpk import MKKM, AverageMKKM
+from rffpk.fusion import simplemkkm
+from rffpk.fusion.simplemkkm import Alignment, Point, SimpleMKKM, minimise, reduced_gradient
+from rffpk.maps.kernels import FittedKernel, Specification
 
 
 class Counted(Alignment):

@@ -1,17 +1,25 @@
 """Annealed kernel clustering, fuzzy and scalable: one fused pass over the rows."""
 
 from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind this thread
-from rffpk._config import __version__, show_config
-from rffpk.coregsc import CoregSC
+from rffpk._utils.config import __version__, show_config
 from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.diffusion_map import DiffusionMap
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
-from rffpk.famkkm import FAMKKM
-from rffpk.feature_maps import RandomFourierFeatures
+from rffpk.fusion.coregsc import CoregSC
+from rffpk.fusion.famkkm import FAMKKM
+from rffpk.fusion.lkam import LKAM
+from rffpk.fusion.lmkkm import LMKKM
+from rffpk.fusion.mkkm import MKKM, AverageMKKM
+from rffpk.fusion.mkkm_mr import MKKMMR
+from rffpk.fusion.mvclfa import MVCLFA
+from rffpk.fusion.nystroem import NystroemKernelKMeans
+from rffpk.fusion.onkc import ONKC
+from rffpk.fusion.rmkkm import RMKKM
+from rffpk.fusion.simplemkkm import SimpleMKKM
+from rffpk.fusion.smkc import SMKC
 from rffpk.fuzzy import FuzzyCMeans, cmeans
-from rffpk.kernels import center_kernel, normalize_kernel
-from rffpk.lkam import LKAM
-from rffpk.lmkkm import LMKKM
+from rffpk.maps.diffusion_map import DiffusionMap
+from rffpk.maps.fourier import RandomFourierFeatures
+from rffpk.maps.kernels import center_kernel, normalize_kernel
 from rffpk.metrics import (
     clustering_accuracy,
     fuzzy_silhouette,
@@ -20,18 +28,10 @@ from rffpk.metrics import (
     purity_score,
     xie_beni_index,
 )
-from rffpk.mkkm import MKKM, AverageMKKM
-from rffpk.mkkm_mr import MKKMMR
 from rffpk.model_files import load
 from rffpk.multiview import RFFMultiKernelPowerKMeans
-from rffpk.mvclfa import MVCLFA
-from rffpk.nystroem import NystroemKernelKMeans
-from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
-from rffpk.rmkkm import RMKKM
 from rffpk.selection import select_n_clusters
-from rffpk.simplemkkm import SimpleMKKM
-from rffpk.smkc import SMKC
 
 __all__ = [
     "FAMKKM",

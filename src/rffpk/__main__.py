@@ -30,8 +30,8 @@ from rffpk import (
     purity_score,
     show_config,
 )
-from rffpk._data.estimator import write_model
-from rffpk._data.files import (
+from rffpk._utils.estimator import write_model
+from rffpk._utils.files import (
     RESULTS,
     STANDARD,
     TableError,

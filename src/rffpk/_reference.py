@@ -17,9 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._data.arrays import Array, Landmarks, Structure
-from rffpk._data.sparse_rows import Columns, dense
-from rffpk._data.sums import (
+from rffpk._rows.sums import (
     divided,
     hard_weights,
     power_weights,
@@ -28,6 +26,8 @@ from rffpk._data.sums import (
     view_penalty,
     view_weights,
 )
+from rffpk._utils.arrays import Array, Landmarks, Structure
+from rffpk._utils.sparse_rows import Columns, dense
 
 POWER, HARD, TYPICALITY = 0, 1, 2
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._annealing import batches
-from rffpk._annealing.fit import FitResult, Problem
-from rffpk._annealing.schedule import check_half_life
-from rffpk._annealing.search import FitContext
-from rffpk._data.estimator import parameters
-from rffpk._data.passes import make_rows
-from rffpk._data.rows import Rows
-from rffpk._data.store import check_cache
-from rffpk._data.survey import RowSample
-from rffpk._data.validation import Auto
+from rffpk._anneal import batches
+from rffpk._anneal.fit import FitResult, Problem
+from rffpk._anneal.schedule import check_half_life
+from rffpk._anneal.search import FitContext
 from rffpk._docs import DIFFUSION_POWER, documented
-from rffpk.diffusion_map import (
+from rffpk._rows.passes import make_rows
+from rffpk._rows.rows import Rows
+from rffpk._rows.sample import RowSample
+from rffpk._rows.store import check_cache
+from rffpk._utils.estimator import parameters
+from rffpk._utils.validation import Auto
+from rffpk.maps.diffusion_map import (
     Metric,
     check_diffusion,
     fit_diffusion_map,

@@ -6,11 +6,11 @@ import math
 from dataclasses import field
 from typing import Any
 
-from rffpk._annealing.kernel_fit import KernelInit, KernelProblem, check_search, measure
-from rffpk._annealing.kernel_fit import fit as fit_by_kernels
-from rffpk._annealing.kernel_steps import KernelRun
-from rffpk._annealing.objective import WeightedViews
-from rffpk._annealing.schedule import (
+from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, check_search, measure
+from rffpk._anneal.kernel_fit import fit as fit_by_kernels
+from rffpk._anneal.kernel_steps import KernelRun
+from rffpk._anneal.objective import WeightedViews
+from rffpk._anneal.schedule import (
     Hard,
     Plan,
     Schedule,
@@ -21,13 +21,13 @@ from rffpk._annealing.schedule import (
     given_starts,
     is_automatic,
 )
-from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.estimator import Clusterer, parameters
-from rffpk._data.validation import Auto, is_option
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
-from rffpk.feature_maps import Gamma
-from rffpk.kernels import (
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import Clusterer, parameters
+from rffpk._utils.validation import Auto, is_option
+from rffpk.maps.fourier import Gamma
+from rffpk.maps.kernels import (
     PRECOMPUTED,
     check_kernels,
     check_one_kernel,

@@ -9,21 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk import _config
-from rffpk._annealing import batches
-from rffpk._annealing.centroid_model import measure
-from rffpk._annealing.fit import Init, Problem, check_search
-from rffpk._annealing.fit import fit as fit_by_passes
-from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import Plan, Schedule, check_half_life, given_starts
-from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.estimator import Clusterer, parameters
-from rffpk._data.passes import make_rows, one_pass, total_variance
-from rffpk._data.rows import Rows
-from rffpk._data.sparse_rows import Columns, SparseRows
-from rffpk._data.sums import power_constant
+from rffpk._anneal import batches
+from rffpk._anneal.centroid_model import measure
+from rffpk._anneal.fit import Init, Problem, check_search
+from rffpk._anneal.fit import fit as fit_by_passes
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.schedule import Plan, Schedule, check_half_life, given_starts
 from rffpk._docs import FUZZY, documented
+from rffpk._rows.passes import make_rows, one_pass, total_variance
+from rffpk._rows.rows import Rows
+from rffpk._rows.sums import power_constant
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import Clusterer, parameters
+from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
@@ -234,8 +233,8 @@ def cmeans(
             raise ValueError("init must be >= 0, with columns that are not zero.")
     u /= u.max(axis=1, keepdims=True)  # sums of the largest numbers overflow
     u /= u.sum(axis=1, keepdims=True)
-    with _config.one_blas_thread():
-        rows = make_rows([X], [None], None, _config.n_threads(n_jobs))
+    with config.one_blas_thread():
+        rows = make_rows([X], [None], None, config.n_threads(n_jobs))
         total_variance(rows)  # must neither underflow nor overflow
         return _iterate(rows, u, m, error, maxiter)
 

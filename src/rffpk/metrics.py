@@ -14,8 +14,8 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import column_or_1d
 
-from rffpk._data import validation
-from rffpk._data.arrays import Array
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
 
 
 def _contingency(labels_true: Any, labels_pred: Any) -> Any:

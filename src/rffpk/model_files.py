@@ -7,38 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._annealing.batches import RunningSums
-from rffpk._annealing.kernel_products import CenteredKernel
-from rffpk._annealing.objective import PowerMean, WeightedViews
-from rffpk._data.arrays import Fourier, Structure
-from rffpk._data.estimator import VersionError, read_model
-from rffpk._data.model_state import ESTIMATORS, RECORDS, Record
-from rffpk._data.sparse_rows import SparseRows
-from rffpk._data.tensor_files import ModelFileError
-from rffpk._diffusion.neighbourhoods import Neighbourhoods
-from rffpk._diffusion.spectrum import Spectrum
-from rffpk._fusion.operators import Exact, Finished, Nystroem
-from rffpk._fusion.operators import Fourier as FourierFeatures
-from rffpk.coregsc import CoregSC
+from rffpk._anneal.batches import RunningSums
+from rffpk._anneal.kernel_products import CenteredKernel
+from rffpk._anneal.objective import PowerMean, WeightedViews
+from rffpk._utils.arrays import Fourier, Structure
+from rffpk._utils.estimator import VersionError, read_model
+from rffpk._utils.model_state import ESTIMATORS, RECORDS, Record
+from rffpk._utils.sparse_rows import SparseRows
+from rffpk._utils.tensor_files import ModelFileError
 from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.diffusion_map import DiffusionMap
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
-from rffpk.famkkm import FAMKKM
-from rffpk.feature_maps import RandomFourierFeatures
+from rffpk.fusion.coregsc import CoregSC
+from rffpk.fusion.famkkm import FAMKKM
+from rffpk.fusion.lkam import LKAM
+from rffpk.fusion.lmkkm import LMKKM
+from rffpk.fusion.mkkm import MKKM, AverageMKKM
+from rffpk.fusion.mkkm_mr import MKKMMR
+from rffpk.fusion.mvclfa import MVCLFA
+from rffpk.fusion.nystroem import NystroemKernelKMeans
+from rffpk.fusion.onkc import ONKC
+from rffpk.fusion.operators import Exact, Finished, Nystroem
+from rffpk.fusion.operators import Fourier as FourierFeatures
+from rffpk.fusion.rmkkm import RMKKM
+from rffpk.fusion.simplemkkm import SimpleMKKM
+from rffpk.fusion.smkc import SMKC
 from rffpk.fuzzy import FuzzyCMeans
-from rffpk.kernels import FittedKernel
-from rffpk.lkam import LKAM
-from rffpk.lmkkm import LMKKM
-from rffpk.mkkm import MKKM, AverageMKKM
-from rffpk.mkkm_mr import MKKMMR
+from rffpk.maps.diffusion_map import DiffusionMap
+from rffpk.maps.fourier import RandomFourierFeatures
+from rffpk.maps.kernels import FittedKernel
+from rffpk.maps.neighbours import Neighbourhoods
+from rffpk.maps.spectrum import Spectrum
 from rffpk.multiview import RFFMultiKernelPowerKMeans
-from rffpk.mvclfa import MVCLFA
-from rffpk.nystroem import NystroemKernelKMeans
-from rffpk.onkc import ONKC
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
-from rffpk.rmkkm import RMKKM
-from rffpk.simplemkkm import SimpleMKKM
-from rffpk.smkc import SMKC
 
 _ARRAY, _TABLE, _NONE = (np.ndarray,), (dict,), type(None)
 _MAYBE_ARRAY = (np.ndarray, _NONE)

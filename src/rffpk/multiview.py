@@ -10,31 +10,31 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._annealing.centroid_model import joined, typicalities, visits
-from rffpk._annealing.fit import FitResult, Problem
-from rffpk._annealing.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
-from rffpk._annealing.search import FitContext
-from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.collections import by_partitions
-from rffpk._data.estimator import parameters
-from rffpk._data.messages import warn
-from rffpk._data.partitions import Partitions
-from rffpk._data.rows import Rows
-from rffpk._data.sparse_rows import Columns
-from rffpk._data.store import check_cache
-from rffpk._data.survey import RowSample
-from rffpk._data.validation import Auto
-from rffpk._data.views import check_views
+from rffpk._anneal.centroid_model import joined, typicalities, visits
+from rffpk._anneal.fit import FitResult, Problem
+from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
+from rffpk._anneal.search import FitContext
 from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
-from rffpk.diffusion_map import (
+from rffpk._rows.dask_workers import Partitions
+from rffpk._rows.rows import Rows
+from rffpk._rows.sample import RowSample
+from rffpk._rows.store import check_cache
+from rffpk._rows.views import check_views
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.dask_collections import by_partitions
+from rffpk._utils.estimator import parameters
+from rffpk._utils.messages import warn
+from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.validation import Auto
+from rffpk.maps.diffusion_map import (
     DiffusionMap,
     check_view_map,
     fit_diffusion_map,
     map_rows,
     warn_of_components,
 )
-from rffpk.feature_maps import (
+from rffpk.maps.fourier import (
     Frequencies,
     Sampling,
     check_kernel,

@@ -16,12 +16,12 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.containers import is_list_of_views
-from rffpk._data.estimator import Clusterer
-from rffpk._fusion.skeleton import EmbeddingClusterer
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.containers import is_list_of_views
+from rffpk._utils.estimator import Clusterer
 from rffpk.diffusion import DiffusionPowerKMeans
+from rffpk.fusion.base import EmbeddingClusterer
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.selection import NClustersSelection
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from rffpk._annealing import batches
-from rffpk._annealing.centroid_model import measure
-from rffpk._annealing.fit import FitResult, Init, Problem, check_search
-from rffpk._annealing.fit import fit as fit_by_passes
-from rffpk._annealing.objective import PowerMean
-from rffpk._annealing.schedule import (
+from rffpk._anneal import batches
+from rffpk._anneal.centroid_model import measure
+from rffpk._anneal.fit import FitResult, Init, Problem, check_search
+from rffpk._anneal.fit import fit as fit_by_passes
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.schedule import (
     MANY,
     Hard,
     Plan,
@@ -25,18 +25,18 @@ from rffpk._annealing.schedule import (
     coarse_start,
     is_automatic,
 )
-from rffpk._annealing.search import FitContext
-from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.estimator import Clusterer, parameters
-from rffpk._data.passes import make_rows, one_pass
-from rffpk._data.rows import Rows
-from rffpk._data.sparse_rows import Columns, SparseRows
-from rffpk._data.store import check_cache
-from rffpk._data.survey import RowSample
-from rffpk._data.validation import Auto, is_option
+from rffpk._anneal.search import FitContext
 from rffpk._docs import POWER, RANDOM_FEATURES, documented
-from rffpk.feature_maps import (
+from rffpk._rows.passes import make_rows, one_pass
+from rffpk._rows.rows import Rows
+from rffpk._rows.sample import RowSample
+from rffpk._rows.store import check_cache
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import Clusterer, parameters
+from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.validation import Auto, is_option
+from rffpk.maps.fourier import (
     Frequencies,
     Gamma,
     Kernel,

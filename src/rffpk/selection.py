@@ -19,11 +19,11 @@ from sklearn.metrics import (
 )
 from sklearn.utils.random import sample_without_replacement
 
-from rffpk._annealing.ends import few_rows
-from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.messages import warn, without
-from rffpk._data.validation import Auto
+from rffpk._anneal.convergence_warnings import few_rows
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.messages import warn, without
+from rffpk._utils.validation import Auto
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fuzzy import FuzzyCMeans
 from rffpk.metrics import xie_beni_index

@@ -15,10 +15,10 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
 
-from rffpk._data import validation
-from rffpk._data.arrays import Array
-from rffpk._data.files import whole_file
-from rffpk._data.streams import Source, block_rows
+from rffpk._rows.streams import Source, block_rows
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.files import whole_file
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 

@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._data.arrays import Landmarks
-from rffpk._data.sparse_rows import Columns
+from rffpk._utils.arrays import Landmarks
+from rffpk._utils.sparse_rows import Columns
 
 Array = NDArray[Any]
 

@@ -1,0 +1,1 @@
+"""Annealing of power means: objectives, schedules, the search over starts, swaps, steps."""

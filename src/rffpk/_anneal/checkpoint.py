@@ -1,0 +1,269 @@
+"""Checkpoints: files from which a fit goes on after it was interrupted or killed.
+
+A fit is deterministic, given its rows, its parameters and its random numbers. So a checkpoint holds
+no place in the program, but the results that decide its course, those of passes and swaps in their
+order, and the centroids, random numbers and history after the last of them. A fit that goes on does
+everything in between again, and takes those results from the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from rffpk._rows.sample import RowSample
+from rffpk._rows.store import automatic_limit
+from rffpk._utils.arrays import Array
+from rffpk._utils.config import __version__
+from rffpk._utils.files import check_output
+from rffpk._utils.messages import warn
+from rffpk._utils.sparse_rows import arrays_of
+from rffpk._utils.tensor_files import ModelFileError, read_tensors, write_tensors
+
+_FORMAT = "checkpoint of rffpk"
+
+# Parameters on which the result of a fit does not depend.
+_FREE = {"n_jobs", "verbose"}
+
+
+class Resumable(Protocol):
+    """The run of one start, which reports its steps."""
+
+    number: int
+    context: Any  # that of the fit, with its history and its random numbers
+
+    def state(self) -> dict[str, Array]:
+        """What its steps have changed."""
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Set what `state` returned."""
+
+
+class Checkpoint:
+    """The steps of a fit, kept in a file.
+
+    The file is replaced after a step if the last time was `seconds` ago or more.
+
+    Raises
+    ------
+    ValueError
+        If there is a file, `resume` is true, and the file is of another fit, or is damaged.
+    """
+
+    def __init__(self, path: str, seconds: float, resume: bool) -> None:
+        self.path, self.seconds, self.resume = path, seconds, resume
+        self._fingerprint: dict[str, str] = {}  # what distinguishes fits
+        self._kept: dict[str, str] | None = None  # the same, of the fit in the file
+        self._state: dict[str, Any] = {}
+        self._arrays: dict[str, Array] = {}
+        self._results: list[Any] = []
+        self._taken = 0  # number of results that are known in this fit
+        self._runs: dict[int, Resumable] = {}  # by number
+        self._inside = False  # of a step
+        self._saved = time.monotonic()
+
+    def open(self, model: BaseEstimator, random: Any) -> None:
+        """Before a fit: read what was kept of one with the same parameters."""
+        self._fingerprint = _fingerprint_of_model(model, random)
+        if self.resume and os.path.exists(self.path):
+            self._read()
+            self._compare(self._fingerprint)
+
+    def memory_limit(self, given: int | None) -> int | None:
+        """The limit of stored features: whether they are stored changes their last bits."""
+        if given is not None:
+            return given
+        known = self._fingerprint if self._kept is None else self._kept
+        self._fingerprint[_LIMIT] = known.get(_LIMIT) or str(automatic_limit())
+        return int(self._fingerprint[_LIMIT])
+
+    def begin(self, fingerprint: dict[str, str]) -> None:
+        """Before the first step: compare what distinguishes the rows."""
+        self._fingerprint |= fingerprint
+        if self._kept is not None:
+            self._compare(fingerprint)
+        else:  # resume=False
+            with suppress(FileNotFoundError):
+                os.unlink(self.path)
+
+    def result(self, run: Resumable, step: Callable[[], Any]) -> Any:
+        """The result of a step, which consists of numbers, None and lists of these, and may change
+        the state of the run and nothing else. A step inside of a step is a part of it."""
+        if self._inside:
+            return step()
+        self._runs[run.number] = run
+        if self._taken < len(self._results):
+            self._taken += 1
+            if self._taken == len(self._results):
+                self._restore(run)
+            return self._results[self._taken - 1]
+        self._inside = True
+        try:
+            found = step()
+        finally:
+            self._inside = False
+        self._results.append(found)
+        self._taken += 1
+        if time.monotonic() - self._saved >= self.seconds:
+            self.save(run)
+            self._saved = time.monotonic()
+        return found
+
+    def save(self, run: Resumable) -> None:
+        """Replace the file; `run` made the last step."""
+        state = {
+            "results": self._results,
+            "history": run.context.history.records,
+            "random": run.context.random.get_state(legacy=False),
+        }
+        text = json.dumps(state, default=lambda value: value.tolist()).encode()
+        arrays = {"state": np.frombuffer(text, np.uint8)}
+        for number, each in self._runs.items():
+            arrays |= {f"{number}.{name}": array for name, array in each.state().items()}
+        try:
+            write_tensors(
+                self.path, {"format": _FORMAT, "fit": json.dumps(self._fingerprint)}, arrays
+            )
+        except OSError as error:
+            warn(f"the fit goes on without a new checkpoint: {error}.", UserWarning)
+
+    def remove(self) -> None:
+        """After a fit."""
+        with suppress(OSError):  # a file that stays does no harm: it is of the same fit
+            os.unlink(self.path)
+
+    def _read(self) -> None:
+        try:
+            metadata, self._arrays = read_tensors(self.path)
+            if metadata.get("format") != _FORMAT:
+                raise ModelFileError("is no checkpoint.")
+        except ModelFileError as error:
+            text = str(error).replace("is not a model file", "is no checkpoint")
+            raise ModelFileError(f"checkpoint {self.path}: {text} {_REMEDY}") from error
+        self._kept = json.loads(metadata["fit"])
+        self._state = json.loads(self._arrays.pop("state").tobytes())
+        self._results = self._state["results"]
+
+    def _compare(self, fingerprint: dict[str, str]) -> None:
+        """Raise an error if the file is of another fit."""
+        assert self._kept is not None
+        for name, given in fingerprint.items():
+            kept = self._kept.get(name)
+            if kept != given:
+                raise ValueError(
+                    f"checkpoint {self.path} is of another fit: {name} was {kept}, is {given}. "
+                    f"{_REMEDY}"
+                )
+
+    def _restore(self, run: Resumable) -> None:
+        """Set what the last step left, of which `run` made the last one."""
+        run.context.history.restore(self._state["history"])
+        run.context.random.set_state(self._state["random"])
+        for number, each in self._runs.items():
+            start = f"{number}."
+            parts = {
+                name.removeprefix(start): array
+                for name, array in self._arrays.items()
+                if name.startswith(start)
+            }
+            each.restore(parts)
+        self._state, self._arrays = {}, {}
+        if run.context.history.progress is not None:
+            run.context.history.progress.say(
+                f"The fit goes on from {self.path}, after {self._taken} steps."
+            )
+
+
+_REMEDY = "resume=False begins anew and replaces it."
+_LIMIT = "memory limit where none is given"  # of all fits with the same file
+
+
+def make_checkpoint(path: Any, seconds: float, resume: bool) -> Checkpoint:
+    """The checkpoint of a fit by the arguments `checkpoint`, `checkpoint_seconds` and `resume`."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"checkpoint is of type {type(path).__name__}, must be a path.")
+    try:
+        check_output(os.fspath(path))
+    except ValueError as error:
+        raise ValueError(f"checkpoint == {error}.") from error
+    return Checkpoint(os.fspath(path), seconds, resume)
+
+
+# ---- what distinguishes fits ---------------------------------------------------------------------
+
+
+def fingerprint_of_rows(sample: RowSample, *features: Any) -> dict[str, str]:
+    """What distinguishes the rows of a fit, at the cost of a pass at most. `features` were computed
+    from some of them: the processor and libraries have an influence on their bits."""
+    xs, _ = sample.some()
+    views = {id(x): i for i, x in reversed([*enumerate(sample.xs)])}.values()
+    moments = [sample.moments(i) for i in views]
+    weight = sample.weight if sample.stream is None else sample.stream.weight
+    return {
+        "number of rows": str(sample.n),
+        "number of columns": str([x.shape[1] for x in xs]),
+        "dtype of X": str(xs[0].dtype),
+        "digest of sample_weight": "None" if weight is None else _digest(weight),
+        "digest of some rows of X": _digest(*(xs[i] for i in views)),
+        "digest of the column means of X": _digest(*(each.mean for each in moments)),
+        "digest of the features by this processor and these libraries": _digest(*features),
+    }
+
+
+def _fingerprint_of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
+    """The version, the class and the parameters. Raises a ValueError if the random numbers of a fit
+    cannot be drawn again."""
+    parameters = model.get_params(deep=False)
+    seed = parameters.pop("random_state", None)
+    if seed is None:
+        raise ValueError(
+            "checkpoint needs a random_state: a fit that goes on must draw the same random numbers."
+        )
+    if isinstance(seed, np.random.RandomState):
+        drawn = json.dumps(random.get_state(legacy=False), default=lambda value: value.tolist())
+        seed = _digest(np.frombuffer(drawn.encode(), np.uint8))
+    found = {"rffpk version": __version__, "class": type(model).__name__, "random_state": str(seed)}
+    return found | _parameter_fingerprints(parameters)
+
+
+def _parameter_fingerprints(parameters: dict[str, Any]) -> dict[str, str]:
+    return {
+        name: _parameter_fingerprint(value)
+        for name, value in parameters.items()
+        if name not in _FREE
+    }
+
+
+def _parameter_fingerprint(value: Any) -> str:
+    """What distinguishes the value of a parameter."""
+    if isinstance(value, BaseEstimator):
+        return f"{type(value).__name__}({_parameter_fingerprints(value.get_params(deep=False))})"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_parameter_fingerprint, value))}]"
+    if hasattr(value, "__array__") and np.ndim(value):
+        array = np.asarray(value)
+        return f"an array {_digest(array)}" if array.dtype.kind in "biuf" else repr(array.tolist())
+    if callable(value):
+        raise ValueError(
+            "checkpoint does not tell functions apart: pass the centroids that init draws, or the "
+            "name of a method."
+        )
+    return repr(value)
+
+
+def _digest(*values: Any) -> str:
+    """A checksum of numbers and arrays."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in (part for value in values for part in arrays_of(value)):
+        array = np.ascontiguousarray(part)
+        digest.update(f"{array.dtype} {array.shape}".encode())
+        digest.update(array.data)
+    return digest.hexdigest()

@@ -1,0 +1,311 @@
+"""Steps over features: a pass computes the weights of the rows and moves the centroids.
+
+Each is a step of majorisation-minimisation: the objective never rises at a fixed exponent s, and,
+as M_s increases with s, it never rises when s falls either (docs/math.md, section 2).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rffpk._anneal import hamerly
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.schedule import HARDNESS, Stage, StageEnd
+from rffpk._anneal.search import FitContext
+from rffpk._rows.passes import Moved, made_step, one_pass, shifted_features, take_steps
+from rffpk._rows.rows import Rows
+from rffpk._rows.sums import Step, empty_clusters, is_hard
+from rffpk._utils import config
+from rffpk._utils.arrays import Array
+
+T = TypeVar("T")
+
+_EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows, ...
+_HIGHEST = -1.0  # ... among this one ...
+_FACTOR = 1.2  # ... times powers of this number.
+
+# Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
+_COINCIDENT = 1e-6
+
+
+@dataclass
+class FeatureRun:
+    """One start over features: its rows, with their view weights, and its centroids."""
+
+    rows: Rows
+    theta: Array  # (k, F), shifted like the features
+    variance: float  # total variance of the features; tolerances are relative to it
+    objective: PowerMean
+    context: FitContext
+    number: int = 0
+    passes: int = 0
+    bounded: hamerly.HardPasses | None = None  # while passes of the hard rule settle
+    drawn: Array | None = None  # while swaps are estimated on some rows: their indices
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n
+
+    def cost(self, s: float) -> float:
+        """The objective at the current centroids."""
+
+        def cost() -> float:
+            return one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty()
+
+        return float(self.kept(cost))
+
+    def penalty(self) -> float:
+        """The term of the objective for the view weights."""
+        if not self.objective.learns_weights:
+            return 0.0
+        return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
+
+    def kept(self, step: Callable[[], T]) -> T:
+        """The result of a step, which a checkpoint keeps or knows already."""
+        checkpoint = self.context.checkpoint
+        return step() if checkpoint is None else checkpoint.result(self, step)
+
+    def state(self) -> dict[str, Array]:
+        """What passes and swaps have changed."""
+        found = {"theta": self.theta, "alpha": self.rows.alpha, "passes": np.array(self.passes)}
+        if self.drawn is not None:
+            found["drawn"] = self.drawn
+        return found if self.bounded is None else found | self.bounded.state()
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Set what `state` returned."""
+        self.theta, self.passes = state["theta"], int(state["passes"])
+        self.rows = replace(self.rows, alpha=state["alpha"])
+        self.drawn = state.get("drawn")
+        if self.bounded is not None:
+            self.bounded.restore(state)
+
+    def step(self, stage: Stage) -> Step:
+        """Make one pass, and update the centroids and the view weights."""
+        return self.follow(stage._replace(most=1)).last
+
+    def follow(self, stage: Stage) -> StageEnd:
+        """The passes of a stage."""
+        if stage.noise:
+            self._disturb(stage.noise)
+        steps, over = 0, False
+        while not over:
+            results, hopeless = self._steps(stage, stage.most - steps)
+            steps, last = steps + len(results), results[-1]
+            over = hopeless or stage.is_over(steps, last.shift)
+        return StageEnd(last, steps)
+
+    def _steps(self, stage: Stage, most: int) -> tuple[list[Step], bool]:
+        """Passes until the stage is over or centroids of empty clusters are moved; their results,
+        and whether the objective will not fall to the goal of the stage."""
+        if self.context.checkpoint is not None and math.isinf(stage.goal):
+            most = 1  # with a goal it depends on the pass before
+        results, hopeless = self.kept(lambda: self._passes(stage, most))
+        self.passes += len(results)  # here, so that passes count whose results were kept
+        return [Step(*each) for each in results], hopeless
+
+    def _passes(self, stage: Stage, most: int) -> tuple[list[Step], bool]:
+        """`_steps`, computed."""
+        rows, s = self.rows, stage.s
+        if self.bounded is not None:
+            moved = self._bounded_step(self.bounded)
+        else:
+            learns = self.objective.learns_weights
+            entropy = self.objective.entropy(rows.total_weight) if learns else 0.0
+            moved = take_steps(
+                rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
+                close=self._close(), goal=stage.goal,
+                entropy=entropy,
+            )  # fmt: skip
+        results = moved.steps
+        self.theta = moved.theta
+        *alphas, last = moved.alphas
+        if moved.n_empty:
+            self.rows = replace(rows, alpha=alphas[-1])
+            results[-1] = self._repaired(results[-1], moved)
+        for result, alpha in zip(results, alphas):
+            parts = None if rows.stream is None else rows.stream.clock.lap()
+            self.context.history.add_step(stage, result, self.number, rows.n, alpha, parts)
+        if self.objective.learns_weights:
+            self.rows = replace(rows, alpha=last)
+        return results, moved.hopeless
+
+    def settle(self, name: str, s: float, tol: float, passes: int) -> bool:
+        """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
+        if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
+            k = len(self.theta)
+            many = self.rows.n >= hamerly.LEAST_ROWS
+            self.bounded = (
+                hamerly.HardPasses(self.rows) if many and hamerly.pays(self.rows, k) else None
+            )
+        last = self.follow(Stage(name, s, 0.0, tol, passes)).last
+        self.bounded = None
+        return last.shift <= tol
+
+    def _bounded_step(self, passes: hamerly.HardPasses) -> Moved:
+        """A step of the hard rule over the rows whose labels may change."""
+        started, theta = time.perf_counter(), self.theta
+        sums = passes.sums(theta)
+        new = sums.centroids(theta, self.rows.dtype)
+        distinct = self._count_distinct(new, sums.hard)
+        n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum())
+        shift, seconds = self._shift(new, theta), time.perf_counter() - started
+        step = made_step(-math.inf, len(theta), sums.soft, sums.hard, 0.0, shift, distinct, seconds)
+        return Moved([step], [self.rows.alpha] * 2, new, theta, n_empty, False, sums)
+
+    def _repaired(self, result: Step, moved: Moved) -> Step:
+        """The result of a step that left clusters empty, after their centroids have moved."""
+        theta, k = moved.theta, len(moved.theta)
+        repairs = self._relocate(theta, empty_clusters(moved.sums.G, self.rows.dtype))
+        distinct = self._count_distinct(theta, result.hard)
+        shift = self._shift(theta, moved.previous)
+        return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
+
+    def _count_distinct(self, theta: Array, hard: float) -> int:
+        relative, absolute = self._close()
+        return count_distinct(self.rows.scaled(theta), max(relative * hard, absolute))
+
+    def nearly_hard_exponent(self) -> float:
+        """The exponent at which annealing would end at these centroids, from some of the rows."""
+        return float(self.kept(self._nearly_hard_exponent))
+
+    def _nearly_hard_exponent(self) -> float:
+        counted = self.rows.counted_indices()
+        rows = self.rows.take(counted[:: max(1, len(counted) // _EXPONENT_ROWS)])
+        s = _HIGHEST
+        while not is_hard(_FACTOR * s, rows.dtype):
+            sums, _ = one_pass(rows, self.theta, s)
+            if sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard:
+                break
+            s *= _FACTOR
+        return s
+
+    def _shift(self, theta: Array, previous: Array) -> float:
+        moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
+        return math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
+
+    def _close(self) -> tuple[float, float]:
+        """Squared distances up to which centroids coincide: a factor of the hard objective, and a
+        distance."""
+        relative, absolute = coincidence(self.variance, self.rows.dtype)
+        return relative / self.rows.total_weight, absolute
+
+    def _disturb(self, size: float) -> None:
+        """Move every centroid at random, by `size` of the features' standard deviation."""
+        width = float((self.rows.scaled(np.ones(self.theta.shape[1])) ** 2).sum())
+        spread = size * math.sqrt(self.variance / width)
+        self.theta = self.theta + spread * self.context.random.standard_normal(self.theta.shape)
+
+    def _relocate(self, theta: Array, empty: Array) -> int:
+        """Move the centroids of empty clusters, in place, to the costliest rows; return how many
+        moved."""
+        chosen = costliest_rows(self.rows, theta[~empty], int(empty.sum()), self.variance)
+        if len(chosen):
+            theta[np.flatnonzero(empty)[: len(chosen)]] = chosen
+        return len(chosen)
+
+
+@dataclass
+class FeatureSpace:
+    """What starts over features share; they run one after the other."""
+
+    rows: Rows
+    variance: float
+    objective: PowerMean
+    seed: Callable[[], Array]  # draws initial centroids (k, F)
+    context: FitContext
+
+    lockstep: bool = field(default=False, init=False)
+
+    @property
+    def dtype(self) -> Any:
+        return self.rows.dtype
+
+    def begin(self, numbers: list[int]) -> list[FeatureRun]:
+        """Runs of the starts with these numbers."""
+        given = self.variance, self.objective, self.context
+        return [FeatureRun(self.rows, self.seed(), *given, number) for number in numbers]
+
+    def advance(self, runs: list[FeatureRun], stages: list[Stage]) -> list[StageEnd | None]:
+        """One stage of each run."""
+        return [run.follow(stage) for run, stage in zip(runs, stages)]
+
+
+# ---- which centroids coincide, and where those of empty clusters move ----------------------------
+
+
+def coincidence(variance: float, dtype: Any) -> tuple[float, float]:
+    """The squared distance up to which centroids coincide, as a fraction of the mean cost of a row,
+    and that of the rounding error: the larger of the two counts."""
+    return _COINCIDENT, float((8 * np.finfo(dtype).eps) ** 2 * variance)
+
+
+def count_distinct(theta: Array, close: float) -> int:
+    """The number of centroids whose squared distance to all distinct ones before them exceeds
+    `close`. O(k^2 F), but few features decide most pairs."""
+    return config.backend().count_distinct(theta, close)
+
+
+def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> Array:
+    """The features of up to `count` rows with the largest costs, the costliest first."""
+    visit = partial(_costliest_of, theta, count, variance)
+    return rows.fold(visit, partial(_costliest_of_both, count))[1]
+
+
+_Costly = tuple[Array, Array]  # costs, the largest first, and features
+
+
+def _costliest_of(
+    theta: Array, count: int, variance: float, block: Rows, before: _Costly | None
+) -> _Costly:
+    """The costliest rows of a block and those before."""
+    _, outputs = one_pass(block, theta, -math.inf, want=("nearest",))
+    cost = row_costs(outputs["nearest"], block.weight, variance, block.dtype)
+    found = costliest(cost, count)
+    features = np.empty((0, theta.shape[1]), dtype=block.dtype)
+    if len(found):
+        features = features_at(block, found, theta)
+    here = cost[found], features
+    return here if before is None else _costliest_of_both(count, before, here)
+
+
+def _costliest_of_both(count: int, first: _Costly, second: _Costly) -> _Costly:
+    costs = np.concatenate([first[0], second[0]])
+    kept = costliest(costs, count)
+    return costs[kept], np.concatenate([first[1], second[1]])[kept]
+
+
+def features_at(rows: Rows, index: Array, theta: Array) -> Array:
+    """The features of some rows as new centroids: in a view that a row lacks, those of the nearest
+    of the centroids `theta`."""
+    some = rows.take(index)
+    features = shifted_features(some)
+    if some.present is None:
+        return features
+    nearest = one_pass(some, theta, -math.inf, want=("labels",))[1]["labels"]
+    return np.where(some.present_features(), features, theta[nearest])
+
+
+def row_costs(nearest: Array, weight: Array | None, variance: float, dtype: Any) -> Array:
+    """Weighted squared distances of rows to their nearest centroids.
+
+    Those that are rounding errors are zero: if there are fewer distinct rows than centroids, the
+    centroids of empty clusters stay where they were.
+    """
+    least = 64 * float(np.finfo(dtype).eps) * variance
+    nearest = nearest.astype(np.float64)
+    nearest[nearest <= least] = 0
+    return nearest if weight is None else nearest * weight
+
+
+def costliest(costs: Array, count: int) -> Array:
+    """The indices of the largest positive costs, the largest first, of equal ones the first."""
+    order = np.argsort(-costs, kind="stable")[:count]
+    return np.asarray(order[costs[order] > 0])

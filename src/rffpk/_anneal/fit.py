@@ -1,0 +1,510 @@
+"""The fit of centroids in a feature space, in four steps: prepare, search, finish, publish."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rffpk._anneal import critical, swaps
+from rffpk._anneal.centroid_model import without_noise
+from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows, make_checkpoint
+from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
+from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, coincidence, count_distinct
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.principal_components import Compressed, compressed
+from rffpk._anneal.schedule import MANY, Plan, Schedule, StartEnd
+from rffpk._anneal.search import FitContext, History, search
+from rffpk._anneal.seeding import Parts, checked_centroids, seed_centroids, seeding_rows
+from rffpk._rows import passes
+from rffpk._rows.dask_workers import Partitions
+from rffpk._rows.rows import Rows
+from rffpk._rows.sample import RowSample, Some, is_source, row_sample, sample_of_rows
+from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
+from rffpk._rows.sums import Sums, nearly_equal_memberships
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import reporting
+from rffpk._utils.files import check_labels_to, label_writer
+from rffpk._utils.messages import warn
+from rffpk._utils.progress import Progress, observed
+from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.validation import Auto, is_dask
+
+M = TypeVar("M", bound=Any)
+
+Init = Literal["k-means++", "random", "k-means"]
+
+# What a fit before may have left.
+_OF_EARLIER_FITS = (
+    *("labels_", "memberships_"),
+    *("_running", "_buffer", "n_buffered_", "_n_first"),  # of a stream of batches
+)
+
+_LABELS = ("labels", "nearest")  # of rows: their nearest centroids, and the squared distances
+
+
+def _columns_alone(sample: RowSample, context: FitContext) -> list[Any]:
+    """No map: the features are the columns of one view."""
+    return [None]
+
+
+def _plain(rows: Rows, context: FitContext) -> PowerMean:
+    return PowerMean()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an estimator makes of its parameters: how rows become features, what is minimised, and
+    which starts run."""
+
+    # from the number of clusters, the critical exponent and the objective
+    plan: Callable[[int, float, PowerMean], Plan]
+    init: Any
+    maps: Callable[[RowSample, FitContext], list[Any]] = _columns_alone  # a map of each view
+    objective: Callable[[Rows, FitContext], PowerMean] = _plain
+    n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
+    sample: Auto | int | None = None  # rows that the starts run on; None: all
+    cache: Auto | bool = False
+    memory_limit: int | None = None
+    # whether starts may run on principal components, and whether they end with the hard rule
+    automatic: bool = False
+    hard: bool = False
+    # of maps that have the features of the rows that they were fitted on
+    mapped_rows: Callable[[FitContext], Rows] | None = None
+    # the centroids that an array `init` stands for besides centroids
+    given: Callable[[Rows, int], Array | None] = lambda rows, k: None
+    rows_name: str = "X"  # what a warning calls the rows
+    # sets what else is fitted, after the rest
+    published: Callable[[FitResult, FitContext], None] = lambda result, context: None
+
+
+@dataclass(frozen=True)
+class FitRows:
+    """The rows of a fit, with the maps and shifts of their features."""
+
+    given: Some  # views and weights of the rows that statistics are taken from
+    rows: Rows  # all
+    some: Rows  # those that statistics are taken from
+    samples: list[Rows]  # of growing size, the first for the starts; none: all rows are
+    base: Rows  # the first sample, or all rows, with stored features where that pays
+    components: Compressed | None  # principal components that the starts run on
+    seeding: Rows  # that initial centroids are chosen from, ...
+    features: Columns  # ... with their features
+    variance: float  # total variance of the features
+    init: Any  # the name of a method, a callable, or centroids
+    mapped: bool  # whether the features of some view differ from its columns
+
+    @property
+    def searched(self) -> Rows:
+        """The rows that starts run on."""
+        return self.base if self.components is None else self.components.rows
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """The end of a fit, at the centroids in the dtype of X, as they are published."""
+
+    given: Some  # views and weights of some rows
+    rows: Rows  # all, with the learned view weights
+    some: Rows
+    objective: PowerMean
+    plan: Plan
+    end: StartEnd
+    s: float  # the exponent of the last passes
+    centers: Array  # (k, F), the dtype of X
+    theta: Array  # the same, shifted, float64
+    soft: Sums  # at the last exponent, without N
+    hard: Sums  # in the hard limit, without N
+    inertia: float
+    distinct: int  # number of distinct centroids
+    penalty: float  # of the view weights
+    n_passes: int
+    sample_size: int
+    stored: bool | None  # whether features of all rows were stored; None: they are the columns
+    memberships: Array | None
+
+
+@observed
+def fit(
+    self: M, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None,
+    checkpoint: Any = None, checkpoint_seconds: float = 60.0, resume: bool = True,
+) -> M:  # fmt: skip
+    """Cluster the rows of X.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
+        Finite numbers. A list of views, arrays of shape (n_samples, n_features_l) with the same
+        rows, is for classes with the parameter `kernels` only. C-ordered float32 and float64
+        arrays, memory-mapped ones too, are read in place; anything else is converted (integers
+        and float16 to float64). Rows that are not in memory are a source, a function without
+        arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
+        such for views; they are read several times, and `labels_` is not set. So it is with
+        arrays and frames of Dask, or a list of such, whose partitions stay where they are.
+        X, or some or all views of a list, may be sparse: CSR of float32 or float64 is read in
+        place, other formats are converted to it.
+    y : Ignored
+        Present for scikit-learn's conventions.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
+    labels_to : str, path or callable, optional
+        Where the labels of a source go, which are not kept: a file that ends in .npy or
+        .parquet, or a function that is called with the labels of consecutive rows, block by
+        block.
+    checkpoint : str or path, optional
+        A file that is replaced as the fit proceeds, and removed at its end. It needs a
+        `random_state`. If it is there already, as after a fit that was killed, the fit goes on
+        from it to the same bits.
+    checkpoint_seconds : float, default=60
+        Least time between two checkpoints, >= 0. They are written after a pass, or after a swap
+        with its passes.
+    resume : bool, default=True
+        Whether to go on from a checkpoint that is there. One of other rows, parameters, random
+        numbers or versions is refused; False begins anew.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter, X, sample_weight or a checkpoint is not as described; nothing is changed
+        then.
+    MemoryError
+        If the class has the parameter `cache`, it is True, and the features take more than
+        `memory_limit`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
+        so near each other that memberships are nearly equal.
+    UserWarning
+        If a checkpoint could not be written; the one before stays.
+    """
+    seconds = validation.check_real(checkpoint_seconds, "checkpoint_seconds", 0)
+    resume = validation.check_bool(resume, "resume")
+    saved = None if checkpoint is None else make_checkpoint(checkpoint, seconds, resume)
+    with reporting(self, X) as progress:
+        return fit_model(
+            self, X, sample_weight, labels_to=labels_to, progress=progress, checkpoint=saved
+        )
+
+
+def fit_model(
+    model: M,
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    labels_to: Any = None,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+    causes: Iterable[Cause] = (),
+    rows_name: str | None = None,
+) -> M:
+    """`fit` of a model; `causes` of coincident centroids are those in what X was computed from,
+    which a warning calls `rows_name`."""
+    model._check_parameters()
+    if labels_to is not None:
+        check_labels_to(labels_to)
+    random = validation.check_random_state(model.random_state)
+    with validation.unchanged_on_error(model), config.one_blas_thread():
+        if checkpoint is not None:
+            checkpoint.open(model, random)
+        n_threads = config.n_threads(model.n_jobs)
+        problem: Problem = model._problem()
+        context = FitContext(
+            random, History(progress=progress), n_threads, k=int(model.n_clusters),
+            checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
+            noise_threshold=getattr(model, "noise_threshold", None),
+            store_memberships=bool(model.store_memberships),
+        )  # fmt: skip
+        rows, objective, plan = prepare(model, problem, X, sample_weight, context)
+        context.labels = None if is_dask(X) or is_source(X) else []
+        none = nullcontext(None)
+        with label_writer(labels_to, rows.rows.n) if labels_to is not None else none as write:
+            context.write_labels = write
+            result = fit_centroids(rows, objective, plan, context)
+            publish(model, result, context)
+            problem.published(result, context)
+        if checkpoint is not None:
+            checkpoint.remove()
+    return model
+
+
+def fit_centroids(
+    rows: FitRows, objective: PowerMean, plan: Plan, context: FitContext
+) -> FitResult:
+    """Search centroids on the rows that starts run on, and finish on all rows."""
+    run, end = search_centroids(rows, objective, plan, context)
+    return finish(run, end, rows, plan, context)
+
+
+def check_search(model: Any) -> None:
+    """The parameters of all searches for centroids in a feature space."""
+    validation.check_search_parameters(model, get_args(Init), "an array or a callable")
+
+
+# ---- prepare: rows, maps, objective and plan -----------------------------------------------------
+
+
+def prepare(
+    model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
+) -> tuple[FitRows, PowerMean, Plan]:
+    """The rows with their features, what is minimised, and the starts; sets the feature maps of the
+    model."""
+    sample = row_sample(model, X, sample_weight, problem.sample, problem.n_map_rows, context.random)
+    k = context.k = validation.check_n_clusters(model.n_clusters, sample.n, sample.counted)
+    if getattr(model, "allow_missing_views", False):
+        context.coverage = sample.coverage(k)
+    model._feature_maps = maps = problem.maps(sample, context)
+    limit, saved = problem.memory_limit, context.checkpoint
+    limit = limit if saved is None else saved.memory_limit(limit)
+    storage = context.storage = Storage(problem.cache, limit)
+    mapping = Mapping(maps, storage, context.n_threads, context.coverage)
+    drawn = sample
+    if problem.mapped_rows is None:
+        some, rows = mapping.pair(sample)
+    else:  # samples are some of these rows, with their features and weights
+        some = rows = problem.mapped_rows(context)
+        drawn = sample_of_rows(rows, problem.sample, k, context.random)
+        mapping = replace(mapping, maps=[None])
+    variance = passes.total_variance(some)
+    storage.check(rows)
+    init = _given_init(problem, rows, k)
+    objective = problem.objective(some, context)
+    some, rows = (replace(each, eta=objective.eta, m=objective.m) for each in (some, rows))
+    samples = [
+        replace(mapping(*drawn.some(size), rows.shifts), eta=objective.eta, m=objective.m)
+        for size in drawn.sizes_of_starts(problem.sample, k)
+    ]
+    if samples:
+        base = samples[0] = storage.sample(samples[0])
+    else:
+        base = storage.all_rows(rows, k, ALL_PASSES)
+    automatic = problem.automatic and base.stream is None
+    hard = automatic and problem.hard
+    components = compressed(base, k, storage, hard) if automatic else None
+    pool = base if components is None else components.rows
+    pool = pool if samples or components is not None else some
+    seeding = seeding_rows(pool, k, context.random)
+    features = passes.some_features(seeding)
+    exponent = critical.of_rows(seeding, features)
+    if saved is not None:
+        saved.begin(fingerprint_of_rows(sample, features, exponent, variance))
+    found = FitRows(
+        sample.some(), rows, some, samples, base, components, seeding, features, variance, init,
+        any(maps),
+    )  # fmt: skip
+    return found, objective, problem.plan(k, exponent, objective)
+
+
+def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
+    """`init`; if it is an array, the initial centroids that it stands for."""
+    if isinstance(problem.init, str) or callable(problem.init):
+        return problem.init
+    found = problem.given(rows, k)
+    return checked_centroids(problem.init, (k, len(rows.shift))) if found is None else found
+
+
+# ---- search --------------------------------------------------------------------------------------
+
+
+def search_centroids(
+    rows: FitRows, objective: PowerMean, plan: Plan, context: FitContext
+) -> tuple[FeatureRun, StartEnd]:
+    """The best of all starts, improved by swaps, and its end."""
+    history = context.history
+    history.unit = plan.unit
+    history.left_out = 0.0 if rows.components is None else rows.components.left_out
+    if history.progress is not None and rows.samples:
+        history.progress.later = [*(each.n for each in rows.samples[1:]), rows.rows.n]
+    seed = partial(_seed, rows, context)
+    space = FeatureSpace(rows.searched, rows.variance, objective, seed, context)
+    run, end, cost = search(space, plan.starts)
+    end.hard = plan.ends_hard
+    if plan.swaps:
+        schedule = plan.starts[-1].schedule  # all starts end alike
+        swaps.improve(run, cost, plan.swaps)
+        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isinf(end.s):  # no start was annealed
+        end.s = run.nearly_hard_exponent()
+    return run, end
+
+
+def _seed(rows: FitRows, context: FitContext) -> Array:
+    """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
+    init, seeding, features, k = rows.init, rows.seeding, rows.features, context.k
+    if isinstance(init, str):
+        context.history.add_seeding(seeding.n)
+        parts = None if seeding.present is None else Parts(seeding, features)
+        drawn = seed_centroids(
+            features, seeding.weight, k, init, context.n_threads, context.random, parts
+        )
+        return drawn - seeding.shift if isinstance(features, SparseRows) else drawn
+    if callable(init):
+        context.history.add_seeding(seeding.n)
+        given = features.matrix if isinstance(features, SparseRows) else features + seeding.shift
+        drawn = init(given, k, random_state=context.random)
+        init = checked_centroids(drawn, (k, features.shape[1]))
+    return np.asarray(init - seeding.shift)
+
+
+# ---- finish: larger samples, all rows, and what is published of these ----------------------------
+
+
+def finish(
+    run: FeatureRun, end: StartEnd, rows: FitRows, plan: Plan, context: FitContext
+) -> FitResult:
+    """Passes over growing samples and then over all rows, and the sums of these at the end."""
+    schedule, whole = plan.starts[-1].schedule, rows.base
+    if rows.components is not None:
+        run.theta, context.history.left_out = rows.components.expand(run.theta), 0.0
+    if rows.samples:
+        whole = context.storage.all_rows(rows.rows, context.k, LAST_PASSES)
+        _settle(run, [*rows.samples[1:], whole], end, schedule, plan.swaps)
+    elif rows.components is not None:
+        _settle(run, [rows.base], end, schedule, 0)
+    stored = not has_maps(whole) if rows.mapped else None
+    return _evaluated(run, end, rows, plan, context, stored)
+
+
+def _settle(
+    run: FeatureRun, levels: list[Rows], end: StartEnd, schedule: Schedule, patience: int
+) -> None:
+    """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
+    are improved on each of them, as a sample has few rows of each, except on rows that are read."""
+    s, stage = (-math.inf, "hard") if end.hard else (end.s, "settle")
+    for rows in levels:
+        run.rows = replace(rows, alpha=run.rows.alpha)
+        if patience and len(run.theta) >= MANY and rows.stream is None:
+            swaps.improve(run, math.inf, patience)
+        # the sampling error of the centroids is larger than this
+        coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
+        converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
+    # these passes do not lower s, so a final exponent that was not reached stays so
+    end.converged = converged and (end.hard or end.converged)
+
+
+_Labels = Callable[[Rows, Array, Array], None]
+_Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
+
+
+def _added(first: _Pair, second: _Pair) -> _Pair:
+    return first[0] + second[0], first[1] + second[1]
+
+
+def _evaluated(
+    run: FeatureRun, end: StartEnd, given: FitRows, plan: Plan, context: FitContext,
+    stored: bool | None,
+) -> FitResult:  # fmt: skip
+    """The sums of all rows at the end, at the last soft exponent and in the hard limit, in one
+    reading, which also gives the labels."""
+    rows, threshold = replace(given.rows, alpha=run.rows.alpha), context.noise_threshold
+
+    def take(block: Rows, labels: Array, nearest: Array) -> None:
+        if threshold is not None:
+            labels = without_noise(run.objective, threshold, block, labels, nearest)
+        context.take_labels(labels)
+
+    elsewhere = isinstance(rows.stream, Partitions)
+    centers = (run.theta + rows.shift).astype(rows.dtype)
+    theta = centers.astype(np.float64) - rows.shift
+    visit = partial(_both_sums, theta, end.s, None if elsewhere else take, rows.stream is None)
+    soft, hard = rows.fold(
+        visit, lambda first, second: (first[0] + second[0], first[1] + second[1])
+    )
+    plain = replace(rows, eta=None)
+    estimate = float((hard.view_costs() @ rows.alpha).sum())
+    means = hard.centroids(theta, rows.dtype)
+    inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
+    if elsewhere and context.write_labels is not None:
+        take(plain, **passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
+    memberships = None
+    if context.store_memberships:
+        memberships = passes.one_pass(rows, theta, end.s, want=("memberships",))[1]["memberships"]
+    relative, absolute = coincidence(run.variance, rows.dtype)
+    close = max(relative * (hard.hard / rows.total_weight), absolute)
+    distinct = count_distinct(rows.scaled(theta), close)
+    soft, hard = soft.without_moments(), hard.without_moments()
+    s = -math.inf if end.hard else end.s
+    return FitResult(
+        given.given, rows, given.some, run.objective, plan, end, s, centers, theta, soft, hard,
+        inertia, distinct, replace(run, rows=rows).penalty(), run.passes, given.base.n, stored,
+        memberships,
+    )  # fmt: skip
+
+
+def _both_sums(
+    theta: Array, s: float, take: _Labels | None, alone: bool, block: Rows, before: _Pair | None
+) -> _Pair:
+    """The sums of a block at an exponent and in the hard limit; `alone`: no other follows, which
+    would add to N. `take` is given the rows, their labels and the squared distances to the
+    nearest centroids."""
+    soft, hard = before or (None, None)
+    soft, _ = passes.pass_of_block(block, theta, s, before=soft)
+    if alone:
+        soft = soft.without_moments()
+    plain, wanted = replace(block, eta=None), _LABELS if take else ()
+    hard, outputs = passes.pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
+    if take is not None:
+        take(plain, outputs["labels"], outputs["nearest"])
+    return soft, hard
+
+
+# ---- publish -------------------------------------------------------------------------------------
+
+
+def publish(model: Any, result: FitResult, context: FitContext) -> None:
+    """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
+    for name in _OF_EARLIER_FITS:
+        vars(model).pop(name, None)
+    rows, soft, end = result.rows, result.soft, result.end
+    vars(model).update(
+        cluster_centers_=result.centers,
+        inertia_=result.inertia,
+        s_=end.s,
+        objective_=result.plan.unit * (soft.objective(end.s) + result.penalty),
+        n_iter_=result.n_passes,
+        history_=context.history.records,
+        sample_size_=result.sample_size,
+        _alpha=rows.alpha,
+        _objective=result.objective,
+        _shifts=rows.shifts,
+        _cluster_weights=(result.hard if end.hard else soft).G,
+        _n_features_out=context.k,
+        _n_distinct=result.distinct,
+        _n_counted=rows.n_counted,
+        _s_of_batches=result.s,
+    )
+    if context.labels is not None:
+        blocks = context.labels
+        model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    if result.stored is not None:
+        model.cache_ = result.stored
+    if result.memberships is not None:
+        model.memberships_ = result.memberships
+    if not end.converged:
+        warn(
+            f"max_iter={model.max_iter} passes ended the run before it converged.",
+            ConvergenceWarning,
+        )
+    merged = nearly_equal_memberships(soft.soft, soft.hard, context.k, result.s)
+    if result.distinct < context.k or merged:
+        plan, some = result.plan, result.some
+        ending = Ending(
+            context.k, result.distinct, result.s, soft.soft, soft.hard, plan.critical,
+            plan.lowered_by,
+        )  # fmt: skip
+        causes = context.causes or [few_rows("X", *result.given)]
+        causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
+        warn_of_ending(ending, causes)

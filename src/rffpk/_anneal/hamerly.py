@@ -1,0 +1,160 @@
+"""Passes of the hard rule that leave out the rows whose nearest centroid cannot have changed.
+
+Two numbers are kept of each row: an upper bound of the distance to its centroid, and a lower bound
+of the distance to every other one (Hamerly: Making k-means even faster. SDM 2010). When centroids
+move, the first grows by the shift of the row's own centroid and the second falls by the largest
+shift of the others. While they are apart by more than the rounding errors of squared distances,
+a pass would give the row the label that it has. So the labels are those of passes over all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from rffpk._rows.passes import one_pass
+from rffpk._rows.rows import Rows
+from rffpk._rows.store import pass_costs
+from rffpk._rows.sums import Sums
+from rffpk._utils.arrays import Array
+from rffpk._utils.sparse_rows import row_bytes
+
+# Bounds make passes faster from so many rows (`python -m bench.speed.bounds`), ...
+LEAST_ROWS = 20_000
+# ... and from a modelled cost of a row in a pass that is some times that of the operations on its
+# bounds: with 50 columns and 10 clusters they do not.
+_COST = 20_000.0
+
+# All rows are visited if more than this part of them is active; active rows are copied in blocks of
+# so many bytes.
+_MOST_ACTIVE, _BLOCK_BYTES = 0.6, 32 << 20
+
+# All rows are visited, too, if the weight of a cluster is less than this part of its largest since
+# the last such visit: what is left of its sums has the rounding errors of what was subtracted.
+_SHRUNKEN = 0.5
+
+
+def pays(rows: Rows, k: int) -> bool:
+    """Whether bounds are valid for passes over the rows, and make these faster."""
+    fixed = rows.eta is None and rows.stream is None and rows.present is None
+    return fixed and k > 1 and rows.n >= LEAST_ROWS and pass_costs(rows, k)[0] >= _COST
+
+
+class HardPasses:
+    """Passes of the hard rule over the same rows, at centroids that move little by little.
+
+    Memory: a label and two numbers for each row.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self._theta: Array | None = None  # of the last pass, in the dtype of the rows
+
+    def sums(self, theta: Array) -> Sums:
+        """The sums of a pass at the centroids theta (k, F). The objective is precise to the
+        rounding errors of the sums."""
+        theta = np.ascontiguousarray(theta, dtype=self.rows.dtype)
+        active = None if self._theta is None else self._move(self._theta, theta)
+        if active is None or len(active) > _MOST_ACTIVE * self.rows.n:
+            self._visit_all(theta)
+        else:
+            self._visit(active, theta)
+            if (self._sums.G < _SHRUNKEN * self._largest).any():
+                self._visit_all(theta)
+            np.maximum(self._largest, self._sums.G, out=self._largest)
+        self._theta = theta
+        hard = self._hard(theta)
+        return replace(self._sums, soft=hard, hard=hard)
+
+    def state(self) -> dict[str, Array]:
+        """What the passes so far have left: with the sums of a new visit of all rows, which are
+        rounded otherwise, the next pass would give other bits."""
+        assert self._theta is not None
+        sums = {name: getattr(self._sums, name) for name in _SUMS}
+        bounds = {"labels": self._labels, "upper": self._upper, "lower": self._lower}
+        return {"at": self._theta, "largest": self._largest} | bounds | sums
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Set what `state` returned."""
+        self._theta, self._largest = state["at"], state["largest"]
+        self._labels, self._upper, self._lower = state["labels"], state["upper"], state["lower"]
+        sums = {name: state[name] for name in _SUMS}
+        self._sums = Sums(**sums, soft=0.0, hard=0.0, widths=self.rows.widths)
+
+    def _move(self, before: Array, theta: Array) -> Array:
+        """Adjust the bounds to new centroids; return the indices of the rows that they do not
+        decide."""
+        shift = self.rows.scaled(theta.astype(np.float64) - before)
+        eps = float(np.finfo(self.rows.dtype).eps)
+        shifts = np.sqrt((shift**2).sum(axis=1)) * (1 + 4 * eps)
+        farthest = int(shifts.argmax())
+        others = np.full(len(shifts), shifts[farthest])
+        others[farthest] = np.delete(shifts, farthest).max()
+        dtype = self.rows.dtype
+        self._upper += shifts.astype(dtype)[self._labels]
+        self._upper *= 1 + 2 * eps
+        self._lower -= others.astype(dtype)[self._labels]
+        self._lower *= 1 - 2 * eps
+        np.maximum(self._lower, 0, out=self._lower)
+        gap = (self._lower - self._upper) * (self._lower + self._upper)
+        return np.flatnonzero(~(gap > 2 * self._errors(self._upper, theta)))
+
+    def _errors(self, distances: Array, theta: Array) -> Array:
+        """Bounds of the rounding errors of computed squared distances, for rows at most so far from
+        one of the centroids: those of a sum of F products and two squared norms."""
+        longest = math.sqrt((self.rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
+        terms, x = theta.shape[1], self.rows.xs[0]
+        if self.rows.sparse_columns:  # whose products are those of the rows as they are
+            terms = int(np.diff(x.indptr).max())
+            longest += float(np.linalg.norm(self.rows.shift.astype(np.float64)))
+        unit = (terms + 8) / 2 * float(np.finfo(self.rows.dtype).eps)
+        return np.asarray((distances + 2 * longest) ** 2 * unit)
+
+    def _bounds(self, outputs: dict[str, Array], theta: Array) -> tuple[Array, Array]:
+        nearest, second = outputs["nearest"], outputs["second"]
+        errors = self._errors(np.sqrt(nearest), theta)
+        return np.sqrt(nearest + 2 * errors), np.sqrt(np.maximum(second - 2 * errors, 0))
+
+    def _visit_all(self, theta: Array) -> None:
+        vars(self).pop("_sums", None)  # so that the old and the new ones are not held together
+        self._sums, outputs = one_pass(self.rows, theta, -math.inf, want=_WANTED)
+        self._largest = self._sums.G.copy()
+        self._labels = outputs["labels"]
+        self._upper, self._lower = self._bounds(outputs, theta)
+
+    def _visit(self, active: Array, theta: Array) -> None:
+        """Visit the active rows; the sums change by the rows whose labels do."""
+        assert self._theta is not None
+        size = max(1024, _BLOCK_BYTES // max(1, row_bytes(self.rows.xs)))
+        for begin in range(0, len(active), size):
+            index = active[begin : begin + size]
+            rows = self.rows.take(index)
+            _, outputs = one_pass(rows, theta, -math.inf, want=_WANTED)
+            self._upper[index], self._lower[index] = self._bounds(outputs, theta)
+            changed = np.flatnonzero(outputs["labels"] != self._labels[index])
+            if not len(changed):
+                continue
+            self._labels[index] = outputs["labels"]
+            rows = rows.take(changed)
+            left, joined = (one_pass(rows, at, -math.inf)[0] for at in (self._theta, theta))
+            self._sums = replace(
+                self._sums,
+                N=self._sums.N + (joined.N - left.N),
+                G=self._sums.G + (joined.G - left.G),
+                Q=self._sums.Q + (joined.Q - left.Q),
+            )
+
+    def _hard(self, theta: Array) -> float:
+        """sum_i p_i ||phi_i - theta_label||^2 from the sums."""
+        sums, alpha = self._sums, self.rows.alpha
+        scale = np.repeat(alpha, sums.widths)
+        at = theta.astype(np.float64)
+        inner = float((sums.N * at * scale).sum())
+        squares = float(sums.G @ (at**2 @ scale))
+        return max(float((sums.Q @ alpha).sum()) - 2 * inner + squares, 0.0)
+
+
+_WANTED = ("labels", "nearest", "second")
+_SUMS = ("N", "G", "Q", "E")

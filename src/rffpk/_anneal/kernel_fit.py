@@ -1,0 +1,468 @@
+"""The fit of centroids that are weights of the rows, with exact kernels, in four steps: prepare,
+search, finish, publish."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk._anneal import critical, swaps
+from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite, warn_of_ending
+from rffpk._anneal.feature_steps import FeatureSpace
+from rffpk._anneal.kernel_products import CenteredKernel, Products
+from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.principal_components import kernel_components, kernel_variance, total_squares
+from rffpk._anneal.schedule import Plan, Stage, StartEnd
+from rffpk._anneal.search import FitContext, History, search
+from rffpk._anneal.seeding import (
+    given_weights,
+    initial_weights,
+    seed_centroids,
+    weights_of_views,
+)
+from rffpk._rows.missing import coverage_of, has_view, present_bits
+from rffpk._rows.passes import one_pass, total_variance
+from rffpk._rows.rows import Rows
+from rffpk._rows.store import Storage, check_cache, check_fits
+from rffpk._rows.sums import hard_weights, positive, power_weights
+from rffpk._rows.views import check_views
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import reporting
+from rffpk._utils.linalg import ritz_values
+from rffpk._utils.messages import warn
+from rffpk._utils.progress import observed
+from rffpk._utils.tiles import by_blocks
+from rffpk._utils.validation import is_option
+from rffpk.maps.kernels import FittedKernel, matched
+
+M = TypeVar("M", bound=Any)
+
+KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
+
+
+def _plain(coverage: Array | None) -> PowerMean:
+    return PowerMean()
+
+
+@dataclass(frozen=True)
+class KernelProblem:
+    """What an estimator makes of its parameters: its kernels, what is minimised, and which starts
+    run."""
+
+    kernels: Any  # as `matched` takes them
+    # from the number of clusters, the critical exponent, and whether they run on components
+    plan: Callable[[int, float, bool], Plan]
+    objective: Callable[[Array | None], PowerMean] = _plain  # from the coverage of the views
+    several: bool = False  # whether X may be a list of views
+    annealed: bool = False  # whether starts have soft steps, before which centroids may be moved
+    components: bool = False  # whether starts may run on principal components of one kernel
+    space: type[KernelSpace] = KernelSpace
+    smoothing: float = 0.0  # part of the mean squared norm that is added to squared distances
+    # sets what else is fitted, after the rest
+    published: Callable[[KernelRun], None] = lambda run: None
+
+
+@dataclass(frozen=True)
+class KernelRows:
+    """The rows of a fit."""
+
+    xs: list[Array]  # views, or kernel matrices
+    space: KernelSpace
+    components: Rows | None  # principal components of the kernel that starts run on
+    several: bool  # whether each kernel has a view of its own
+
+
+@dataclass(frozen=True)
+class KernelCentroids:
+    """Centroids as weights of the fitted rows, and the kernels of these."""
+
+    coef: Array  # (k, n), where rows lack views (L, k, n)
+    alpha: Array  # (L,)
+    squares: Array  # (L, k), their squared norms in each kernel
+    kernels: list[CenteredKernel]
+    several: bool  # whether each kernel has a view of its own
+    n_threads: int
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether k(x, x) of new rows is not known."""
+        return any(centered.kernel.precomputed for centered in self.kernels)
+
+    def labels(self, xs: list[Array]) -> NDArray[np.int32]:
+        """The nearest centroids, the first of equals, of rows that were fitted and of new ones."""
+        return self.distances(xs, False).argmin(axis=1).astype(np.int32)
+
+    def distances(self, xs: list[Array], whole: bool) -> Array:
+        """Squared distances (n, k) of rows from the centroids; `whole`: with k(x, x), which does
+        not change their order."""
+        lacking = self.coef.ndim == 3 or (self.several and present_bits(xs) is not None)
+        of_block = self._of_present_views if lacking else self._of_all_views
+
+        def found(parts: list[Array]) -> Array:
+            return of_block(parts, whole)
+
+        return by_blocks(found, xs, self.kernels[0].n, self.n_threads)
+
+    def _of_all_views(self, xs: list[Array], whole: bool) -> Array:
+        views = xs if self.several else xs * len(self.kernels)
+        coef = self.coef.T.astype(np.float64)
+        total = np.tile(self.alpha @ self.squares, (len(xs[0]), 1))
+        for alpha, centered, x in zip(self.alpha, self.kernels, views):
+            block, diagonal = centered.cross(x)
+            total -= 2 * alpha * (block @ coef)
+            if whole and diagonal is not None:
+                total += alpha * diagonal[:, None]
+        return total
+
+    def _of_present_views(self, xs: list[Array], whole: bool) -> Array:
+        """Of rows that lack views: over those that a row has."""
+        coefs = np.broadcast_to(self.coef, (len(xs), *self.coef.shape[-2:]))
+        total, weights = np.zeros((len(xs[0]), coefs.shape[1])), np.zeros(len(xs[0]))
+        each = zip(positive(self.alpha), self.kernels, coefs, self.squares, xs)
+        for alpha, centered, coef, squares, x in each:
+            there = has_view(x)
+            filled = x if there.all() else np.where(there[:, None], x, centered.kernel.x[0])
+            block, diagonal = centered.cross(filled)
+            gaps = squares - 2 * (block @ coef.T.astype(np.float64))
+            if whole and diagonal is not None:
+                gaps += diagonal[:, None]
+            total += np.where(there[:, None], alpha * gaps, 0)
+            weights += alpha * there
+        return total / weights[:, None]
+
+
+@dataclass(frozen=True)
+class KernelResult:
+    """The end of a fit."""
+
+    run: KernelRun
+    end: StartEnd
+    plan: Plan
+    xs: list[Array]
+    centroids: KernelCentroids
+    labels: NDArray[np.int32]
+    objective: float
+    inertia: float
+    memberships: Array | None
+
+
+@observed
+def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
+    """Cluster the rows of X.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
+        Finite numbers; with precomputed kernels a kernel matrix of shape (n_samples,
+        n_samples). A list of views, arrays of shape (n_samples, n_features_l) with the same
+        rows, some or all of them sparse, or of kernel matrices, is for classes with the
+        parameter `kernels` only. Sparse rows are for the kernels "rbf", "linear", "polynomial",
+        "cosine", "sigmoid" and "laplacian".
+    y : Ignored
+        Present for scikit-learn's conventions.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0 of the rows, by default one each. A weight of two minimises the same as a
+        repeated row, but draws differ where rows are repeated, so that another optimum may be
+        found. Costs are precise to eps times the largest weight.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter, X or sample_weight is not as described; nothing is changed then.
+    MemoryError
+        If ``cache=True`` and the kernels take more than `memory_limit`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` ended the best start before it converged, or centroids coincide at the
+        end, or are so near each other that memberships are nearly equal.
+    UserWarning
+        If a kernel has a clearly negative eigenvalue: negative squared distances then count as
+        0 while fitting.
+    """
+    with (
+        reporting(self, X) as progress,
+        validation.unchanged_on_error(self),
+        config.one_blas_thread(),
+    ):
+        self._check_parameters()
+        random = validation.check_random_state(self.random_state)
+        problem: KernelProblem = self._problem()
+        context = FitContext(
+            random, History(progress=progress), config.n_threads(self.n_jobs),
+            store_memberships=bool(self.store_memberships),
+            storage=Storage(self.cache, self.memory_limit),
+        )  # fmt: skip
+        rows, plan = prepare(self, problem, X, sample_weight, context)
+        run, end = search_centroids(rows, plan, context)
+        publish(self, finish(run, end, rows, plan, context), context)
+        problem.published(run)
+    return self
+
+
+def check_search(model: Any, inits: tuple[str, ...] = get_args(KernelInit)) -> None:
+    """The parameters of all searches with exact kernels."""
+    validation.check_search_parameters(model, inits, "an array")
+    check_cache(model.cache, model.memory_limit)
+
+
+# ---- prepare: rows, kernels, objective and plan --------------------------------------------------
+
+
+def prepare(
+    model: Any, problem: KernelProblem, X: Any, sample_weight: Any, context: FitContext
+) -> tuple[KernelRows, Plan]:
+    """The rows with their kernels and what is minimised, and the starts."""
+    xs = check_views(model, X, reset=True)
+    if model._n_views and not problem.several:
+        raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
+    n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
+    counted = n if weight is None else int(np.count_nonzero(weight))
+    k = context.k = validation.check_n_clusters(model.n_clusters, n, counted)
+    given = None if isinstance(model.init, str) else given_weights(model.init, k, n)
+    present = None
+    if getattr(model, "allow_missing_views", False):
+        context.coverage = coverage_of(xs, weight, k)
+    if context.coverage is not None:
+        if is_option(model.init, "spectral"):
+            raise ValueError("init == 'spectral' needs all views of all rows.")
+        present = np.stack([has_view(x) for x in xs]).astype(np.float64)
+        given = None if given is None else weights_of_views(given, present)
+    products = _products(model, problem, xs, weight, context)
+    if weight is not None:  # scaled to the range of float32
+        context.history.unit = 2.0 ** math.frexp(float(weight.max()))[1]
+        weight = weight / context.history.unit
+    objective = problem.objective(context.coverage)
+
+    def seed(space: KernelSpace) -> Array:
+        return initial_weights(space, k, model.init) if given is None else given
+
+    components = None
+    if problem.components and len(products.kernels) == 1 and products.definite:
+        components = kernel_components(products, weight, k, _fits(context.storage))
+    if components is not None:
+        exponent = critical.of_rows(components, components.xs[0])
+        space = problem.space(products, weight, objective, seed, context, 0)
+    else:
+        n_directions = 2 * k if problem.annealed else 0
+        space = problem.space(products, weight, objective, seed, context, n_directions, present)
+        exponent = space.critical_exponent() if problem.annealed else 0.0
+    plan = problem.plan(k, exponent, components is not None)
+    return KernelRows(xs, space, components, model._n_views > 0), replace(plan, critical=exponent)
+
+
+def _fits(storage: Storage) -> Callable[[int], bool]:
+    return lambda needed: check_fits(needed, "components", "auto", storage.memory_limit)
+
+
+def _products(
+    model: Any, problem: KernelProblem, xs: list[Array], weight: Array | None, context: FitContext
+) -> Products:
+    """The kernels of the rows; sets those of the model, and whether they are stored."""
+    views, specs = matched(xs, problem.kernels, not model._n_views)
+    kernels = [
+        FittedKernel(
+            x, spec, weight=p, random=context.random, n_threads=context.n_threads, differences=True
+        )
+        for (x, p), spec in zip((_filled(x, weight) for x in views), specs)
+    ]
+    needed, storage = Products.stored_bytes(kernels), context.storage
+    stored = check_fits(needed, "the kernel matrices", storage.cache, storage.memory_limit)
+    products = Products(kernels, context.n_threads, stored)
+    model.cache_, model._kernels = stored, products.kernels
+    for view, kernel in enumerate(kernels):
+
+        def multiply(v: Array, view: int = view) -> Array:
+            return np.asarray(products.multiply(v[None])[view, 0], dtype=np.float64)
+
+        if not kernel.definite:
+            values = ritz_values(multiply, kernel.n)
+            products.definite &= not warn_if_indefinite(f"kernel {view}", values)
+    if problem.smoothing:
+        squares = products.diagonals
+        products.diagonals = squares + problem.smoothing * squares.mean(axis=1, keepdims=True)
+    return products
+
+
+def _filled(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
+    """A view and the weights of its rows: those that lack it count nothing, and are one of the
+    others."""
+    there = has_view(x)
+    if there.all():
+        return x, weight
+    filled = np.where(there[:, None], x, x[there.argmax()])
+    return filled, there * (1.0 if weight is None else weight)
+
+
+# ---- search --------------------------------------------------------------------------------------
+
+
+def search_centroids(
+    rows: KernelRows, plan: Plan, context: FitContext
+) -> tuple[KernelRun, StartEnd]:
+    """The best of all starts, and its end."""
+    if rows.components is not None:
+        return _search_components(rows.components, rows.space, plan, context)
+    run, end, _ = search(rows.space, plan.starts)
+    return run, end
+
+
+def _search_components(
+    rows: Rows, space: KernelSpace, plan: Plan, context: FitContext
+) -> tuple[KernelRun, StartEnd]:
+    """The best of all starts over the components `rows` of a kernel, improved by swaps, and its
+    end; the run goes on with the hard rule and the kernel itself."""
+    history, weight, k = context.history, space.weight, context.k
+    p = np.ones(rows.n) if weight is None else weight
+    history.left_out = max(kernel_variance(space.products, p) - total_squares(rows), 0.0)
+
+    def seed() -> Array:
+        history.add_seeding(rows.n)
+        random = context.random
+        return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
+
+    found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context)
+    first, end, cost = search(found, plan.starts)
+    schedule = plan.starts[-1].schedule
+    if plan.swaps:
+        swaps.improve(first, cost, plan.swaps)
+    history.left_out = 0.0
+    labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
+    means = cluster_means(labels, k, weight)
+    for j in np.flatnonzero(~means.any(axis=1)):  # no clusters of their own: at a row, as seeds are
+        means[j, _nearest_row(rows, first.theta[j])] = 1.0
+    space.seed = lambda _: means
+    run, last = space.begin([first.number])[0], None
+    while last is None:
+        left = max(schedule.max_iter - first.passes, 1)
+        stage = Stage("hard", -math.inf, 0.0, schedule.tol, left)
+        last = space.advance([run], [stage])[0]
+    end.converged = end.converged and last.last.shift <= schedule.tol
+    run.passes += first.passes
+    return run, end
+
+
+def _nearest_row(rows: Rows, center: Array) -> int:
+    """The row with a weight that is nearest to a centroid."""
+    gaps = ((rows.xs[0] - rows.shifts[0] - center) ** 2).sum(axis=1)
+    if rows.weight is not None:
+        gaps[rows.weight == 0] = np.inf
+    return int(gaps.argmin())
+
+
+# ---- finish and publish --------------------------------------------------------------------------
+
+
+def finish(
+    run: KernelRun, end: StartEnd, rows: KernelRows, plan: Plan, context: FitContext
+) -> KernelResult:
+    """The labels, the objectives and the memberships at the end."""
+    products, unit, xs = rows.space.products, context.history.unit, rows.xs
+    centroids = KernelCentroids(
+        run.W, run.alpha, run.squares, products.kernels, rows.several, context.n_threads
+    )
+    labels = centroids.labels(xs)
+    memberships = None
+    objective = unit * run.cost(end.s)
+    inertia = unit * run.inertia(labels)
+    if context.store_memberships:
+        d = centroids.distances(xs, not centroids.precomputed)
+        if centroids.precomputed:  # k(x, x) is the diagonal
+            d += (run.alpha @ products.diagonals)[:, None]
+        memberships = _memberships(np.maximum(d, 0), end.s, xs[0].dtype)
+    return KernelResult(run, end, plan, xs, centroids, labels, objective, inertia, memberships)
+
+
+def publish(model: Any, result: KernelResult, context: FitContext) -> None:
+    """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
+    run, end, plan = result.run, result.end, result.plan
+    vars(model).pop("memberships_", None)  # of an earlier fit
+    vars(model).update(
+        labels_=result.labels,
+        dual_coef_=run.W,
+        objective_=result.objective,
+        inertia_=result.inertia,
+        s_=end.s,
+        n_iter_=run.passes,
+        history_=context.history.records,
+        _alpha=run.alpha,
+        _squares=run.squares,
+        _n_features_out=run.k,
+    )
+    if result.memberships is not None:
+        model.memberships_ = result.memberships
+    if not end.converged:
+        warn(
+            f"max_iter={model.max_iter} passes ended the run before it converged.",
+            ConvergenceWarning,
+        )
+    distinct, s = run.count_distinct(run.hard_cost()), -math.inf if plan.ends_hard else end.s
+    ending = Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
+    merged = distinct < run.k or ending.flat
+    if merged and run.space.products.definite:  # else that warning has named the cause
+        warn_of_ending(ending, [few_rows("X", result.xs, run.space.weight)])
+    for centered in model._kernels:
+        centered.kernel.drop_matrix()
+
+
+# ---- what a fitted model says of rows ------------------------------------------------------------
+
+
+def measure(
+    model: Any, X: Any, want: str, s: float | None = None, sample_weight: Any = None
+) -> Any:
+    """What `want` names of rows; see `Clusterer._measure`."""
+    check_is_fitted(model)
+    xs = check_views(model, X, reset=False)
+    centroids = KernelCentroids(
+        model.dual_coef_, model._alpha, model._squares, model._kernels, model._n_views > 0,
+        config.n_threads(model.n_jobs),
+    )  # fmt: skip
+    with config.one_blas_thread():
+        if want == "labels":
+            return centroids.labels(xs)
+        if centroids.precomputed:
+            raise ValueError(
+                f"{_CALLERS[want]} needs k(x, x), which precomputed kernels of new rows do not "
+                "contain; of the fitted rows, inertia_ is minus the score, and "
+                "store_memberships=True keeps the memberships."
+            )
+        squares = np.maximum(centroids.distances(xs, True), 0)
+    if want == "memberships":
+        return _memberships(squares, model.s_ if s is None else s, xs[0].dtype)
+    if want == "distances":
+        return np.sqrt(squares).astype(xs[0].dtype, copy=False)
+    if want == "medoids":
+        return squares.argmin(axis=0)
+    least = squares.min(axis=1)
+    weight = validation.check_sample_weight(sample_weight, len(least), X)
+    return float(least.sum() if weight is None else weight @ least)
+
+
+_CALLERS = {
+    "memberships": "predict_proba",
+    "distances": "transform",
+    "medoids": "medoids",
+    "cost": "score",
+}
+
+
+def _memberships(squares: Array, s: float, dtype: Any) -> Array:
+    """Memberships of rows with these squared distances, at an exponent."""
+    shares = hard_weights(squares) if math.isinf(s) else power_weights(squares, s)
+    return shares[2].astype(dtype, copy=False)

@@ -1,0 +1,132 @@
+"""Products of centered kernels with a few vectors, from stored kernels or recomputed blocks."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk import _core
+from rffpk._utils import config
+from rffpk._utils.arrays import Array
+from rffpk._utils.tiles import run_all, tiles
+from rffpk.maps.kernels import FittedKernel
+
+# Kernels are centered at the mean of this many rows, so that their values are of the size of the
+# distances and float32 resolves them. Any point near the data serves.
+_CENTER_ROWS = 256
+
+
+class CenteredKernel:
+    """A kernel less the mean feature c of some of its rows: <phi(x) - c, phi(x_j) - c>."""
+
+    def __init__(self, kernel: FittedKernel) -> None:
+        self.kernel, self.n, self.dtype = kernel, kernel.n, kernel.dtype
+        self._places = np.arange(0, self.n, -(-self.n // _CENTER_ROWS))
+        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused
+            self.offsets = kernel.block(self._places).mean(axis=0)  # <phi_j, c>
+            self._mean = self.offsets[self._places].mean()  # ||c||^2
+            self.diagonal = self._squared_norms(kernel.diagonal, self.offsets)
+
+    def _squared_norms(self, diagonal: Array, offsets: Array) -> Array:
+        return np.maximum(diagonal - 2 * offsets + self._mean, 0)
+
+    def _centered(self, block: Array, offsets: Array, columns: slice) -> Array:
+        block -= self.offsets[columns] - self._mean
+        block -= offsets[:, None]
+        return block
+
+    def block(self, rows: slice | Array, columns: slice) -> Array:
+        """Some rows and columns, float64."""
+        return self._centered(self.kernel.block(rows, columns), self.offsets[rows], columns)
+
+    def cross(self, x: Array) -> tuple[Array, Array | None]:
+        """The kernel between new rows x and all fitted ones, float64, and the squared norms of the
+        features of x, None if the kernel is precomputed."""
+        block, diagonal = self.kernel.cross(x)
+        offsets = block[:, self._places].mean(axis=1)
+        squares = None if diagonal is None else self._squared_norms(diagonal, offsets)
+        return self._centered(block, offsets, slice(None)), squares
+
+
+class Products:
+    """Products of the centered kernels K_l of n rows: <phi_i - c, phi_j - c>, view by view."""
+
+    def __init__(self, kernels: list[FittedKernel], n_threads: int, stored: bool) -> None:
+        self.kernels = [CenteredKernel(kernel) for kernel in kernels]
+        self.n, self.n_threads = kernels[0].n, n_threads
+        self.dtype = np.result_type(*(kernel.dtype for kernel in kernels))
+        self.diagonals = np.stack([kernel.diagonal for kernel in self.kernels])  # (L, n)
+        self._check_finite()
+        self.definite = True  # whether no kernel is known to be indefinite
+        self.stored = self._all() if stored else None
+
+    def _check_finite(self) -> None:
+        largest = np.finfo(self.dtype).max
+        for number, kernel in enumerate(self.kernels):
+            values = kernel.offsets, kernel.diagonal
+            if not all(np.isfinite(v).all() and np.abs(v).max() < largest for v in values):
+                raise ValueError(
+                    f"kernel {number} has values that are NaN or overflow {self.dtype}; rescale X, "
+                    "pass float64, or choose other parameters of the kernel."
+                )
+
+    @staticmethod
+    def stored_bytes(kernels: list[FittedKernel]) -> int:
+        """Bytes that the stored kernels take."""
+        n = kernels[0].n
+        line = -(-n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
+        return sum(n * line * kernel.dtype.itemsize for kernel in kernels)
+
+    def _all(self) -> list[Array]:
+        matrices = []
+        for number in range(len(self.kernels)):
+            matrix = _core.empty_matrix(self.n, self.n, self.dtype)
+
+            def fill(
+                tile: tuple[slice, slice], number: int = number, matrix: Array = matrix
+            ) -> None:
+                matrix[tile] = self._block(number, *tile)
+
+            run_all(fill, tiles(self.n, self.n), self.n_threads)
+            matrices.append(matrix)
+        return matrices
+
+    def _block(self, number: int, rows: slice | Array, columns: slice) -> Array:
+        return self.kernels[number].block(rows, columns).astype(self.dtype, copy=False)
+
+    def multiply(self, W: Array) -> Array:
+        """W K_l of all kernels, (L, m, n), for W (m, n), or W_l K_l for one W of each kernel."""
+        W = np.ascontiguousarray(W, dtype=self.dtype)
+        Ws = np.broadcast_to(W, (len(self.kernels), *W.shape[-2:]))
+        out = np.empty(Ws.shape, dtype=self.dtype)
+        if self.stored is not None:
+            for each, matrix, product in zip(Ws, self.stored, out):
+                config.backend().skinny_product(each, matrix, product, self.n_threads)
+            return out
+
+        def fill(row_tiles: list[tuple[slice, slice]]) -> None:
+            rows = row_tiles[0][0]
+            for number, product in enumerate(out):
+                parts = (
+                    Ws[number][:, columns] @ self._block(number, rows, columns).T
+                    for _, columns in row_tiles
+                )
+                product[:, rows] = sum(parts)
+
+        by_rows = groupby(tiles(self.n, self.n), key=lambda tile: tile[0].start)
+        run_all(fill, [list(group) for _, group in by_rows], self.n_threads)
+        return out
+
+    def rows(self, index: Array) -> Array:
+        """Rows of all centered kernels, (L, m, n)."""
+        if self.stored is not None:
+            return np.stack([matrix[index, : self.n] for matrix in self.stored])
+        every = slice(0, self.n)
+        return np.stack([self._block(number, index, every) for number in range(len(self.kernels))])
+
+
+def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
+    """Squared norms of the centroids, (L, k)."""
+    return np.einsum("kn,lkn->lk" if W.ndim == 2 else "lkn,lkn->lk", W, Y, dtype=np.float64)

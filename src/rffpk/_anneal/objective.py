@@ -1,0 +1,204 @@
+"""The objectives that annealing minimises over the centroids and the view weights.
+
+Steps over features and steps with exact kernels use the same objective. It holds no state of a run:
+the rows or the run hold the view weights alpha and the total weight of the rows, sum_i p_i, of a
+sample or of all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from rffpk._rows.passes import shifted_features, some_features, view_variances
+from rffpk._rows.rows import Rows
+from rffpk._rows.sums import view_penalty, view_weights
+from rffpk._utils.arrays import Array
+from rffpk._utils.messages import without
+from rffpk._utils.sparse_rows import Columns, SparseRows, squared_distances
+from rffpk._utils.tiles import row_tiles
+
+Eta = Literal["mean", "median", "within"]
+ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
+
+_MEDIAN_ROWS = 5000  # that the median of distances is taken from: its error is then about 1 %
+
+# The reference distance "within" is this multiple of the median squared distance of a cluster's
+# rows: in two dimensions those of a normal cluster are exponential, and this is their mean.
+_MEAN_OF_MEDIAN = 1 / math.log(2)
+_COUNTED = 4.0  # Rows within this multiple of it are counted: there 98 %.
+_TRIMMINGS = 100  # steps to such a distance, at most
+_EQUAL = 1e-12  # rows at most this part of the largest squared distance away are at a centroid
+_LEAST = 1e-300  # in place of a sum of zeros
+# Numbers of sparse columns that are written out, where 20 rows a cluster have as few.
+_NUMBERS = 1 << 23
+
+
+class PowerMean:
+    """sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
+
+    learns_weights = False  # whether the view weights are learned
+    eta: Array | None = None  # reference distances of the typicality
+    m: float = 0.0  # fuzzifier of the typicality
+    coverage: Array | None = None  # the shares of the rows that have the views; None: all have all
+
+    def begin(self, rows: Rows) -> Rows:
+        """The rows with the constants of the objective, for the beginning of annealing."""
+        return rows
+
+    def entropy(self, total_weight: float) -> float:
+        """lambda, the weight of the entropy of the view weights; 0 if they are not learned."""
+        return 0.0
+
+    def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
+        """New view weights (L,) from the costs of the views at the new centroids.
+
+        The cost of view l is sum_ij p_i w_ij d'_ij,l; `costs` holds it with v in place of w, and
+        w = `constant` v.
+        """
+        return view_weights(costs, constant, self.entropy(total_weight), self.coverage)
+
+    def penalty(self, alpha: Array, total_weight: float) -> float:
+        """The term of the objective that is added to sum_i p_i M_s."""
+        return view_penalty(alpha, self.entropy(total_weight), self.coverage)
+
+    def restore(self, rows: Rows, alpha: Array) -> Rows:
+        """New rows with the learned view weights and the constants of the objective."""
+        return rows
+
+
+@dataclass(frozen=True)
+class WeightedViews(PowerMean):
+    """sum_i p_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l), over alpha too.
+
+    d'_ij = u^m d_ij + (1 - u)^m sum_l alpha_l eta_l with the best typicality u where reference
+    distances eta are given, else d_ij: eq. (20) of IP-RFF-MKPKM plus the constant lambda log L,
+    so that it is >= 0 and tolerances are relative to it. Without eta it is that of MKPK. Where rows
+    lack views, see docs/math.md, section 19.
+    """
+
+    weight_entropy: float  # lambda over sum_i p_i
+    eta: Array | None = None  # (L,)
+    m: float = 0.0  # fuzzifier of the typicality
+    coverage: Array | None = None  # (L,)
+
+    learns_weights = True
+
+    def begin(self, rows: Rows) -> Rows:
+        return rows if self.eta is None else replace(rows, eta=self.eta, m=self.m)
+
+    def entropy(self, total_weight: float) -> float:
+        return self.weight_entropy * total_weight
+
+    def restore(self, rows: Rows, alpha: Array) -> Rows:
+        return replace(self.begin(rows), alpha=alpha)
+
+
+# ---- reference distances: how far rows are from a centroid whose typicality for it is one half ---
+
+
+def reference_distances(
+    rows: Rows, eta: Eta | float, k: int, model: Callable[..., Any]
+) -> NDArray[np.float64]:
+    """eta_l of each view for k clusters; see `RFFMultiKernelPowerKMeans`, which `model` makes for
+    one view of columns."""
+    if not isinstance(eta, str):
+        return np.full(len(rows.xs), float(eta))
+    if eta == "within" and rows.present is not None:
+        raise ValueError(
+            "eta='within' needs all views of all rows: take 'median' or 'mean', or a number."
+        )
+    if eta == "within":
+        distances = _distances_within(rows.counted(), k, model)
+    else:
+        distances = view_variances(rows)
+    if eta == "median":
+        medians = _median_distances(rows.counted())  # zero if most rows of a view are equal
+        distances = np.where(medians > 0, medians, distances)
+    return np.where(distances > 0, distances, 1.0)  # of equal rows: any number > 0
+
+
+def _some(rows: Rows, most: int) -> Rows:
+    """At most so many of the rows, evenly spaced."""
+    return rows.take(np.arange(0, rows.n, -(-rows.n // most)))
+
+
+def _median_distances(rows: Rows) -> NDArray[np.float64]:
+    """Weighted medians, view by view, of the squared distances from the median features."""
+    some = _some(rows, _MEDIAN_ROWS)
+    medians = []
+    for view in range(len(rows.xs)):
+        those = some.view(view)
+        distances = _distances_from_median(some_features(those), those.weight)
+        medians.append(_median(distances[:, None], those.weight)[0])
+    return np.array(medians)
+
+
+def _distances_from_median(features: Columns, weight: Array | None) -> Array:
+    if isinstance(features, SparseRows):
+        columns = features.matrix.tocsc()
+        parts = (columns[:, b].toarray() for b in row_tiles(features.shape[1], len(features)))
+        median = np.concatenate([_median(part, weight).copy() for part in parts])
+        return squared_distances(features, median)
+    features = features.astype(np.float64)
+    features -= _median(features, weight)
+    return np.asarray(np.einsum("if,if->i", features, features))
+
+
+def _distances_within(rows: Rows, k: int, model: Callable[..., Any]) -> NDArray[np.float64]:
+    """The reference distances "within": of the rows to the centroids of a first fit without
+    typicality, and then of a second one with these reference distances."""
+    most = max(_MEDIAN_ROWS, 20 * k)
+    if rows.has_sparse_columns:  # which are written out
+        most = max(min(most, _NUMBERS // len(rows.shift)), 20 * k)
+    some = _some(rows, most)
+    features = np.ascontiguousarray(some.scaled(shifted_features(some)), dtype=rows.dtype)
+    size = float(np.abs(features).max(initial=0))
+    if not 0 < size < math.inf:
+        return np.zeros(len(rows.xs))
+    features /= size
+    eta, _ = _trimmed(model(possibilistic=False), features, some.weight)
+    typical = model(eta=eta)
+    eta, counted = _trimmed(typical, features, some.weight)
+    residuals = features[counted] - typical.cluster_centers_[typical.labels_[counted]]
+    weight = None if some.weight is None else some.weight[counted]
+    costs = np.average(residuals.astype(np.float64) ** 2, axis=0, weights=weight)
+    parts = np.add.reduceat(costs, np.cumsum([0, *(len(c) for c in rows.shifts[:-1])]))
+    return np.asarray(eta * parts / max(float(parts.sum()), _LEAST) / rows.alpha * size * size)
+
+
+def _trimmed(model: Any, features: Array, weight: Array | None) -> tuple[float, Array]:
+    """The median squared distance of rows to their nearest centroid times _MEAN_OF_MEDIAN, of the
+    rows with at most _COUNTED times that, and which these are."""
+    with without(ConvergenceWarning):  # the fit itself will say so
+        nearest = model.fit(features, sample_weight=weight).transform(features).min(axis=1)
+    distances = nearest.astype(np.float64) ** 2
+    apart = distances > _EQUAL * distances.max()  # equal rows say nothing of a cluster's size
+    distances = np.where(apart, distances, math.inf)
+    counted, eta = apart, math.inf
+    if not apart.any():
+        return ETA_RANGE[0], np.ones(len(features), dtype=bool)
+    for _ in range(_TRIMMINGS):
+        part = None if weight is None else weight[counted]
+        last, eta = eta, _MEAN_OF_MEDIAN * float(_median(distances[counted, None], part)[0])
+        if eta == last or eta == 0:
+            break
+        counted = distances <= _COUNTED * eta
+    return min(max(eta, ETA_RANGE[0]), ETA_RANGE[1]), counted
+
+
+def _median(values: Array, weight: Array | None) -> Array:
+    """The weighted median of each column: the least value with half the weight at or below it."""
+    if weight is None:
+        middle = (len(values) - 1) // 2
+        return np.partition(values, middle, axis=0)[middle]
+    order = np.argsort(values, axis=0)
+    below = np.cumsum(weight[order], axis=0, dtype=np.float64)
+    places = (below < below[-1] / 2).sum(axis=0)
+    return np.take_along_axis(values, np.take_along_axis(order, places[None], 0), 0)[0]

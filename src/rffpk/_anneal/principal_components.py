@@ -1,0 +1,239 @@
+"""Principal components of wide features and of exact kernels: the search for centroids needs few of
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rffpk._anneal.kernel_products import Products
+from rffpk._rows.passes import make_rows
+from rffpk._rows.rows import Rows
+from rffpk._rows.store import Storage, has_maps
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import basis_of, eigh
+from rffpk._utils.sparse_rows import dense
+
+# Components are left out that have this part of the variance together: less than the error of the
+# random features themselves. All features follow in the last passes.
+_LEFT_OUT = 1e-3
+
+# For the hard objective of one view more may be left out. Of k clusters only k - 1 directions
+# matter: without the components after the r-th the cost of a partition changes by a constant and by
+# at most k - 1 times the (r+1)-th variance, and no partition costs less than the sum of the
+# variances from the k-th on (docs/math.md, section 9). The quotient is at most this.
+_CHANGE = 0.02
+
+# The leading components come from so many subspace iterations: what they do not resolve changes the
+# cost of a partition little. ...
+_ITERATIONS = 2
+_FACTOR = 8  # ... Their first number is that of the clusters times this ...
+_MORE = 16  # ... plus this; ...
+_DOUBLINGS = 2  # ... it is doubled so many times, ...
+_SHARE = 0.25  # ... but not beyond this share of all, which are computed then.
+
+_PASSES = 300  # that a search makes
+# Costs, in operations at the rate of a large matrix product, ...
+_READ = 48.0  # ... of reading a number in a pass, ...
+_ALL = 30.0  # ... of all components of (m, m), over m^3, ...
+_LEADING = 20.0  # ... and of r leading ones, over m^2 r.
+_MARGIN = 2.0  # A search must take this many times as long as the decomposition, ...
+# ... and longer where view weights are learned, which converge in passes over all features.
+_VIEWS_MARGIN = 5.0
+_FEWEST = 64  # A pass over fewer features takes no longer than one over fewer still.
+
+# Features that are copied, twice with row weights: at most 64 MB each in float64.
+_NUMBERS = 1 << 23
+
+# Of up to so many rows all components of a kernel may be computed; of more, products with the
+# kernel are as fast as passes over so many.
+_DENSE = 1000
+_COPIES = 5  # of the components of a kernel, while they are computed
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """Rows of fewer features, and the way back from their centroids."""
+
+    rows: Rows
+    bases: list[Array]  # (F_l, r_l), orthonormal columns
+    left_out: float  # of one view: sum_i p_i times the squared lengths of what is left out
+
+    def expand(self, theta: Array) -> Array:
+        """Centroids in the space of all features, shifted."""
+        edges = np.cumsum([basis.shape[1] for basis in self.bases])[:-1]
+        parts = np.split(theta, edges, axis=1)
+        return np.hstack([part @ basis.T for part, basis in zip(parts, self.bases)])
+
+
+def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Compressed | None:
+    """The rows with the principal components of each view as features, if these are at most half as
+    many and a search for k centroids is longer than the decompositions; else None. `hard`: starts
+    are compared by the hard objective, for which fewer components of one view suffice.
+
+    O(n F min(n, F)) time.
+    """
+    widths = [len(shift) for shift in rows.shifts]
+    sizes = [min(rows.n, F) for F in widths]
+    hard = hard and len(widths) == 1 and rows.eta is None
+    cost = sum(
+        2.0 * rows.n * F * m + _decomposition_cost(m, k if hard else None)
+        for F, m in zip(widths, sizes)
+    )
+    search = _PASSES * rows.n * sum(widths) * (4.0 * k + _READ)
+    short = k == 1 or sum(widths) < _FEWEST or rows.present is not None
+    margin = _MARGIN if hard else _VIEWS_MARGIN
+    if short or margin * cost > search or rows.n * sum(widths) > _NUMBERS:
+        return None
+    rows = storage.sample(rows)
+    if has_maps(rows):  # features may not be stored
+        return None
+    pairs = [_components(rows, i, k if hard else None) for i in range(len(widths))]
+    if 2 * sum(basis.shape[1] for _, basis in pairs) > sum(widths):
+        return None
+    xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
+    shifts = [np.zeros(x.shape[1], dtype=rows.dtype) for x in xs]
+    small = replace(rows, xs=xs, shifts=shifts)
+    left_out = total_squares(rows) - total_squares(small) if hard else 0.0
+    return Compressed(small, bases, left_out)
+
+
+def total_squares(rows: Rows) -> float:
+    """sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
+    total = 0.0
+    for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
+        squares = ((dense(x) - shift.astype(np.float64)) ** 2).sum(axis=1)
+        total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
+    return rows.weight_unit * total
+
+
+def _decomposition_cost(m: int, k: int | None) -> float:
+    """Modelled cost of the components of (m, m), or of those that k clusters need."""
+    if k is None or (first := _FACTOR * k + _MORE) > _SHARE * m:
+        return _ALL * m**3
+    return _LEADING * m**2 * first
+
+
+def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
+    """The principal components of a view, (n, r), and their basis (F, r): those that the variance
+    needs, or, for a number of clusters, those that their hard objective needs."""
+    x = dense(rows.xs[view]).astype(np.float64) - rows.shifts[view]
+    weighted = x if rows.weight is None else x * np.sqrt(rows.weight, dtype=np.float64)[:, None]
+    wide = x.shape[1] > len(x)
+    gram = weighted @ weighted.T if wide else weighted.T @ weighted
+    total = float(np.trace(gram))
+    found = k and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
+    squares, vectors = found[:2] if found else _all_components(gram)
+    r = 1 + int((total - np.cumsum(squares) > _LEFT_OUT * total).sum())
+    squares, basis = squares[:r], vectors[:, :r]
+    if wide:
+        lengths = np.sqrt(squares)  # zero if all rows are equal
+        basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
+    return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis
+
+
+def components_for_clusters(
+    multiply: Callable[[Array], Array],
+    matrix: Callable[[], Array] | None,
+    total: float,
+    m: int,
+    k: int,
+    fits: Callable[[int], bool] = lambda r: True,
+) -> tuple[Array, Array, Array] | None:
+    """The eigenvalues of a positive semidefinite matrix (m, m), falling, their eigenvectors, and
+    the products of it with these: those that the hard objective of k clusters needs, if `total` is
+    their sum. None if so many do not pass `fits`, or more would be needed than `multiply` is worth
+    and `matrix` is None."""
+    for squares, vectors, products in _more_and_more(multiply, matrix, m, k, fits):
+        cost = max(total - squares[: k - 1].sum(), 0.0)
+        enough = enough_for_clusters(squares, cost, k)
+        if enough < len(squares) or len(squares) == m:
+            return squares[:enough], vectors[:, :enough], products[:, :enough]
+    return None
+
+
+def _more_and_more(
+    multiply: Callable[[Array], Array],
+    matrix: Callable[[], Array] | None,
+    m: int,
+    k: int,
+    fits: Callable[[int], bool],
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Leading eigenvalues, eigenvectors and products: of few components, of more, and of all."""
+    first, V = _FACTOR * k + _MORE, np.empty((m, 0))
+    for r in [first << doublings for doublings in range(_DOUBLINGS + 1)]:
+        if r > _SHARE * m or not fits(r):
+            break
+        V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
+        for _ in range(_ITERATIONS):
+            V = basis_of(multiply(V))[0]
+        product = multiply(V)
+        squares, turn = _all_components(V.T @ product)
+        V = V @ turn
+        yield squares, V, product @ turn
+    if matrix is not None and fits(m):
+        squares, vectors = _all_components(matrix())
+        yield squares, vectors, vectors * squares
+
+
+def _all_components(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a positive semidefinite matrix, falling, and its eigenvectors."""
+    squares, vectors = eigh(matrix, driver="evd")
+    return np.maximum(squares[::-1], 0), vectors[:, ::-1]
+
+
+def enough_for_clusters(squares: Array, cost: float, k: int) -> int:
+    """How many components the hard objective of k clusters needs, of those with these variances, if
+    no partition costs less than `cost`."""
+    return max(1, int(((k - 1) * squares > _CHANGE * cost).sum()))
+
+
+# ---- of an exact kernel --------------------------------------------------------------------------
+
+
+def kernel_components(
+    products: Products, weight: Array | None, k: int, fits: Callable[[int], bool]
+) -> Rows | None:
+    """Rows whose features are the leading principal components of a kernel, centered at the mean:
+    enough of them for the hard objective of k clusters; None if that takes too many, or their
+    memory does not pass `fits`.
+
+    O(n^2 r) time for r components, O(n^3) where few rows have more of them.
+    """
+    n = products.n
+    p = np.ones(n) if weight is None else weight
+    root, share = np.sqrt(p), p / p.sum()
+
+    def multiply(V: Array) -> Array:
+        """The product of the centered and weighted kernel with columns."""
+        columns = root[:, None] * V
+        columns = columns - share[:, None] * columns.sum(axis=0)
+        product = products.multiply(columns.T)[0].T.astype(np.float64)
+        return np.asarray(root[:, None] * (product - share @ product))
+
+    def matrix() -> Array:
+        gram = products.rows(np.arange(n))[0].astype(np.float64)
+        mean = share @ gram
+        return np.asarray(root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root)
+
+    found = components_for_clusters(
+        multiply, matrix if n <= _DENSE else None, kernel_variance(products, p), n, k,
+        lambda r: fits(_COPIES * 8 * n * r),
+    )  # fmt: skip
+    if found is None:
+        return None
+    squares, _, images = found
+    resolved = squares > n * float(np.finfo(products.dtype).eps) * squares[0]
+    scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
+    x = images * scale / np.where(root > 0, root, 1)[:, None]
+    xs, shifts = [np.ascontiguousarray(x)], [np.zeros(len(squares))]
+    return make_rows(xs, [None], weight, products.n_threads, shifts)
+
+
+def kernel_variance(products: Products, p: Array) -> float:
+    """sum_i p_i ||phi_i - c||^2 with the weighted mean c, for one kernel."""
+    share = p / p.sum()
+    mean = products.multiply(share[None])[0, 0].astype(np.float64)
+    return float(p @ products.diagonals[0] - p.sum() * (share @ mean))

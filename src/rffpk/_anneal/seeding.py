@@ -1,0 +1,318 @@
+"""Initial centroids: features of some rows, or weights of the rows for exact kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import k_means
+from sklearn.metrics import euclidean_distances
+from sklearn.preprocessing import normalize
+
+from rffpk._anneal.kernel_products import squared_norms as kernel_norms
+from rffpk._anneal.schedule import MANY
+from rffpk._rows.missing import present_views
+from rffpk._rows.passes import make_rows, one_pass
+from rffpk._rows.rows import Rows
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import leading_eigenvectors
+from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
+
+# Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
+# rows ...
+_SEED_ROWS = 20_000
+_SEED_NUMBERS = 2**21  # ... and numbers, 16 MB in float64, ...
+# ... but at least so many rows for each centroid: a given one of equally large clusters is then
+# missed with probability 2e-9, and annealing needs no more.
+_ROWS_A_CENTROID = 20
+
+
+def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
+    """The random rows that initial centroids are chosen from: all rows if there are few."""
+    most = max(_ROWS_A_CENTROID * k, min(_SEED_ROWS, _SEED_NUMBERS // len(rows.shift)))
+    index = np.arange(rows.n) if rows.weight is None else np.flatnonzero(rows.weight)
+    if len(index) == rows.n <= most:
+        return rows
+    if len(index) > most:
+        index = np.sort(random.choice(index, most, replace=False))
+    return rows.take(index)
+
+
+class Parts:
+    """The features of rows that lack views, 0 there, as seeds: in a view that a row lacks, a seed
+    has the features of the row nearest to it, in the views that both have, of those that have the
+    view; 0, the mean, if there is none."""
+
+    def __init__(self, rows: Rows, features: Array) -> None:
+        assert rows.present is not None
+        self.rows, self.x = rows, features
+        self.has = present_views(rows.present, len(rows.xs))
+        self.there = rows.present_features()
+        self.views = np.split(np.arange(features.shape[1]), np.cumsum(rows.widths)[:-1])
+
+    def __getitem__(self, index: Array) -> Array:
+        """The seeds at these rows."""
+        seeds = self.x[index]
+        for seed, i in zip(seeds, index):
+            if not self.has[i].all():
+                self._complete(seed, i)
+        return seeds
+
+    def _complete(self, seed: Array, i: int) -> None:
+        gaps = self._distances(seed[None], self.has[i])[0]
+        shared = self.has @ (self.has[i] * self.rows.alpha)
+        gaps = np.divide(gaps, shared, out=np.full(len(gaps), math.inf), where=shared > 0)
+        for view in np.flatnonzero(~self.has[i]):
+            apart = np.where(self.has[:, view], gaps, math.inf)
+            nearest = int(apart.argmin())
+            if apart[nearest] < math.inf:
+                seed[self.views[view]] = self.x[nearest, self.views[view]]
+
+    def distances(self, index: Array) -> Array:
+        """Squared distances (m, n) of the rows from the seeds at m of them, over the views that the
+        rows have."""
+        return self._distances(self[index], np.ones(self.has.shape[1]))
+
+    def _distances(self, seeds: Array, views: Array) -> Array:
+        """Squared distances (m, n) of the rows from seeds over these views."""
+        scale = np.repeat(views * self.rows.alpha, self.rows.widths)
+        seeds = seeds.astype(np.float64)
+        own = (self.x.astype(np.float64) ** 2) @ scale
+        return np.maximum(own + seeds**2 * scale @ self.there.T - 2 * seeds * scale @ self.x.T, 0)
+
+    def columns(self) -> Rows:
+        """The rows with the features as columns."""
+        xs = [np.ascontiguousarray(self.x[:, view]) for view in self.views]
+        shifts = [np.zeros_like(shift) for shift in self.rows.shifts]
+        return replace(self.rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
+
+
+def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
+    """Initial centroids (k, F) from an array."""
+    validation.check_plain(centroids, "init")
+    with validation.named("init"):
+        centroids = np.array(centroids, dtype=np.float64)
+    if centroids.shape != expected:
+        raise ValueError(
+            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "
+            "features that the rows are mapped to)."
+        )
+    if not np.isfinite(centroids).all():
+        raise ValueError("init contains NaN or infinity, must be finite.")
+    return centroids
+
+
+def seed_centroids(
+    features: Columns, weight: Array | None, k: int, init: str, n_threads: int, random: Any,
+    parts: Parts | None = None,
+) -> Array:  # fmt: skip
+    """k of the rows of `features`, at random or by k-means++, from MANY on in batches; completed
+    where they lack views, of which `parts` are the others."""
+    seeds = features if parts is None else parts
+    if init == "random":
+        p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
+        return dense(seeds[random.choice(len(features), k, replace=False, p=p)])
+    if k >= MANY:
+        rows = _columns(features, n_threads) if parts is None else parts.columns()
+        return dense(seeds[_batches(rows, seeds, weight, k, random)])
+    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+    if parts is not None:
+        return parts[k_means_plus_plus(parts.distances, p, k, random)]
+    x = features.astype(np.float64)
+    squares = squared_norms(x)
+
+    def distances(index: Array) -> Array:
+        return np.maximum(-2 * _products(x, index) + squares[index, None] + squares, 0)
+
+    return dense(features[k_means_plus_plus(distances, p, k, random)])
+
+
+def _columns(features: Columns, n_threads: int) -> Rows:
+    """The rows with the features as columns."""
+    zeros = np.zeros(features.shape[1], dtype=features.dtype)
+    return make_rows([features], [None], None, n_threads, [zeros])
+
+
+def _products(x: Columns, index: Array) -> Array:
+    """The inner products of some rows with all, (m, n)."""
+    if isinstance(x, SparseRows):
+        return np.asarray((x.matrix @ x[index].toarray().T).T)
+    return np.asarray(x[index] @ x.T)
+
+
+def k_means_plus_plus(
+    distances: Callable[[Array], Array], p: Array, k: int, random: Any
+) -> NDArray[np.intp]:
+    """Indices of k rows with weights p by greedy k-means++: of a few rows, drawn in proportion to
+    their costs, the one that lowers the cost most. `distances` returns the squared distances (m, n)
+    of m rows from all. O(n k log k) of them."""
+    chosen = random.choice(len(p), 1, p=p / p.sum())
+    least, trials = distances(chosen)[0], 2 + int(math.log(k))
+    while len(chosen) < k:
+        cost = p * least
+        cost[chosen] = 0
+        if not cost.any():  # no more distinct rows
+            cost = p.copy()
+            cost[chosen] = 0
+        sums = cost.cumsum()
+        drawn = sums.searchsorted(random.uniform(size=trials) * sums[-1], side="right")
+        drawn = np.minimum(drawn, np.flatnonzero(cost)[-1])  # a product may round to the sum
+        new = np.minimum(least, distances(drawn))
+        best = (new @ p).argmin()
+        chosen, least = np.append(chosen, drawn[best]), new[best]
+    return np.asarray(chosen)
+
+
+def _batches(
+    rows: Rows, seeds: Columns | Parts, weight: Array | None, k: int, random: Any
+) -> NDArray[np.intp]:
+    """Indices of k rows, drawn as k-means++ without local trials draws them.
+
+    Half as many rows as are chosen already are drawn at once, in proportion to their costs. One is
+    accepted with the probability of its cost after those before it over that before the batch, so
+    that each has the distribution of a draw after those. O(n k F), in some tens of passes.
+    """
+    p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
+    chosen = random.choice(len(p), 1, p=p / p.sum())
+    least = np.full(len(p), np.inf)
+    added = chosen
+    while len(chosen) < k:
+        _, outputs = one_pass(rows, dense(seeds[added]), -math.inf, want=("nearest",))
+        least = np.minimum(least, outputs["nearest"])
+        least[added] = 0
+        cost = p * least
+        if not cost.any():  # fewer distinct rows than centroids
+            others = np.setdiff1d(np.flatnonzero(p), chosen)
+            return np.r_[chosen, random.choice(others, k - len(chosen), replace=False)]
+        count = min(max(1, len(chosen) // 2), k - len(chosen))
+        drawn = random.choice(len(p), count, p=cost / cost.sum())
+        added = drawn[_accepted(seeds[drawn], least[drawn], random.uniform(size=count))]
+        chosen = np.r_[chosen, added]
+    return np.asarray(chosen)
+
+
+def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
+    """A mask of the candidates, in their order, that are accepted."""
+    given = candidates.matrix if isinstance(candidates, SparseRows) else candidates
+    gaps = euclidean_distances(given, squared=True)
+    remaining, mask = least.copy(), np.zeros(len(candidates), dtype=bool)
+    for i in range(len(candidates)):
+        if uniform[i] * least[i] < remaining[i]:
+            mask[i], remaining = True, np.minimum(remaining, gaps[i])
+    return mask
+
+
+# ---- in the space of exact kernels: weights of the rows ------------------------------------------
+
+
+def initial_weights(space: Any, k: int, init: str) -> Array:
+    """Initial centroids of a start, (k, n)."""
+    if init == "spectral":
+        return _spectral(space, k)
+    if space.present is not None:
+        return _completed_seeds(space, _seeds(space, k, init))
+    W = np.zeros((k, space.products.n))
+    W[np.arange(k), _seeds(space, k, init)] = 1
+    return W
+
+
+def given_weights(init: Any, k: int, n: int) -> Array:
+    """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
+    validation.check_plain(init, "init")
+    with validation.named("init"):
+        init = np.asarray(init)
+    if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
+        if not np.array_equal(np.unique(init), np.arange(k)):
+            raise ValueError(f"init has other labels than 0 to {k - 1}, each at least once.")
+        W = (np.arange(k)[:, None] == init).astype(np.float64)
+    elif init.shape == (k, n):
+        with validation.named("init"):
+            W = init.astype(np.float64)
+        if not np.isfinite(W).all() or (W.sum(axis=1) == 0).any():
+            raise ValueError("init must be finite, and its rows must not sum to zero.")
+    else:
+        raise ValueError(
+            f"init has shape {init.shape}, must be labels of shape ({n},), integers, or "
+            f"weights of the rows of shape ({k}, {n})."
+        )
+    return W / W.sum(axis=1, keepdims=True)
+
+
+def weights_of_views(W: Array, present: Array) -> Array:
+    """Centroids (L, k, n) from weights (k, n) of rows that lack views; the mean of all rows in a
+    view that those of a centroid lack."""
+    Ws = W * present[:, None, :]
+    totals = Ws.sum(axis=2, keepdims=True)
+    Ws = np.where(totals == 0, present[:, None, :], Ws)
+    return np.asarray(Ws / Ws.sum(axis=2, keepdims=True))
+
+
+def _seeds(space: Any, k: int, init: str) -> NDArray[np.intp]:
+    """k rows, drawn at random or by k-means++ in the space of the mean kernel."""
+    products, n, random = space.products, space.products.n, space.context.random
+    weight = np.ones(n) if space.weight is None else space.weight
+    if init == "random":
+        return np.asarray(random.choice(n, k, replace=False, p=weight / weight.sum()))
+    diagonal = products.diagonals.mean(axis=0)
+
+    def distances(index: Array) -> Array:
+        if space.present is not None:
+            return _kernel_distances(space, _completed_seeds(space, index))
+        y = products.rows(index).mean(axis=0, dtype=np.float64)
+        return np.maximum(diagonal + diagonal[index, None] - 2 * y, 0)
+
+    return k_means_plus_plus(distances, weight, k, space.context.random)
+
+
+def _completed_seeds(space: Any, index: Array) -> Array:
+    """Seeds (L, m, n) at rows that lack views: in such a view at the row nearest to it, in the
+    views that both have, of those that have the view."""
+    products, present = space.products, space.present
+    assert present is not None
+    W = np.zeros((len(present), len(index), products.n))
+    for number, (row, values) in enumerate(zip(index, products.rows(index).swapaxes(0, 1))):
+        has = space.alpha * present[:, row]
+        gaps = products.diagonals + products.diagonals[:, [row]] - 2 * values
+        shared = has @ present
+        apart = np.divide(has @ (gaps * present), shared, out=np.full(len(shared), np.inf),
+                          where=shared > 0)  # fmt: skip
+        for view, there in enumerate(present):
+            nearest = row if there[row] else int(np.where(there > 0, apart, np.inf).argmin())
+            W[view, number, nearest if there[nearest] else int(there.argmax())] = 1
+    return W
+
+
+def _kernel_distances(space: Any, W: Array) -> Array:
+    """Squared distances (m, n) of the rows from centroids W (L, m, n), over the views that the rows
+    have."""
+    assert space.present is not None
+    Y = space.products.multiply(W).astype(np.float64)
+    gaps = space.products.diagonals[:, None] + kernel_norms(W, Y)[:, :, None] - 2 * Y
+    return np.maximum(np.einsum("ln,lmn->mn", space.alpha[:, None] * space.present, gaps), 0)
+
+
+def _spectral(space: Any, k: int) -> Array:
+    """Means of the clusters that k-means finds in the rows of the k leading eigenvectors of the
+    kernel, centered at its mean and weighted."""
+    n = space.products.n
+    p = np.ones(n) if space.weight is None else space.weight
+    share, root = p / p.sum(), np.sqrt(p)
+
+    def multiply(v: Array) -> Array:
+        columns = root[:, None] * v.reshape(n, -1)
+        columns = columns - share[:, None] * columns.sum(axis=0)
+        product = space.products.multiply(columns.T).mean(axis=0, dtype=np.float64).T
+        return np.asarray(root[:, None] * (product - share @ product)).reshape(v.shape)
+
+    H = normalize(leading_eigenvectors(multiply, k, n)[1])
+    with config.one_openmp_thread():  # orthogonal columns: k rows or more differ, as it demands
+        labels = k_means(H, k, sample_weight=p, n_init=10, random_state=space.context.random)[1]
+    W = (np.arange(k)[:, None] == labels) * p
+    empty = np.flatnonzero(~W.any(axis=1))
+    W[empty, np.flatnonzero(p)[: len(empty)]] = 1
+    return np.asarray(W / W.sum(axis=1, keepdims=True))

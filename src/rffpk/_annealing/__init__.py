@@ -1,1 +1,0 @@
-"""Annealing of power means: objectives, schedules, starts, swaps, steps."""

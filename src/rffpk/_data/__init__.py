@@ -1,1 +1,0 @@
-"""Data and sums of a pass: validation, tiles, stored features, sums, decompositions."""

@@ -1,1 +1,0 @@
-"""Neighbourhoods of rows, their graphs, and the spectra of these."""

@@ -1,1 +1,0 @@
-"""Fusion of kernels: the common base class, kernels as operators, two solvers."""

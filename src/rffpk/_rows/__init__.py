@@ -1,0 +1,1 @@
+"""What a pass runs over: rows, sparse ones, sources, samples; the passes and their sums."""

@@ -1,0 +1,369 @@
+"""Rows in the partitions of Dask collections, which stay on the workers of a cluster.
+
+A pass is one task for each worker that holds rows, over the partitions there. What the tasks return
+is joined along a binary tree over the numbers of the partitions: a worker joins what is below a
+node as far as it holds it, and the client does the rest. So the bits do not depend on which worker
+visits which partition, and a task may run again elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn import config_context
+
+from rffpk._rows.streams import Stream, in_block
+from rffpk._utils import config
+from rffpk._utils.arrays import Array
+from rffpk._utils.dask_collections import check_columns, dask_module
+from rffpk._utils.sparse_rows import each
+from rffpk._utils.validation import check_sample_weight, refuse_sparse
+
+_HEAD_ROWS = 1024  # that the client checks before the workers check all
+
+# Seconds between looks at the workers, until a cluster without any is given up, and for the
+# transfer of what all of them return.
+_LOOK, _WITHOUT_WORKERS, _TRANSFER = 2.0, 20.0, 30.0
+_ATTEMPTS = 5  # at a pass, whose arguments may be lost with the workers that hold them
+
+_GROUP = 16  # results that one place joins: the client has few, however many workers there are
+
+# From how many bytes on Dask warns of arguments; centroids may take more.
+_LARGE = "distributed.admin.large-graph-warning-threshold"
+_configuring = threading.Lock()  # Dask's configuration is that of all threads
+
+Views = list[Array]
+Check = Callable[[Any, bool], Views]
+Nodes = dict[tuple[int, int], Any]
+
+
+class Part(NamedTuple):
+    """A partition, as tasks visit it."""
+
+    begin: int  # the number of its first row
+    xs: Views
+    weight: Array | None
+    n_threads: int
+
+
+# ---- in the tasks --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How a worker makes what tasks take out of a partition; the same in all passes."""
+
+    check: Check
+    prepare: Callable[[Views], Views]
+    dtype: Any
+    checked: bool
+    n_jobs: int | None
+    shared: Any
+
+    def read(self, begin: int, given: Any, n_threads: int) -> Part | None:
+        """The rows of a partition, which are checked unless they have been; None if there are
+        none."""
+        block, weight = given, None
+        if isinstance(given, _Together):
+            block, weight = given.block, given.weight
+        refuse_sparse(block, "X gave a partition that", "a collection of Dask")
+        if not len(block[0] if isinstance(block, list) else block):
+            return None
+        with config_context(assume_finite=self.checked), in_block(begin):
+            xs = each(self.check(block, False), np.asarray, self.dtype)
+        return Part(begin, self.prepare(xs), weight, n_threads)
+
+
+@dataclass(frozen=True)
+class _Together:
+    """A block of rows, or a list of such for views, with the weights of the rows."""
+
+    block: Any
+    weight: Array | None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is done with each partition, and how results are joined."""
+
+    visit: Callable[[Part, Any], Any]
+    add: Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """Why a partition is refused. It is returned, as Dask would log what a task raises."""
+
+    begin: int
+    error: Exception
+
+
+_Result = tuple[Nodes, float] | _Refusal
+
+
+def _head(given: Any) -> Any:
+    block = given.block if isinstance(given, _Together) else given
+    if isinstance(block, list):
+        return [view[:_HEAD_ROWS] for view in block]
+    return block[:_HEAD_ROWS]
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _visit_parts(
+    reader: _Reader, task: _Task, numbers: list[int], begins: list[int], count: int, given: Any
+) -> _Result:
+    """The nodes of the tree that partitions of a worker make, and the seconds that it took."""
+    started = time.perf_counter()
+    n_threads = _threads_of_worker(reader.n_jobs)
+    nodes: Nodes = {}
+    for number, begin, block in zip(numbers, begins, given):
+        try:
+            part = reader.read(begin, block, n_threads)
+        except (ValueError, TypeError) as error:
+            return _Refusal(begin, error)
+        value = None if part is None else task.visit(part, reader.shared)
+        insert(nodes, (0, number), value, count, task.add)
+    return nodes, time.perf_counter() - started
+
+
+def _joined(task: _Task, results: list[_Result], count: int) -> _Result:
+    """The nodes of several workers, and the most seconds that one of them took."""
+    if refusals := [found for found in results if isinstance(found, _Refusal)]:
+        return min(refusals, key=lambda refusal: refusal.begin)
+    parts = [found for found in results if not isinstance(found, _Refusal)]
+    nodes: Nodes = {}
+    for found, _ in parts:
+        for node, value in found.items():
+            insert(nodes, node, value, count, task.add)
+    return nodes, max(seconds for _, seconds in parts)
+
+
+def _threads_of_worker(n_jobs: int | None) -> int:
+    """n_jobs, of which None stands for the threads of the worker that runs this task."""
+    if n_jobs is not None:
+        return config.n_threads(n_jobs)
+    return int(dask_module("distributed").get_worker().state.nthreads)
+
+
+def insert(
+    nodes: Nodes, node: tuple[int, int], value: Any, count: int, add: Callable[[Any, Any], Any]
+) -> None:
+    """Add a node (level, number) of a tree over `count` leaves, and join siblings upwards as long
+    as both are there. None is the value of leaves without rows."""
+    level, number = node
+    while (width := -(-count >> level)) > 1:
+        sibling = number ^ 1
+        if sibling < width:
+            if (level, sibling) not in nodes:
+                break
+            other = nodes.pop((level, sibling))
+            left, right = (value, other) if number < sibling else (other, value)
+            value = right if left is None else left if right is None else add(left, right)
+        level, number = level + 1, number // 2
+    nodes[level, number] = value
+
+
+# ---- on the client -------------------------------------------------------------------------------
+
+
+class _Sent:
+    """The reader that the workers have, and what it was made of."""
+
+    source: tuple[Any, ...] = ()
+    future: Any = None
+
+
+@dataclass(frozen=True)
+class Partitions(Stream):
+    """The rows of Dask collections in the memory of the workers of a cluster."""
+
+    client: Any = None
+    futures: list[Any] = field(default_factory=list)  # of the partitions, in the order of rows
+    begins: list[int] = field(default_factory=list)  # the numbers of their first rows
+    n_jobs: int | None = None
+    head: Any = None  # the first rows
+    checked: bool = False  # whether all rows have been
+    sent: _Sent = field(default_factory=_Sent)
+
+    def fold(
+        self,
+        visit: Callable[[Part, Any], Any],
+        add: Callable[[Any, Any], Any],
+        shared: Any = None,
+    ) -> Any:
+        """What `visit` returns for each partition with rows and the object `shared`, joined by
+        `add` in the order of the partitions. `shared` is sent once as long as it is the same."""
+        lost: Exception | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._fold(_Task(visit, add), shared)
+            except CancelledError as error:  # arguments or rows that only lost workers had
+                lost, self.sent.future = error, None
+                wait_for_workers(self.client)
+        raise RuntimeError(
+            f"workers were lost in {_ATTEMPTS} attempts at a pass, with what Dask cannot compute "
+            "again."
+        ) from lost
+
+    def _fold(self, task: _Task, shared: Any) -> Any:
+        reader, sent = self._reader(shared), self._send(task)
+        count, results = len(self.futures), []
+        for worker, numbers in self._places().items():
+            begins, given = [self.begins[i] for i in numbers], [self.futures[i] for i in numbers]
+            results.append(
+                self.client.submit(
+                    _visit_parts, reader, sent, numbers, begins, count, given,
+                    workers=[worker], allow_other_workers=True, pure=False,
+                )
+            )  # fmt: skip
+        while len(results) > _GROUP:
+            groups = [results[i : i + _GROUP] for i in range(0, len(results), _GROUP)]
+            results = [
+                self.client.submit(_joined, sent, group, count, pure=False) for group in groups
+            ]
+        found = _joined(task, results_of(self.client, results), count)
+        if isinstance(found, _Refusal):
+            raise found.error
+        nodes, seconds = found
+        self.clock.computing += seconds
+        return nodes.popitem()[1]
+
+    def _reader(self, shared: Any) -> Any:
+        source, sent = (self.check, self.prepare, self.checked, shared), self.sent
+        if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
+            sent.source = source
+            sent.future = self._send(
+                _Reader(self.check, self.prepare, self.dtype, self.checked, self.n_jobs, shared)
+            )
+        return sent.future
+
+    def _send(self, value: Any) -> Any:
+        """The future of a value that workers get from each other. It is the result of a task, so
+        that Dask has it again where the workers that had it are lost."""
+        with _configuring, dask_module("dask").config.set({_LARGE: "1 TiB"}):
+            return self.client.submit(_itself, value, pure=False)
+
+    def _places(self) -> dict[str, list[int]]:
+        """The numbers of the partitions that each worker visits: those it holds, and some of those
+        that no worker holds now."""
+        workers: list[str] = []
+        if not all(held := self._holders()):  # they are computed, again where they were lost
+            wait_for(self.client, self.futures)
+            held, workers = self._holders(), wait_for_workers(self.client)
+        places: dict[str, list[int]] = {}
+        for i, there in enumerate(held):
+            fewest = min(there or workers, key=lambda w: (len(places.get(w, ())), w))
+            places.setdefault(fewest, []).append(i)
+        return places
+
+    def _holders(self) -> list[list[str]]:
+        """The workers that have each partition."""
+        found = self.client.who_has(self.futures)
+        return [list(found.get(future.key, ())) for future in self.futures]
+
+
+def wait_for_workers(client: Any) -> list[str]:
+    """The addresses of the workers, as soon as there are any."""
+    deadline = time.monotonic() + _WITHOUT_WORKERS
+    while not (workers := sorted(client.nthreads())):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the cluster has had no worker for {_WITHOUT_WORKERS:.0f} seconds.")
+        time.sleep(0.2)
+    return workers
+
+
+def wait_for(client: Any, futures: list[Any]) -> None:
+    """Return when all tasks have ended; an error if the cluster remains without workers."""
+    distributed = dask_module("distributed")
+    while True:
+        try:
+            distributed.wait(futures, timeout=_LOOK)
+            return
+        except TimeoutError:
+            wait_for_workers(client)
+
+
+def results_of(client: Any, futures: list[Any]) -> list[Any]:
+    """The results of futures; an error if the cluster remains without workers meanwhile."""
+    wait_for(client, futures)
+    try:
+        return list(
+            client.sync(
+                lambda: client.gather(futures, asynchronous=True),
+                asynchronous=False,
+                callback_timeout=_TRANSFER,
+            )
+        )
+    except TimeoutError:  # what was computed is lost, and computed again
+        wait_for_workers(client)
+        return results_of(client, futures)
+
+
+def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None) -> Partitions:
+    """The rows of a collection, or of one for each view, which the workers compute and hold."""
+    listed = isinstance(X, (list, tuple))
+    wait_for_workers(client)
+    given = [check_columns(x).persist() for x in (X if listed else [X])]
+    views = [_futures(x) for x in given]
+    lengths = _lengths(client, given, views)
+    begins = [int(b) for b in np.cumsum([0, *lengths])]
+    if not (n := begins.pop()):
+        raise ValueError("X gave no rows, must give at least one.")
+    weight, futures = None, views[0]
+    if sample_weight is not None:
+        weight = check_sample_weight(np.asarray(sample_weight), n)
+    if listed or weight is not None:
+        futures = [
+            client.submit(
+                _Together, [*parts] if listed else parts[0],
+                None if weight is None else weight[begin : begin + m], pure=False,
+            )
+            for begin, m, *parts in zip(begins, lengths, *views)
+        ]  # fmt: skip
+    first = next(i for i, m in enumerate(lengths) if m)
+    (head,) = results_of(client, [client.submit(_head, futures[first], pure=False)])
+    return Partitions(
+        [], listed, _unchecked, weight, n, client=client, futures=futures, begins=begins,
+        n_jobs=n_jobs, head=head,
+    )  # fmt: skip
+
+
+def _unchecked(block: Any, first: bool) -> Views:
+    raise NotImplementedError  # replaced as soon as the first rows are known
+
+
+def _futures(X: Any) -> list[Any]:
+    """The futures of a persisted collection, in the order of the rows."""
+    found = dask_module("distributed").futures_of(X)  # keys are (name, number) or (name, number, 0)
+    return sorted(found, key=lambda future: future.key[1])
+
+
+def _lengths(client: Any, given: list[Any], views: list[list[Any]]) -> list[int]:
+    """The numbers of rows of the partitions, which are the same in all views."""
+    found = []
+    for x, parts in zip(given, views):
+        known = [float(m) for m in x.chunks[0]] if hasattr(x, "chunks") else [math.nan]
+        if any(math.isnan(m) for m in known):
+            known = results_of(client, client.map(len, parts, pure=False))
+        found.append([int(m) for m in known])
+    for i, lengths in enumerate(found):
+        if lengths != found[0]:
+            raise ValueError(
+                f"X[{i}] has partitions of {_some(lengths)} rows, X[0] of {_some(found[0])}: "
+                "views must be divided alike, such as by rechunk."
+            )
+    return found[0]
+
+
+def _some(lengths: list[int]) -> str:
+    return ", ".join(map(str, lengths[:5])) + (", ..." if len(lengths) > 5 else "")

@@ -1,0 +1,335 @@
+"""The pass over rows, steps of passes, and what single passes tell: means, variances, costs."""
+
+from __future__ import annotations
+
+import math
+import operator
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk import _core
+from rffpk._rows.dask_workers import Partitions
+from rffpk._rows.rows import Rows, aligned, weight_unit, width
+from rffpk._rows.sums import EMPTY_SHARE, Parts, Step, Sums, is_hard, power_objective, scaled_parts
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
+from rffpk._utils.sparse_rows import Columns, each
+
+
+def make_rows(
+    xs: list[Columns],
+    maps: list[Map],
+    weight: Array | None,
+    n_threads: int,
+    shifts: list[Array] | None = None,
+    present: Array | None = None,
+) -> Rows:
+    """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
+    given."""
+    dtype = xs[0].dtype
+    unit = 1.0
+    if weight is not None:
+        unit = weight_unit(weight)
+        weight = np.ascontiguousarray(weight / unit, dtype=dtype)
+    widths = [width(x, each) for x, each in zip(xs, maps)]
+    zeros = [np.zeros(F, dtype=dtype) for F in widths]
+    alpha = np.full(len(xs), 1.0 / len(xs))
+    shifts_or_zeros = zeros if shifts is None else shifts
+    rows = Rows(xs, maps, shifts_or_zeros, alpha, weight, unit, n_threads, present=present)
+    if shifts is not None:
+        return rows
+    return replace(rows, shifts=mean_features(rows))
+
+
+def mean_features(rows: Rows) -> list[Array]:
+    """The weighted means of the features of each view, (F_l,), without the shifts."""
+    mean = _sums_about(rows).mean()
+    parts = np.split(mean, np.cumsum(rows.widths)[:-1])
+    return [c.astype(rows.dtype) + shift for c, shift in zip(parts, rows.shifts)]
+
+
+def shifted_features(rows: Rows) -> Array:
+    """Shifted features of all rows, (n, F), 0 in views that they lack; O(n F) memory."""
+    origin = np.zeros((1, len(rows.shift)), dtype=rows.dtype)
+    return one_pass(rows, origin, -math.inf, want=("features",))[1]["features"]
+
+
+def some_features(rows: Rows) -> Columns:
+    """The features of all rows, shifted; of sparse columns these, not shifted."""
+    return rows.xs[0] if rows.sparse_columns else shifted_features(rows)
+
+
+def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
+    """Features (n, F) of the rows of a view, without a shift."""
+    zero = np.zeros(width(x, each), dtype=x.dtype)
+    return shifted_features(make_rows([x], [each], None, n_threads, [zero]))
+
+
+def _sums_about(rows: Rows) -> Sums:
+    """Sums of all rows as one cluster whose centroid is the origin of the shifted features."""
+    origin = np.zeros((1, len(rows.shift)), dtype=rows.dtype)
+    return one_pass(rows, origin, -math.inf)[0]
+
+
+def total_variance(rows: Rows) -> float:
+    """Weighted mean squared distance of the feature vectors from their mean.
+
+    Raises
+    ------
+    ValueError
+        If it overflows the dtype of the rows, or weights leave nothing of it.
+    """
+    cost = float(rows.alpha @ view_variances(rows))
+    if rows.weight is not None and any(isinstance(each, Fourier) for each in rows.maps):
+        counted = replace(rows.counted(), weight=None, weight_unit=1.0)
+        resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2
+        plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
+        validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
+    counted_views = [rows.counted().view(i) for i in range(len(rows.xs))] if cost <= 0 else []
+    columns = [one.xs[0] for one in counted_views if not isinstance(one.maps[0], Landmarks)]
+    validation.check_underflow(cost, columns)
+    return max(cost, 0.0)
+
+
+def view_variances(rows: Rows) -> NDArray[np.float64]:
+    """Weighted mean squared distances of the features from their mean, view by view, (L,)."""
+    sums = _sums_about(rows)
+    validation.check_overflow(sums.hard, rows.dtype)
+    return np.asarray(sums.view_costs()[0] / sums.G[0])
+
+
+SLOT_ROWS = _core.SLOT_ROWS
+
+# Sums of expanded squares have errors of about eps ||phi||^2. If that is more than this fraction of
+# a cost, the cost is summed again from differences.
+_IMPRECISE = 1e-5
+
+_EXACT_NUMBERS = 1 << 20  # of the differences from sparse rows that are held at a time
+
+
+def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest: Array) -> float:
+    """sum_i p_i ||phi_i - theta_j||^2 with j the nearest to phi_i of the centroids `nearest`:
+    `estimate` if that is precise, else in another pass."""
+    squares = float((sums.Q @ rows.alpha).sum())
+    if estimate * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
+        return max(estimate, 0.0)
+    return rows.weight_unit * rows.fold(partial(_exact_cost, theta, nearest), operator.add)
+
+
+def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None) -> float:
+    """The cost of a block, by differences."""
+    cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
+    if block.has_sparse_columns:  # which may be many
+        step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
+    for begin in range(0, block.n, step):
+        part = block.take(slice(begin, begin + step))
+        outputs = one_pass(part, nearest, -math.inf, want=("labels", "features"))[1]
+        apart = outputs["features"] - theta[outputs["labels"]]
+        if part.present is not None:
+            apart = np.where(part.present_features(), apart, 0)
+        squared = apart**2 @ scale
+        cost += float(squared.sum() if part.weight is None else part.weight @ squared)
+    return cost
+
+
+_OUTPUTS = (
+    "labels", "memberships", "distances", "nearest", "second", "features", "neighbours",
+    "neighbour_weights",
+)  # fmt: skip
+
+
+def one_pass(
+    rows: Rows, theta: Array, s: float, *, want: tuple[str, ...] = (), backend: str | None = None
+) -> tuple[Sums, dict[str, Array]]:
+    """One fused pass over the rows at the shifted centroids `theta` (k, F).
+
+    Parameters
+    ----------
+    rows : Rows
+    theta : array (k, F)
+        Cast to the dtype of the rows.
+    s : float
+        Exponent; -inf, or anything beyond what the dtype resolves, is the hard rule.
+    want : tuple of {"labels", "memberships", "distances", "nearest", "second", "features", \
+            "neighbours", "neighbour_weights"}
+        Per-row results to return: O(n), O(n k), O(n k), O(n), O(n) and O(n F) memory, and O(n)
+        times the number of neighbours for the last two.
+    backend : {"core", "numpy"}, optional
+        Implementation; the default is RFFPK_BACKEND, else the compiled one.
+
+    Returns
+    -------
+    sums : Sums
+    outputs : dict
+        The requested arrays by name.
+
+    Notes
+    -----
+    O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
+    """
+    visit = partial(_pass_of_next, theta, s, want, backend)
+    sums, found = rows.fold(visit, _followed)
+    if len(found) == 1:
+        return sums, found[0]
+    return sums, {name: np.concatenate([part[name] for part in found]) for name in want}
+
+
+_Found = tuple[Sums, list[dict[str, Array]]]
+
+
+def _pass_of_next(
+    theta: Array, s: float, want: tuple[str, ...], backend: str | None, block: Rows,
+    before: _Found | None,
+) -> _Found:  # fmt: skip
+    """A pass over a block after those before."""
+    sums, found = before or (None, [])
+    sums, outputs = pass_of_block(block, theta, s, want=want, backend=backend, before=sums)
+    return sums, [*found, outputs] if want else [outputs]
+
+
+def _followed(first: _Found, second: _Found) -> _Found:
+    return first[0] + second[0], first[1] + second[1]
+
+
+def pass_of_block(
+    rows: Rows,
+    theta: Array,
+    s: float,
+    *,
+    want: tuple[str, ...] = (),
+    backend: str | None = None,
+    before: Sums | None = None,
+) -> tuple[Sums, dict[str, Array]]:
+    """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
+    a multiple of SLOT_ROWS."""
+    theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
+    outputs = {name: _empty_output(name, rows, len(theta)) for name in want} if want else {}
+    arguments, options = _arguments(rows, theta, s, before)
+    parts = config.backend(backend).fused_pass(*arguments, **options, **outputs)
+    return _sums(rows, parts), outputs
+
+
+def _empty_output(name: str, rows: Rows, k: int) -> Array:
+    n, F = rows.n, sum(rows.widths)
+    near = sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
+    shapes: dict[str, tuple[int, ...]] = dict(
+        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n,), (n, F), (n, near), (n, near)))
+    )
+    whole = ("labels", "neighbours")
+    return np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)
+
+
+def _arguments(
+    rows: Rows, theta: Array, s: float, before: Sums | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a pass, without the results of rows."""
+    s = -math.inf if is_hard(s, rows.dtype) else s
+    rule = _core.HARD if math.isinf(s) else _core.POWER
+    omegas, options = rows.maps_by_kind
+    if rows.present is not None:
+        options = {**options, "present": rows.present}
+    if rows.eta is not None:
+        # added one after the other, as steps that learn the weights do
+        combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
+        eta = np.array(np.broadcast_to(combined, len(theta)))
+        eta = eta if rows.present is None else aligned(rows.eta)
+        rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
+    if before is not None:
+        options = {**options, "carry": scaled_parts(1 / rows.weight_unit, *before.parts())}
+    weight = None if rows.weight is None else aligned(rows.weight)
+    xs, shifts, alpha = each(rows.xs, aligned), each(rows.shifts, aligned), aligned(rows.alpha)
+    return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
+
+
+def _sums(rows: Rows, parts: Parts) -> Sums:
+    return Sums(*scaled_parts(rows.weight_unit, *parts), rows.widths)
+
+
+# Steps end if the objective exceeds its goal by more than so many times the gain of the last one.
+_HOPE = 4.0
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The result of steps at one exponent."""
+
+    steps: list[Step]
+    alphas: list[Array]  # the view weights in each step, and after the last
+    theta: Array  # (k, F), float64
+    previous: Array  # theta before the last step
+    n_empty: int  # number of empty clusters in the last step, whose centroids have not moved
+    hopeless: bool  # whether the objective will not fall to its goal
+    sums: Sums  # of the last step
+
+
+def take_steps(
+    rows: Rows,
+    theta: Array,
+    s: float,
+    *,
+    variance: float,
+    tol: float,
+    most: int,
+    close: tuple[float, float],
+    goal: float = math.inf,
+    entropy: float = 0.0,
+    backend: str | None = None,
+) -> Moved:
+    """Passes that move the centroids `theta` (k, F) to theta = N / G, until the shift is at most
+    `tol`, the hard objective will not fall to `goal`, some cluster is empty, or `most` passes are
+    made.
+
+    `variance` is the total variance of the features. Centroids are distinct if their squared
+    distance is above close[0] times the hard objective and above close[1]. With an `entropy`
+    lambda > 0 the view weights follow the centroids in each step: alpha_l ~ exp(-cost_l / lambda).
+    Rows of a stream are read once, for one pass.
+    """
+    before, started = None, time.perf_counter()
+    is_read = rows.stream is not None
+    if is_read:
+        rows, before = _all_but_the_last(rows, theta, s, backend)
+        most = 1
+    arguments, options = _arguments(rows, theta, s, before)
+    records, alphas, new, old, n_empty, hopeless, sums = config.backend(backend).take_steps(
+        *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
+        entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE,
+        least_share=EMPTY_SHARE[rows.dtype], close=close, coverage=rows.coverage,
+    )  # fmt: skip
+    if is_read:  # the last block is not all
+        records = [(*records[0][:-1], time.perf_counter() - started)]
+    steps = [made_step(s, len(theta), *record) for record in records]
+    return Moved(steps, alphas, new, old, n_empty, hopeless, _sums(rows, sums))
+
+
+def made_step(
+    s: float, k: int, soft: float, hard: float, penalty: float, shift: float, distinct: int,
+    seconds: float,
+) -> Step:  # fmt: skip
+    """The record of a step at the exponent `s`."""
+    objective = power_objective(soft, hard, k, s) + penalty
+    return Step(soft, hard, objective, penalty, shift, distinct, distinct < k, seconds)
+
+
+def _all_but_the_last(
+    rows: Rows, theta: Array, s: float, backend: str | None
+) -> tuple[Rows, Sums | None]:
+    """The last block of the rows of a stream, without rows on a cluster, and the sums of those
+    before it."""
+    assert rows.stream is not None
+    rows.stream.clock.lap()
+    if isinstance(rows.stream, Partitions):
+        none = replace(rows, stream=None).with_present_views()
+        return none, one_pass(rows, theta, s, backend=backend)[0]
+    last: Rows | None = None
+    sums: Sums | None = None
+    for block in rows.blocks():
+        if last is not None:
+            sums, _ = pass_of_block(last, theta, s, backend=backend, before=sums)
+        last = block
+    assert last is not None
+    return last, sums

@@ -1,0 +1,270 @@
+"""The rows of all views, with the maps that define their features."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk._rows.dask_workers import Part, Partitions
+from rffpk._rows.missing import all_present, present_bits, present_views
+from rffpk._rows.streams import Stream
+from rffpk._rows.sums import positive, typicality
+from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure
+from rffpk._utils.sparse_rows import Columns, SparseRows
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of all views, with the maps and shifts that define their features.
+
+    Arrays share one dtype, float32 or float64, except `alpha`. Row weights are `weight` times
+    `weight_unit`, a power of two that keeps float32 sums in range. The rows of a stream are read
+    block by block, and the arrays of `xs` have none.
+    """
+
+    xs: list[Columns]  # L arrays (n, d_l), or sparse rows
+    maps: list[Map]  # L
+    shifts: list[Array]  # L arrays (F_l,), the mean features
+    alpha: NDArray[np.float64]  # (L,)
+    weight: Array | None  # (n,)
+    weight_unit: float
+    n_threads: int
+    # reference distances (L,), the same for all centroids; None: no typicality
+    eta: NDArray[np.float64] | None = None
+    m: float = 0.0  # fuzzifier of the typicality
+    stream: Stream | None = None
+    begin: int = 0  # the number of the first row in the stream that these rows are a block of
+    present: Array | None = None  # (n, ceil(L / 8)): which views rows have, as bits; None: all
+    # (L,), the shares of the rows that have the views, in a fit to rows of which some lack some
+    coverage: NDArray[np.float64] | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of rows; of a stream, once it has been read."""
+        if self.stream is None:
+            return len(self.xs[0])
+        assert self.stream.n is not None
+        return self.stream.n
+
+    @property
+    def n_counted(self) -> int:
+        """The number of rows whose weight is not zero."""
+        weight = self.weight if self.stream is None else self.stream.weight
+        return self.n if weight is None else int(np.count_nonzero(weight))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.xs[0].dtype
+
+    @property
+    def sparse_columns(self) -> bool:
+        """Whether the features are the columns of sparse rows, of one view."""
+        return len(self.xs) == 1 and self.has_sparse_columns
+
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether some of the features are the columns of sparse rows."""
+        views = zip(self.xs, self.maps)
+        return any(isinstance(x, SparseRows) and each is None for x, each in views)
+
+    @property
+    def shift(self) -> Array:
+        return np.concatenate(self.shifts)
+
+    @cached_property
+    def total_weight(self) -> float:
+        weight = self.weight
+        if self.stream is not None and self.stream.weight is not None:
+            weight = self._in_units(self.stream.weight)
+        if weight is None:
+            return float(self.n)
+        return self.weight_unit * float(weight.sum(dtype=np.float64))
+
+    def _in_units(self, weight: Array) -> Array:
+        return np.ascontiguousarray(weight / self.weight_unit, dtype=self.dtype)
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows, in arrays: those of a stream block by block."""
+        if self.stream is None:
+            yield self
+            return
+        begin = 0
+        for xs, weight in self.stream.blocks():
+            weight = None if weight is None else self._in_units(weight)
+            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin).with_present_views()
+            begin += len(xs[0])
+
+    def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
+        """What `visit` makes of each block and of its result for the blocks before, None at the
+        first. On a cluster each partition is a first block, and `add` joins the results."""
+        if isinstance(self.stream, Partitions):
+            alone = replace(self, maps=[], stream=None)
+            return self.stream.fold(partial(_visit_part, alone, visit), add, self.maps)
+        found = None
+        for block in self.blocks():
+            found = visit(block, found)
+        assert found is not None
+        return found
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """The numbers of features F_l."""
+        return tuple(len(shift) for shift in self.shifts)
+
+    @cached_property
+    def maps_by_kind(self) -> tuple[list[Array | None], dict[str, Any]]:
+        """The frequencies of the views, and the maps of other kinds, as a pass takes them."""
+        maps = [None if each is None else aligned_map(each) for each in self.maps]
+        frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
+        omegas = [None if isinstance(each, Structure) else each for each in frequencies]
+        structures = [each if isinstance(each, Structure) else None for each in frequencies]
+        landmarks = [each if isinstance(each, Landmarks) else None for each in maps]
+        return omegas, {"structures": structures, "landmarks": landmarks}
+
+    def scaled(self, theta: Array) -> Array:
+        """Feature vectors scaled so that the combined distance of all views is Euclidean."""
+        if len(self.xs) == 1:
+            return theta
+        return theta * np.sqrt(np.repeat(self.alpha, self.widths))
+
+    def effective_distances(self, distances: Array) -> Array:
+        """The squared distances of the objective: u^m d + (1-u)^m eta with typicality, else d."""
+        if self.eta is None:
+            return distances
+        eta = self.combined(self.eta).astype(distances.dtype)
+        u = typicality(distances, eta, self.m)
+        return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
+
+    def with_present_views(self) -> Rows:
+        """The rows, with the views that they have if some rows of the fit lack some."""
+        if self.coverage is None:
+            return self
+        present = present_bits(self.xs)
+        present = all_present(len(self.xs[0]), len(self.xs)) if present is None else present
+        return replace(self, present=present)
+
+    def combined(self, numbers: Array) -> Array:
+        """sum_l alpha_l of the numbers (L,) of the views; if views are missing (n, 1), over those
+        that a row has."""
+        if self.present is None:
+            return np.asarray(numbers @ self.alpha)
+        return (present_views(self.present, len(self.xs)) @ (numbers * self.alpha))[:, None]
+
+    def renormalised(self) -> Rows:
+        """The rows, of which some lack views, with weights such that their costs are distances
+        with view weights whose sum over the views of a row is one."""
+        rows = replace(self, alpha=positive(self.alpha))
+        total = rows.combined(np.ones(len(self.xs)))[:, 0]
+        weight = (1 if self.weight is None else self.weight) / total
+        return replace(rows, weight=np.ascontiguousarray(weight, dtype=self.dtype))
+
+    def present_features(self) -> Array:
+        """A mask (n, F) of the features that rows have, of rows of which some lack views."""
+        assert self.present is not None
+        return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
+
+    def with_coverage(self, coverage: NDArray[np.float64] | None) -> Rows:
+        """The rows with a share of rows for each view, and equal view weights."""
+        if coverage is None:
+            return self
+        alpha = np.full(len(self.xs), 1 / coverage.sum())
+        return replace(self, coverage=coverage, alpha=alpha).with_present_views()
+
+    def take(self, index: Array | slice) -> Rows:
+        """The rows at `index`, in their order; those of a stream are read."""
+        if self.stream is not None:
+            return self._taken(np.asarray(index))
+        weight = None if self.weight is None else self.weight[index]
+        present = None if self.present is None else self.present[index]
+        return replace(self, xs=[x[index] for x in self.xs], weight=weight, present=present)
+
+    def _taken(self, index: Array) -> Rows:
+        order = np.argsort(index, kind="stable")
+        parts = self.fold(partial(_picked, index[order]), operator.add)
+        xs = [np.concatenate(blocks) for blocks in zip(*(xs for xs, _ in parts))]
+        weights = [weight for _, weight in parts if weight is not None]
+        found = replace(
+            self, xs=xs, weight=np.concatenate(weights) if weights else None, stream=None
+        ).with_present_views()
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return found.take(back)
+
+    def view(self, i: int) -> Rows:
+        """The rows that have a view, with this view alone, without typicality."""
+        rows = self
+        if self.present is not None:
+            rows = self.take(np.flatnonzero(present_views(self.present, len(self.xs))[:, i]))
+        return replace(
+            rows,
+            xs=[rows.xs[i]],
+            maps=[self.maps[i]],
+            shifts=[self.shifts[i]],
+            alpha=np.ones(1),
+            eta=None,
+            present=None,
+            coverage=None,
+        )
+
+    def counted(self) -> Rows:
+        """The rows in arrays whose weight is not zero."""
+        return self if self.weight is None else self.take(self.counted_indices())
+
+    def counted_indices(self) -> Array:
+        """The indices of the rows whose weight is not zero."""
+        weight = self.weight if self.stream is None else self.stream.weight
+        return np.arange(self.n) if weight is None else np.flatnonzero(weight)
+
+
+def _visit_part(rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, maps: list[Map]) -> T:
+    """A visit of a partition, with the maps and shifts of `rows`."""
+    weight = None if part.weight is None else rows._in_units(part.weight)
+    block = replace(
+        rows, xs=part.xs, maps=maps, weight=weight, n_threads=part.n_threads, begin=part.begin
+    )
+    return visit(block.with_present_views(), None)
+
+
+_Picked = list[tuple[list[Array], Array | None]]
+
+
+def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
+    """The rows of a block with these numbers, which rise."""
+    first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
+    part = block.take(numbers[first:last] - block.begin)
+    return [*(before or []), (part.xs, part.weight)]
+
+
+def aligned(array: Any) -> Any:
+    """The array, copied if its address is no multiple of what its numbers need, as where it is part
+    of a message; sparse rows are aligned."""
+    return array if isinstance(array, SparseRows) or array.flags.aligned else array.copy()
+
+
+def aligned_map(each: Fourier | Landmarks) -> Fourier | Landmarks:
+    """A map with such arrays."""
+    if isinstance(each, Landmarks):
+        points, coordinates = aligned(each.points), aligned(each.coordinates)
+        return replace(each, points=points, coordinates=coordinates)
+    if isinstance(each.frequencies, Structure):
+        return each
+    return Fourier(aligned(each.frequencies))
+
+
+def width(x: Columns, each: Map) -> int:
+    """The number of features of a view."""
+    return x.shape[1] if each is None else each.width
+
+
+def weight_unit(weight: Array) -> float:
+    """The unit of row weights: the least power of two above all of them."""
+    return 2.0 ** math.frexp(float(weight.max()))[1]

@@ -1,0 +1,276 @@
+"""Fused or stored features: when it pays to compute the features of all rows once and keep them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk._rows.passes import make_rows, mean_features, unshifted
+from rffpk._rows.rows import Rows, weight_unit, width
+from rffpk._rows.sample import RowSample
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, View
+from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.tiles import run_all
+from rffpk._utils.validation import Auto
+
+# Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
+# both precisions, measured costs were within a third of these, which suffices for the decision.
+_READ = 48.0  # one number of a row, read from memory
+_MEET, _GATHER = 1000.0, 16.0  # an entry of a sparse row with a line of numbers, and with each
+_SINCOS = 70.0  # one sine-cosine pair
+_STAGE = 3.0  # one number in one stage of a Walsh-Hadamard transform
+_SEARCH = 4.0  # one landmark, compared with the nearest ones of a row
+_WEIGHT = 200.0  # one weight: of one centroid for one row
+
+# Features are stored if that halves the time of this many passes: those of annealing on all rows,
+# and those over all rows that follow annealing on a sample.
+ALL_PASSES, LAST_PASSES = 30, 5
+
+_PARTS = 4  # one of so many parts of the available memory may be taken by default
+_WRITTEN_BYTES = 1 << 28  # of structured frequencies for sparse rows
+
+
+def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
+    """Modelled costs of a row in a fused pass and in a pass over stored features."""
+    fused = 0.0
+    for x, each in zip(rows.xs, rows.maps):
+        fused += _READ * entries_a_row(x)
+        if isinstance(each, Landmarks):
+            fused += 2.0 * each.points.size + _SEARCH * len(each.points)
+        if isinstance(each, Fourier):
+            fused += _SINCOS * each.n_frequencies + projection_cost(x, each.frequencies)
+    width = len(rows.shift)
+    if rows.sparse_columns:
+        return fused + 2 * _gathering(rows.xs[0], k) + _WEIGHT * k, math.inf
+    common = 4.0 * width * k + _WEIGHT * k
+    return fused + common, _READ * width + common
+
+
+def entries_a_row(x: Columns) -> float:
+    """The mean number of entries of a row."""
+    return len(x.data) / max(len(x), 1) if isinstance(x, SparseRows) else x.shape[1]
+
+
+def _gathering(x: SparseRows, width: int) -> float:
+    """Modelled cost of the product of a sparse row with a matrix of so many columns."""
+    return entries_a_row(x) * (_MEET + _GATHER * width)
+
+
+def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
+    """Modelled cost of the product of a row with the frequencies."""
+    if isinstance(x, SparseRows) and not isinstance(frequencies, Structure):
+        return _gathering(x, frequencies.shape[1])
+    if not isinstance(frequencies, Structure):
+        return 2.0 * frequencies.size
+    blocks, _, p = frequencies.signs.shape
+    return _STAGE * 3 * blocks * p * math.log2(p)
+
+
+@dataclass(frozen=True, eq=False)
+class _Written(Fourier):
+    """Structured frequencies, written out."""
+
+    origin: NDArray[np.int8]  # the signs that they come from
+
+
+# Those in use, by the id of the signs and the dtype.
+_written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
+
+
+def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
+    """The frequencies as a matrix in the dtype of the rows, if these are sparse, so that it is
+    faster than a transform of all columns, and it has at most _WRITTEN_BYTES: a limit that does not
+    change with the memory that is available, as the two are rounded otherwise."""
+    structure, d = each.frequencies, x.shape[1]
+    if not (isinstance(x, SparseRows) and isinstance(structure, Structure)):
+        return each
+    needed = d * structure.n_frequencies * x.dtype.itemsize
+    gathering = _gathering(x, structure.n_frequencies)
+    if gathering >= projection_cost(x, structure) or needed > _WRITTEN_BYTES:
+        return each
+    key = id(structure.signs), x.dtype.str
+    found = _written.get(key)
+    if found is None or found.origin is not structure.signs:
+        found = _Written(_matrix(structure, d, x.dtype, n_threads), structure.signs)
+        _written[key] = found
+    return found
+
+
+def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
+    """Omega, (d, D), with little memory beyond it."""
+    omega = np.empty((d, structure.n_frequencies), dtype=dtype)
+
+    def fill(begin: int) -> None:
+        columns = structure.some_columns(d, begin)
+        omega[:, begin : begin + columns.shape[1]] = columns
+
+    p, D = structure.signs.shape[-1], structure.n_frequencies
+    begins = [b for first in range(0, D, p) for b in range(first, min(first + p, D), SOME_COLUMNS)]
+    with config.one_blas_thread():
+        run_all(fill, begins, n_threads)
+    return omega
+
+
+def stored_bytes(rows: Rows) -> int:
+    """Bytes that the stored features of all rows take, without sparse columns."""
+    views = zip(rows.xs, rows.maps, rows.widths)
+    width = sum(F for x, each, F in views if each or not isinstance(x, SparseRows))
+    return rows.n * width * rows.dtype.itemsize
+
+
+def stored(rows: Rows) -> Rows:
+    """The rows with their stored features as columns, so that no map is applied in the pass."""
+    views = range(len(rows.xs))
+    return replace(rows, xs=[_features(rows, i) for i in views], maps=[None] * len(views))
+
+
+def _features(rows: Rows, i: int) -> Array:
+    """Features of view i, without the shift."""
+    x, each = rows.xs[i], rows.maps[i]
+    return x if each is None else unshifted(x, each, rows.n_threads)
+
+
+def check_cache(cache: Any, memory_limit: Any) -> None:
+    """The parameters of `Storage`."""
+    if not isinstance(cache, (bool, np.bool_)):
+        validation.check_choice(cache, "cache", ("auto",), also="True or False")
+    if memory_limit is not None:
+        validation.check_int(memory_limit, "memory_limit", 0)
+
+
+def automatic_limit() -> int:
+    """The number of bytes that `memory_limit` None stands for at present."""
+    return config.memory_share(_PARTS)
+
+
+def _fits(needed: int, memory_limit: int | None) -> bool:
+    return config.fits_memory(needed, _PARTS) if memory_limit is None else needed <= memory_limit
+
+
+def check_fits(needed: int, what: str, cache: Auto | bool, memory_limit: int | None) -> bool:
+    """Whether `needed` bytes fit into the limit and `cache` is not False. Raises a MemoryError if
+    `cache` is True and they do not fit."""
+    fits = _fits(needed, memory_limit)
+    if not isinstance(cache, str) and cache and not fits:
+        raise MemoryError(
+            f"cache=True takes {needed} bytes for {what}, more than memory_limit={memory_limit} "
+            "allows."
+        )
+    return fits and bool(cache)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Whether features are stored: the parameters `cache` and `memory_limit`."""
+
+    cache: Auto | bool
+    memory_limit: int | None
+
+    def check(self, rows: Rows) -> bool:
+        """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
+        and they do not fit, a ValueError if rows are read."""
+        if rows.stream is None:
+            return has_maps(rows) and self._fits(stored_bytes(rows))
+        if not isinstance(self.cache, str) and self.cache:
+            raise ValueError("cache=True needs all rows in memory, but X is a source.")
+        return False
+
+    def _fits(self, needed: int) -> bool:
+        return check_fits(needed, "the features of all rows", self.cache, self.memory_limit)
+
+    def landmark_views(self, views: list[View], n_threads: int) -> list[View]:
+        """The views, with the features from landmarks as columns if they may be stored: a visit of
+        all landmarks costs a row so much that storing pays before the first pass."""
+        marked = [isinstance(each, Landmarks) for _, each in views]
+        numbers = sum(len(x) * width(x, each) for (x, each), mark in zip(views, marked) if mark)
+        if not numbers or not self._fits(numbers * views[0][0].dtype.itemsize):
+            return views
+        return [
+            (unshifted(x, each, n_threads), None) if mark else (x, each)
+            for (x, each), mark in zip(views, marked)
+        ]
+
+    def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> Rows:
+        """All rows for this many passes, with stored features if that pays."""
+        if not self.check(rows):
+            return rows
+        if self.cache == "auto":
+            fused, stored_pass = pass_costs(rows, k)
+            storing = fused + 4 * _READ * len(rows.shift)
+            if 2 * (passes * stored_pass + storing) > passes * fused:
+                return rows
+        return stored(rows)
+
+    def sample(self, rows: Rows) -> Rows:
+        """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
+        if not has_maps(rows) or not self.cache:
+            return rows
+        return stored(rows) if _fits(stored_bytes(rows), self.memory_limit) else rows
+
+
+def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:
+    """The columns and the map of each view, as passes take them, from fitted maps; None: the
+    features are the columns."""
+    return [(x, None) if fitted is None else fitted._view(x) for x, fitted in zip(xs, maps)]
+
+
+def _mapped_columns(maps: list[Any], xs: list[Array]) -> list[Array]:
+    return [x for x, _ in mapped_views(maps, xs)]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """How the views of a fit become rows of features: by fitted maps, one for each view."""
+
+    maps: list[Any]
+    storage: Storage
+    n_threads: int
+    coverage: NDArray[np.float64] | None  # the share of the rows that has each view; None: all
+
+    def __call__(
+        self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
+    ) -> Rows:
+        """Rows with these views and weights; without `shifts` with shifts of zero."""
+        views = self.storage.landmark_views(mapped_views(self.maps, xs), self.n_threads)
+        zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
+        columns, maps = [x for x, _ in views], [each for _, each in views]
+        shifts = zeros if shifts is None else shifts
+        return make_rows(columns, maps, weight, self.n_threads, shifts).with_coverage(self.coverage)
+
+    def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
+        """Some of the rows, and all of them, with mean features as shifts: of all rows if these are
+        columns, else of some."""
+        rows = self(*sample.some())
+        means = mean_features(rows) if any(self.maps) else []
+        shifts = [
+            means[i] if mapped else sample.moments(i).mean.astype(rows.dtype)
+            for i, mapped in enumerate(self.maps)
+        ]
+        some = replace(rows, shifts=shifts)
+        if sample.stream is not None:
+            return some, self._read(sample, some)
+        whole = len(sample.xs[0]) == some.n
+        return some, some if whole else self(sample.xs, sample.weight, shifts)
+
+    def _read(self, sample: RowSample, some: Rows) -> Rows:
+        """The rows of a stream, with the maps and shifts of some of them."""
+        assert sample.stream is not None
+        stream = sample.stream.prepared(partial(_mapped_columns, self.maps))
+        unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
+        views = mapped_views(self.maps, [x[:1] for x in sample.some()[0]])
+        return replace(
+            some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views], weight=None,
+            weight_unit=unit, stream=stream, present=None,
+        )  # fmt: skip
+
+
+def has_maps(rows: Rows) -> bool:
+    """Whether the features of any view differ from its columns."""
+    return any(each is not None for each in rows.maps)

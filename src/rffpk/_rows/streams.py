@@ -1,0 +1,296 @@
+"""Rows that are read block by block, as often as they are needed, from a source.
+
+A source is a function without arguments that returns a new iterator of blocks, two-dimensional
+arrays of consecutive rows. Blocks are checked as arrays in memory are, and cut anew, so that passes
+over them have the bits of passes over one array.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from operator import getitem
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rffpk import _core
+from rffpk._utils.arrays import Array
+from rffpk._utils.interrupts import Handover
+from rffpk._utils.sparse_rows import each
+from rffpk._utils.validation import check_plain, check_sample_weight, refuse_sparse
+
+Source = Callable[[], Iterable[Any]]
+T = TypeVar("T")
+
+# Blocks have about so many bytes: a pass over them takes some milliseconds, against which what is
+# done once for each block is nothing.
+_BLOCK_BYTES = 16 << 20
+
+
+@dataclass
+class Clock:
+    """Seconds since the last lap."""
+
+    reading: float = 0.0  # of the thread that reads, checks and cuts
+    computing: float = 0.0  # of the caller between the blocks
+
+    def lap(self) -> dict[str, float]:
+        """Both, which begin anew."""
+        found = {"reading": self.reading, "computing": self.computing}
+        self.reading = self.computing = 0.0
+        return found
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rows of a source, or of one for each view, as checked views of one dtype."""
+
+    sources: list[Source]
+    listed: bool  # whether X is a list of sources
+    # the checked views of a block as `fit` (True) or `predict` takes them
+    check: Callable[[Any, bool], list[Array]]
+    weight: Array | None = None  # (n,)
+    n: int | None = None  # known after the first read, like ...
+    dtype: Any = None
+    # what passes take in place of the views of a block
+    prepare: Callable[[list[Array]], list[Array]] = field(default=lambda xs: xs)
+    clock: Clock = field(default_factory=Clock)
+    # the numbers of rows and the digests of the blocks at the first read, with which those of later
+    # ones are compared; None: there is one read
+    digests: list[tuple[int, int]] | None = None
+
+    def blocks(self) -> Iterator[tuple[list[Array], Array | None]]:
+        """The views and weights of consecutive rows, in blocks whose sizes are multiples of
+        SLOT_ROWS except that of the last one; read by another thread, one block ahead."""
+        return prefetched(self._checked, self.clock)
+
+    def _checked(self) -> Iterator[tuple[list[Array], Array | None]]:
+        begin, dtype = 0, self.dtype
+        for number, xs in enumerate(self._cut()):
+            dtype = dtype or xs[0].dtype
+            if xs[0].dtype != dtype and self.dtype is None:
+                raise ValueError(
+                    f"X gave blocks of {dtype} and then of {xs[0].dtype}, must give one type."
+                )
+            xs = each(xs, np.asarray, dtype)
+            end = begin + len(xs[0])
+            if self.weight is not None and end > len(self.weight):
+                break
+            if self.digests is not None:
+                self._compare(number, begin, xs)
+            yield self.prepare(xs), None if self.weight is None else self.weight[begin:end]
+            begin = end
+        else:
+            end = begin
+        if self.weight is not None and end != len(self.weight):
+            raise ValueError(
+                f"sample_weight has {len(self.weight)} entries, but X gave {end} rows or more."
+            )
+        if self.n is not None and end != self.n:
+            raise ValueError(f"X gave {end} rows, but {self.n} when it was read before.")
+
+    def _compare(self, number: int, begin: int, xs: list[Array]) -> None:
+        """Keep the digest of a block, or refuse one that is not as it was."""
+        assert self.digests is not None
+        n, found = len(xs[0]), digest(xs)
+        if self.n is None:
+            self.digests.append((n, found))
+            return
+        before = self.digests[number] if number < len(self.digests) else (0, 0)
+        if before[0] == n and before[1] != found:  # other numbers of rows are refused at the end
+            raise ValueError(
+                f"X gave other numbers in the rows {begin} to {begin + n - 1} than when it was "
+                "read before, must give the same rows in the same order: rffpk.sources.spill "
+                "writes them to a file once."
+            )
+
+    def _cut(self) -> Iterator[list[Array]]:
+        if not self.listed:
+            return recut(self._views(self.sources[0]()))
+        views = [recut(_plain(source, f"X[{i}]")) for i, source in enumerate(self.sources)]
+        return recut(self._views(_together(views)))
+
+    def _views(self, blocks: Iterable[Any]) -> Iterator[list[Array]]:
+        first, begin = self.n is None, 0
+        fresh = self.listed or _is_fresh(self.sources[0])
+        for block in blocks:
+            refuse_sparse(block, "X gave a block that", "a source")
+            if isinstance(block, list) or len(block):
+                with in_block(begin):
+                    xs = self.check(block, first)
+                yield xs if fresh else each(xs, np.copy)
+                first, begin = False, begin + len(xs[0])
+
+    def prepared(self, prepare: Callable[[list[Array]], list[Array]]) -> Stream:
+        """The same rows, prepared for passes."""
+        return replace(self, prepare=prepare)
+
+
+@contextmanager
+def in_block(begin: int) -> Iterator[None]:
+    """Add to a refusal of a block where it begins in X."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if not begin:
+            raise
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{error} This is about a block that begins at row {begin} of X.") from error
+
+
+def _is_fresh(source: Source) -> bool:
+    """Whether blocks do not change after they were given; others are copied."""
+    return bool(getattr(source, "fresh", False))
+
+
+def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
+    """The rows of a source, or a list of sources, with checked weights."""
+    weight = np.asarray(sample_weight) if hasattr(sample_weight, "compute") else sample_weight
+    if weight is not None and np.ndim(weight) == 0:
+        raise TypeError("sample_weight is a number, must be an array where X is a source.")
+    if weight is not None:
+        weight = check_sample_weight(weight, len(weight))
+    listed = isinstance(X, (list, tuple))
+    return Stream(list(X) if listed else [X], listed, check, weight)
+
+
+def _plain(source: Source, name: str) -> Iterator[list[Array]]:
+    """Blocks of one of several sources, which are cut before they are checked together."""
+    fresh = _is_fresh(source)
+    for block in source():
+        refuse_sparse(block, f"{name} gave a block that", "a source")
+        check_plain(block, name)
+        block = np.array(block, copy=None if fresh else True)
+        if block.ndim != 2:
+            raise ValueError(f"{name} gave a block of shape {block.shape}, must be 2-dimensional.")
+        if len(block):
+            yield [block]
+
+
+def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
+    """Blocks of the same rows from all sources."""
+    pending: list[Array | None] = [None] * len(views)
+    while True:
+        for i, view in enumerate(views):
+            if pending[i] is None:
+                pending[i] = next(view, [None])[0]
+        ended = [i for i, block in enumerate(pending) if block is None]
+        if len(ended) == len(views):
+            return
+        if ended:
+            raise ValueError(f"X[{ended[0]}] gave fewer rows than the other sources.")
+        m = min(len(block) for block in pending if block is not None)
+        yield [block[:m] for block in pending if block is not None]
+        pending = [None if block is None or len(block) == m else block[m:] for block in pending]
+
+
+_LANES = (1021, 1019)
+
+
+def digest(arrays: list[Array]) -> int:
+    """A number that differs where the bytes of arrays or their order do: that of the sums of every
+    1021st word. It takes as long as half a copy of them."""
+    found = 0
+    for x in {id(x): x for x in arrays}.values():
+        words = x.reshape(-1).view(np.uint8)
+        # rows of as many words as there are sums might change places
+        lanes = _LANES[x.strides[0] % (8 * _LANES[0]) == 0]
+        end = len(words) // (8 * lanes) * (8 * lanes)
+        sums = np.add.reduce(words[:end].view(np.uint64).reshape(-1, lanes), axis=0)
+        found = zlib.crc32(words[end:].data, zlib.crc32(sums.data, found))
+    return found
+
+
+def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
+    """Lists of arrays with the same rows, cut into blocks of equal numbers of rows. What has enough
+    rows is not copied."""
+    parts: list[list[Array]] = []  # rows of the next block
+    waiting = size = 0
+    for arrays in blocks:
+        size = size or block_rows(arrays)
+        while len(arrays[0]):
+            m = min(size - waiting, len(arrays[0]))
+            parts.append(each(arrays, getitem, slice(m)))
+            arrays, waiting = each(arrays, getitem, slice(m, None)), waiting + m
+            if waiting == size:
+                yield _joined(parts)
+                parts, waiting = [], 0
+    if parts:
+        yield _joined(parts)
+
+
+def block_rows(arrays: list[Array]) -> int:
+    """The number of rows of a block."""
+    row_bytes = sum({id(x): x.dtype.itemsize * x.shape[1] for x in arrays}.values())
+    slots = _BLOCK_BYTES // (_core.SLOT_ROWS * max(1, row_bytes))
+    return int(_core.SLOT_ROWS * max(1, slots))
+
+
+def _joined(parts: list[list[Array]]) -> list[Array]:
+    if len(parts) == 1:
+        return parts[0]
+    joined: dict[tuple[int, ...], Array] = {}
+    for column in zip(*parts):
+        key = tuple(map(id, column))
+        if key not in joined:
+            joined[key] = np.concatenate(column)
+    return [joined[tuple(map(id, column))] for column in zip(*parts)]
+
+
+def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
+    """The items of an iterator that another thread makes and advances, one item ahead. Its errors
+    are raised here. The thread ends with this iterator. Neither this iterator nor the end of the
+    process waits for an item that is being read."""
+    wanted: SimpleQueue[bool] = SimpleQueue()  # whether one more item is
+    found: Handover[Any] = Handover()
+    found.start(_read, make, wanted, found, clock)
+    wanted.put(True)
+    try:
+        while (item := found.take()) is not _END:
+            if isinstance(item, _Failure):
+                raise item.error
+            wanted.put(True)
+            started = time.perf_counter()
+            yield item
+            clock.computing += time.perf_counter() - started
+    finally:
+        wanted.put(False)
+
+
+_END: Any = object()
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What a reading thread ended by."""
+
+    error: BaseException
+
+
+def _read(
+    make: Callable[[], Iterator[T]],
+    wanted: SimpleQueue[bool],
+    found: Handover[Any],
+    clock: Clock,
+) -> None:
+    """Advance an iterator as often as is wanted, and put what it gives, then _END, or a _Failure
+    in place of what it raises."""
+    items: Any = ()
+    item: Any = None
+    try:
+        items = make()
+        while item is not _END and wanted.get():
+            started = time.perf_counter()
+            item = next(items, _END)
+            clock.reading += time.perf_counter() - started
+            found.give(item)
+    except BaseException as error:
+        found.give(_Failure(error))
+    finally:
+        if hasattr(items, "close"):
+            items.close()

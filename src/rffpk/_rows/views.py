@@ -1,0 +1,272 @@
+"""The views that `fit` and `predict` are given: a list of arrays, or columns of one table."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rffpk._utils.arrays import Array
+from rffpk._utils.containers import check_container, check_row_labels, is_list_of_views
+from rffpk._utils.messages import warn
+from rffpk._utils.sparse_rows import Columns, SparseRows, some_columns, sparse_rows
+from rffpk._utils.validation import (
+    beyond_float32,
+    check_plain,
+    check_rows,
+    finite_array,
+    is_option,
+    named,
+    refuse_sparse,
+    takes_sparse,
+    warn_if_kernel,
+    widened,
+    words_of,
+)
+
+
+def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
+    """The views of X as `check_rows` returns them, of equal dtypes; one array is one view, or has
+    those of the parameter `views`.
+
+    Sets `_view_columns`, `_n_views` (0: one array) and `_widths` in fit, and compares new rows with
+    them. With the parameter `allow_missing_views` rows may lack views that are arrays, where they
+    are NaN then.
+    """
+    _check_container(X, hasattr(estimator, "kernels"))
+    if not getattr(estimator, "allow_missing_views", False):
+        return _check_views(estimator, X, reset)
+    if isinstance(X, (list, tuple)):
+        X = [_with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
+    xs = _check_views(estimator, X, reset)
+    named_views = is_list_of_views(X) or estimator._view_columns is None
+    name = "X" if not is_list_of_views(X) else "X[{}]"
+    name = name if named_views else "views[{}]"
+    check_missing(xs, [name.format(i) for i in range(len(xs))])
+    return xs
+
+
+def _check_views(estimator: Any, X: Any, reset: bool) -> list[Columns]:
+    if reset:
+        estimator._view_columns = getattr(estimator, "views", None)
+    views = estimator._view_columns
+    if is_list_of_views(X):
+        if views is not None:
+            raise ValueError("X is a list of views, must be one array if views is given.")
+        return _check_list(estimator, X, reset)
+    if not reset and estimator._n_views and views is None:
+        raise ValueError(f"X is one array, but was a list of {estimator._n_views} in fit.")
+    X = check_rows(estimator, X, reset=reset)
+    xs = [X] if views is None else _columns_of_views(X, views, estimator)
+    if reset:
+        estimator._n_views = 0 if views is None else len(xs)
+        estimator._widths = [x.shape[1] for x in xs]
+    return xs
+
+
+def _check_container(X: Any, several: bool) -> None:
+    """Say how to pass views that come in other containers than a list, to a class of several
+    kernels or of one."""
+    tables = isinstance(X, dict) and all(len(getattr(x, "shape", ())) == 2 for x in X.values())
+    if tables and several:
+        raise TypeError(f"X is a dict of {len(X)} views, must be a list: pass [*X.values()].")
+    check_container(X, "X")
+    if isinstance(X, np.ndarray) and X.ndim == 3:
+        raise ValueError(f"X.shape == {X.shape}, {_instead_of_stack(X, several)}.")
+    if isinstance(X, np.ndarray) and X.dtype == object and any(np.ndim(x) == 2 for x in X.ravel()):
+        raise TypeError("X is an array of arrays, such as a cell array: pass [*X.ravel()].")
+    check_row_labels(X)
+
+
+def _instead_of_stack(X: Array, several: bool) -> str:
+    """What to pass in place of a stack of kernel matrices, of views, or of tables that are a row
+    each."""
+    first, last = "list(X)", "[X[:, :, i] for i in range(X.shape[2])]"
+    kernels = [
+        way
+        for way, stack in ((first, X), (last, np.moveaxis(X, 2, 0)))
+        if stack.shape[1] == stack.shape[2] and np.allclose(stack, stack.transpose(0, 2, 1))
+    ]
+    if kernels and not several:
+        one = "X[0]" if kernels[0] == first else "X[:, :, 0]"
+        return (
+            f"a stack of kernel matrices: pass one, such as {one} with kernel='precomputed', or "
+            "all to a class of several kernels"
+        )
+    if kernels:
+        ways = " or, if the last axis counts them, ".join(kernels)
+        return f"a stack of kernel matrices: pass {ways} with kernels='precomputed'"
+    table = "X.reshape(len(X), -1) if the first axis counts samples"
+    if not several:
+        return f"must have two dimensions: pass {table}"
+    return (
+        "must have two dimensions or be a list of views: "
+        f"pass {first} if the first axis counts views, {last} if the last one does, or {table}"
+    )
+
+
+def _columns_of_views(X: Columns, views: Any, estimator: Any) -> list[Columns]:
+    """The columns, in arrays or sparse rows of their own, for each entry of the parameter
+    `views`."""
+    if not isinstance(views, (list, tuple)) or not views:
+        raise TypeError(f"views == {views!r}, must be a list with the columns of each view.")
+    if is_option(getattr(estimator, "kernels", None), "precomputed"):
+        raise ValueError("views needs columns, but kernels == 'precomputed'.")
+    names = list(getattr(estimator, "feature_names_in_", []))
+    return [
+        some_columns(X, _columns(view, f"views[{i}]", names, X.shape[1]))
+        for i, view in enumerate(views)
+    ]
+
+
+def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
+    """The indices of the columns that an entry of `views` names."""
+    if isinstance(view, slice):
+        with named(name):
+            chosen = range(*view.indices(width))
+        if not chosen:
+            raise ValueError(f"{name} == {view!r} has none of the {width} columns of X.")
+        return view
+    given = np.asarray(view)
+    if given.ndim != 1 or not given.size:
+        raise ValueError(f"{name} == {view!r}, must be a slice, or a list of columns.")
+    if given.dtype.kind == "b" and len(given) == width and given.any():
+        return np.flatnonzero(given)
+    if given.dtype.kind in "UO":
+        unknown = [column for column in given.tolist() if column not in names]
+        if unknown:
+            raise ValueError(f"{name} has {unknown}, must have names of columns of X, or indices.")
+        return np.array([names.index(column) for column in given])
+    if given.dtype.kind not in "iu" or not ((-width <= given) & (given < width)).all():
+        raise ValueError(f"{name} == {view!r}, must have indices of the {width} columns of X.")
+    return given.astype(np.intp)
+
+
+def _refuse_split_views() -> None:
+    """Raise a ValueError inside a cross-validation of scikit-learn that is given a list of views:
+    the parts of the list that it fits and scores are some of the views, of all rows."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        inside = frame.f_globals.get("__name__", "").startswith("sklearn.model_selection")
+        if inside and is_list_of_views(frame.f_locals.get("X")):
+            raise ValueError(
+                "X is a list of views, which cross-validation splits view by view and not row by "
+                "row: pass one table, and the columns of each view by the parameter views."
+            )
+        frame = frame.f_back
+
+
+def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
+    _refuse_split_views()
+    names = [_column_names(x) for x in X]
+    xs = [_checked_view(estimator, x, f"X[{i}]") for i, x in enumerate(X)]
+    for number, x in enumerate(xs):
+        if len(x) != len(xs[0]):
+            same = len({each.shape[1] for each in xs}) == 1
+            remedy = " Rows are samples: pass the transposes." if same else ""
+            raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.{remedy}")
+    widths = [x.shape[1] for x in xs]
+    if reset:
+        for number, x in enumerate(xs):
+            warn_if_kernel(estimator, x, f"X[{number}]")
+        estimator._in_float64 = any(map(beyond_float32, xs))
+        estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
+        estimator.n_features_in_ = sum(widths)
+        if hasattr(estimator, "feature_names_in_"):  # of an earlier fit on one array
+            del estimator.feature_names_in_
+    elif estimator._n_views != len(xs):
+        before = estimator._n_views or "one array, not a list"
+        raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")
+    elif estimator._widths != widths:
+        pairs = zip(widths, estimator._widths)
+        number = next(i for i, pair in enumerate(pairs) if len({*pair}) > 1)
+        raise ValueError(
+            f"X[{number}] has {widths[number]} columns, in fit it had {estimator._widths[number]}."
+        )
+    else:
+        for i, (new, fitted) in enumerate(zip(names, estimator._view_names)):
+            _check_names(new, fitted, f"X[{i}]")
+    xs = [widened(x, estimator) for x in xs]
+    dtype = np.result_type(*(x.dtype for x in xs))
+    return [x.astype(dtype, copy=False) for x in xs]
+
+
+def _column_names(x: Any) -> list[str] | None:
+    """The names of the columns of a frame, if all are strings."""
+    names = list(getattr(x, "columns", []))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -> None:
+    """Compare the names of the columns of a view with those in fit, as scikit-learn does for X."""
+    if names is None or fitted is None:
+        if names != fitted:
+            which = ("has no", "had") if names is None else ("has", "had no")
+            warn(f"{view} {which[0]} names of columns, in fit it {which[1]} such.", UserWarning)
+        return
+    if names == fitted:
+        return
+    unseen, missing = ([n for n in a if n not in b] for a, b in ((names, fitted), (fitted, names)))
+    how = f"{unseen} are new, {missing} are missing" if unseen or missing else "their order differs"
+    raise ValueError(f"{view} must have the columns that it had in fit, in their order: {how}.")
+
+
+def _with_nan_rows(x: Any, name: str) -> Any:
+    """A view, with rows of NaN in place of the entries None of a list of rows."""
+    if not isinstance(x, (list, tuple)) and getattr(x, "ndim", 2) != 1:
+        return x
+    rows = list(x)
+    given = [row for row in rows if row is not None]
+    if len(given) == len(rows) or any(np.ndim(row) != 1 for row in given):
+        return x
+    if not given:
+        raise ValueError(f"{name} is None in all rows: give it the shape (n_samples, n_columns).")
+    none = np.full(len(given[0]), np.nan, dtype=np.asarray(given[0]).dtype.type(0).dtype)
+    return np.array([none if row is None else row for row in rows])
+
+
+def check_missing(xs: list[Columns], names: list[str]) -> None:
+    """Raise a ValueError if a row has NaN in some columns of a view, or no view at all."""
+    lacks = np.zeros((len(xs[0]), len(xs)), dtype=bool)
+    for view, (x, name) in enumerate(zip(xs, names)):
+        if isinstance(x, SparseRows):  # which are finite
+            continue
+        found = np.isnan(x).sum(axis=1)
+        lacks[:, view] = found == x.shape[1]
+        parts = np.flatnonzero((found > 0) & ~lacks[:, view])
+        if len(parts):
+            raise ValueError(
+                f"{name} has NaN in {found[parts[0]]} of the {x.shape[1]} columns of row "
+                f"{parts[0]}: a row without this view has NaN in all of them; fill single numbers, "
+                "such as by sklearn.impute.SimpleImputer, or set all columns of the row to NaN."
+            )
+    without = np.flatnonzero(lacks.all(axis=1))
+    if len(without):
+        raise ValueError(f"X has no view of row {without[0]}, must have one at least: drop it.")
+
+
+def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
+    """The view in an array, or as `SparseRows` if it is sparse."""
+    if sparse.issparse(x):
+        return _checked_sparse_view(estimator, x, name)
+    check_plain(x, name)
+    try:
+        return finite_array(x, name, [np.float64, np.float32], estimator=estimator, order="C")
+    except OverflowError as error:
+        raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
+    except (ValueError, TypeError) as error:
+        if words := words_of(x):
+            raise type(error)(f"{name} is not acceptable: {words}") from error
+        raise
+
+
+def _checked_sparse_view(estimator: Any, x: Any, name: str) -> SparseRows:
+    if not takes_sparse(estimator):
+        refuse_sparse(x, name, f"{type(estimator).__name__} with precomputed kernels")
+    with named(name):
+        dtypes = [np.float64, np.float32]
+        given = finite_array(x, name, dtypes, estimator=estimator, accept_sparse="csr")
+        return sparse_rows(given)

@@ -1,0 +1,1 @@
+"""What nothing of clustering is known in: validation, threads, linear algebra, files, progress."""

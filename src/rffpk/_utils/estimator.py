@@ -1,0 +1,437 @@
+"""The bases of all estimators and of all clusterers, and their parameters as dataclass fields.
+
+Pickles and model files carry the version that wrote them, and the HTML representation a link to the
+documentation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import metadata
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.config import __version__
+from rffpk._utils.dask_collections import by_partitions
+from rffpk._utils.model_state import Decoder, Encoder, class_name
+from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
+from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
+from rffpk._utils.validation import Auto, takes_sparse
+
+C = TypeVar("C", bound=type[Any])
+
+_KEY = "_rffpk_version"
+
+_FORMAT = "1"  # the version of the layout of model files
+_PARTS = ("parameters", "attributes")  # of an estimator in a model file
+_SCALES = ("mean_", "scale_", "var_")  # of the StandardScaler before it, if there is one
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def parameters(cls: C) -> C:
+    """Class decorator: the annotated attributes of an estimator are its parameters, besides those
+    of decorated bases. They are passed by keyword, unless a field says otherwise.
+
+    What a fit sets is annotated with ``field(init=False)``, or in a class without the decorator.
+    """
+    text = cls.__doc__  # None under python -OO, where dataclass would write one
+    dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
+    cls.__doc__ = text
+    # annotations of inherited parameters are words of other modules
+    words, types = cls.__init__.__annotations__, get_type_hints(cls)
+    words.update((name, types[name]) for name in words.keys() & types.keys())
+    return cls
+
+
+def _line(version: str) -> tuple[str, ...]:
+    """The part of a version within which pickles can be read: the major number, and the minor one
+    before 1.0."""
+    parts = version.split(".")
+    return tuple(parts[: 2 if parts[0] == "0" else 1])
+
+
+class VersionError(ValueError):
+    """A pickle or a model file of a version that this one does not read."""
+
+
+def _check_version(written: str, what: str) -> None:
+    """Raise an error if the state of an estimator is that of another version; `what` says what
+    became of it."""
+    if _line(written) != _line(__version__):
+        raise VersionError(
+            f"This {what} by rffpk {written}, and rffpk {__version__} does not read it: fit it "
+            f"again, or install rffpk {written}."
+        )
+
+
+def site() -> str:
+    """The address of the documentation as the metadata of the package name it; empty if not."""
+    entries = metadata("rffpk").get_all("Project-URL") or []
+    urls = dict(entry.split(", ", 1) for entry in entries)
+    return urls.get("Documentation", "").rstrip("/")
+
+
+class Estimator(CallbackSupportMixin, BaseEstimator):
+    """scikit-learn's BaseEstimator with versioned pickles, model files, a link to the
+    documentation, and scikit-learn's callbacks: `fit` is a task, and its passes or iterations are
+    subtasks. Those exist only if there are callbacks, as passes may take microseconds."""
+
+    # The names that scikit-learn's guide for developers gives for the HTML representation.
+    _doc_link_module = "rffpk"
+
+    @property
+    def _doc_link_template(self) -> str:
+        return f"{site()}/generated/rffpk.{{estimator_name}}.html" if site() else ""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = takes_sparse(self)
+        return tags
+
+    if hasattr(CallbackSupportMixin, "set_callbacks"):
+
+        def set_callbacks(self, *callbacks: Any) -> Any:
+            """Set scikit-learn's callbacks, which are called at each pass or iteration of a fit.
+
+            Parameters
+            ----------
+            *callbacks : callbacks
+                As described in scikit-learn's guide; none removes those set before. Those that ask
+                for the metadata of a task get {"record": its record as in `history_`}. A request to
+                stop is not followed. A file that `save` writes cannot hold callbacks.
+
+            Returns
+            -------
+            self : object
+                The estimator.
+            """
+            super().set_callbacks(*callbacks)
+            if callbacks:
+                self._has_callbacks = True
+            else:
+                self.__dict__.pop("_has_callbacks", None)
+            return self
+
+    def __sklearn_clone__(self) -> Any:
+        new = super().__sklearn_clone__()
+        if hasattr(self, "_has_callbacks"):
+            new._has_callbacks = True
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), _KEY: __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        _check_version(state.pop(_KEY, "0.0"), f"{type(self).__name__} was pickled")
+        super().__setstate__(state)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `rffpk.load` reads.
+
+        The file holds numbers and text only: unlike a pickle it cannot run code where it is read.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, in the layout of safetensors. One that exists is replaced once the new one is
+            complete; if that fails, it stays.
+
+        Raises
+        ------
+        TypeError
+            If a parameter is neither a number, a string, an array, a list, a tuple, a dict nor an
+            estimator of this package; callables and RandomState instances for example.
+        OSError
+            If the file cannot be written.
+        """
+        write_model(os.fspath(path), self)
+
+
+def write_model(path: str, model: Any) -> None:
+    """Write an estimator, or the pipeline of a StandardScaler and one, to a file that `read_model`
+    reads."""
+    scaler = None
+    if isinstance(model, Pipeline):
+        scaler, model = (step for _, step in model.steps)
+    name, encoder = class_name(model), Encoder()
+    parts = encoder.estimator(model)
+    if scaler is not None:
+        values = {name: getattr(scaler, name) for name in _SCALES}
+        parts["scaler"] = encoder.attributes(values, "scaler.")
+    metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
+    for part, content in parts.items():
+        metadata[part] = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    write_tensors(path, metadata, encoder.arrays)
+
+
+@contextlib.contextmanager
+def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
+    """The progress of a fit of X; None if nobody looks at it."""
+    verbose = getattr(estimator, "verbose", 0)
+    validation.check_verbose(verbose)
+    called = hasattr(estimator, "_has_callbacks")
+    if not (verbose or called or LOGGER.isEnabledFor(logging.INFO)):
+        yield None
+        return
+    task = None
+    if called:
+        task = estimator._init_callback_context(max_subtasks=None)
+        task.call_on_fit_task_begin(estimator=estimator, X=X)
+    progress = Progress(estimator, type(estimator).__name__, bool(verbose), task)
+    try:
+        yield progress
+    finally:
+        progress.close()
+    if task is not None:
+        task.call_on_fit_task_end(estimator=estimator, X=X)
+
+
+@parameters
+class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
+    """Base of the clusterers: the parameters that all have, and what a fitted one says of rows.
+
+    A subclass says it by `_measure`, and has a `fit`.
+    """
+
+    n_clusters: int = field(default=8, kw_only=False)
+    n_init: Auto | int = "auto"
+    store_memberships: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    # what a fit sets
+    labels_: NDArray[np.int32] = field(init=False)
+    inertia_: float = field(init=False)
+    objective_: float = field(init=False)
+    s_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    memberships_: Array = field(init=False)
+    n_features_in_: int = field(init=False)
+    feature_names_in_: NDArray[np.object_] = field(init=False)
+
+    def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
+        """What `want` names of rows: "labels", "memberships" at an exponent, None: `s_`,
+        "distances", "medoids", or their weighted "cost"."""
+        raise NotImplementedError
+
+    def _check_views(self, X: Any, reset: bool) -> list[Columns]:
+        """The checked views of X, of one dtype; a single array is one view."""
+        return [validation.check_rows(self, X, reset=reset)]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "labels_" and "cluster_centers_" in vars(self):
+            raise AttributeError(
+                "labels_ of the rows of a source are not kept, nor those of batches: pass "
+                "labels_to to fit, or call predict."
+            )
+        if name.endswith("_") and not name.startswith("_") and vars(self).get("n_buffered_"):
+            raise AttributeError(f"{name} is not there yet: {self._of_buffer('this')}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _of_buffer(self, this: str) -> str:
+        """What a fit of the rows that `partial_fit` keeps needs."""
+        kept, first = (vars(self)[name] for name in ("n_buffered_", "_n_first"))
+        return (
+            f"{this} {type(self).__name__} has {kept} of the {first} rows that its first fit "
+            "takes: give partial_fit more rows, or call fit."
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "s_" in vars(self)
+
+    @by_partitions
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Label each row with its nearest centroid, or with -1 (see `noise_threshold` of
+        `RFFMultiKernelPowerKMeans`).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
+            shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+            Indices of the clusters. For collections of Dask a Dask array.
+        """
+        return self._measure(X, "labels")
+
+    @by_partitions
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
+
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids: the
+        memberships of fuzzy c-means; at minus infinity, one for the nearest centroid and zero for
+        the others. If the class has typicality, d_ij are the distances d'_ij of its objective.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`; for `KernelPowerKMeans` and its kin with kernels that are not precomputed.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1. The fuzzifier m of fuzzy c-means is
+            s = -1/(m-1), so that -1 stands for m = 2.
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_samples, n_clusters)
+            In [0, 1], in the dtype of X; rows sum to one. For collections of Dask a Dask array.
+
+        Raises
+        ------
+        ValueError
+            If k(x, x) of the rows is not known, as kernels are precomputed.
+        """
+        return self._measure(X, "memberships", None if s is None else validation.check_exponent(s))
+
+    @by_partitions
+    def transform(self, X: Any) -> Array:
+        """Distances of the rows to the centroids, in the space of the centroids.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`; for `KernelPowerKMeans` and its kin with kernels that are not precomputed.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            In the dtype of X. If there are several views, their squared distances are combined with
+            `kernel_weights_`. The squares are precise to a few eps of the squared distance from the
+            mean of the fitted rows. For collections of Dask a Dask array.
+
+        Raises
+        ------
+        ValueError
+            If k(x, x) of the rows is not known, as kernels are precomputed.
+        """
+        return self._measure(X, "distances")
+
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.int32]:
+        """Fit, and return the labels of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
+            As in `fit`.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        **options : dict
+            Other arguments of `fit`.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+            `labels_`; of the rows of a source, what `predict` gives.
+        """
+        self.fit(X, y, **options)
+        return vars(self)["labels_"] if "labels_" in vars(self) else self.predict(X)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X that is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`; for `KernelPowerKMeans` and its kin with kernels that are not precomputed.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+
+        Raises
+        ------
+        ValueError
+            If k(x, x) of the rows is not known, as kernels are precomputed.
+        """
+        return self._measure(X, "medoids")
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the weighted sum of squared distances of the rows to their nearest centroids.
+
+        Scores of models with different features, such as of other kernels, do not compare.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
+            As in `fit`; for `KernelPowerKMeans` and its kin with kernels that are not precomputed.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each.
+
+        Returns
+        -------
+        score : float
+            At most 0; the higher the better.
+
+        Raises
+        ------
+        ValueError
+            If k(x, x) of the rows is not known, as kernels are precomputed.
+        """
+        return -self._measure(X, "cost", sample_weight=sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def read_model(path: str) -> Any:
+    """The estimator or the pipeline in a file that `write_model` has written."""
+    metadata, arrays = read_tensors(path)
+    layout = metadata.get("format", "")
+    if not layout.startswith("rffpk "):
+        raise ModelFileError("is not a model file.")
+    _check_version(metadata.get("version", "0.0"), "model was saved")
+    if layout != "rffpk " + _FORMAT:
+        raise VersionError(f"has the layout {layout!r}, rffpk {__version__} reads {_FORMAT}.")
+    decoder = Decoder(arrays)
+    content = {part: parse_json(metadata.get(part, ""), part) for part in _PARTS}
+    try:
+        model = decoder.estimator(metadata.get("class", ""), content)
+        if "scaler" in metadata:
+            scales = decoder.attributes(parse_json(metadata["scaler"], "scaler"), "scaler.")
+            model = _scaled(model, scales)
+    except RecursionError as error:
+        raise ModelFileError("holds values that are nested too deeply.") from error
+    if unused := decoder.unused():
+        raise ModelFileError(f"holds arrays that belong to nothing: {sorted(unused)[:3]}.")
+    return model
+
+
+def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
+    """The pipeline of a StandardScaler with these attributes and a model."""
+    d, scaler = getattr(model, "n_features_in_", None), StandardScaler()
+    same = scales.keys() == {*_SCALES} and isinstance(d, int)
+    if not same or any(
+        not isinstance(values, np.ndarray) or (values.dtype, values.shape) != (np.float64, (d,))
+        for values in scales.values()
+    ):
+        raise ModelFileError("holds a scaler of other columns than those of its model.")
+    vars(scaler).update(scales, n_features_in_=d)
+    return make_pipeline(scaler, model)

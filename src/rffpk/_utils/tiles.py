@@ -1,0 +1,65 @@
+"""Matrices cut into tiles of fixed sizes, and functions applied to the tiles by threads. The bits
+of the results do not depend on the number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from rffpk import _core
+from rffpk._utils.arrays import Array
+from rffpk._utils.sparse_rows import Columns
+
+# Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
+# compared with the rows, and products with them run at full rate.
+ROW_NUMBERS = 1 << 20
+
+# Numbers and rows in a block of `by_blocks`, at most: a single row costs as much as a block, about
+# a millisecond. Numbers of rows are multiples of 32, as are the parts into which BLAS cuts them.
+_BLOCK_NUMBERS, _MOST_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1 << 17, 512, 32
+
+# Tiles of a kernel that is recomputed: terms of single rows and columns cost little compared with
+# the tile itself, and its 2 MB stay in a core's cache.
+_ROWS, _COLUMNS = 256, 1024
+
+
+def row_tiles(n: int, width: int, numbers: int | None = None) -> list[slice]:
+    """Slices of n rows, each with about `numbers` numbers in rows of `width`, at least one row."""
+    return list(gen_batches(n, max(1, (numbers or ROW_NUMBERS) // max(1, width))))
+
+
+def tiles(n: int, n_columns: int) -> list[tuple[slice, slice]]:
+    """(rows, columns) of the tiles of a matrix, ordered by rows and then by columns."""
+    columns = list(gen_batches(n_columns, _COLUMNS))
+    return [(rows, part) for rows in gen_batches(n, _ROWS) for part in columns]
+
+
+def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]:
+    """[function(item) for item in items], by threads."""
+    if n_threads == 1 or len(items) == 1:
+        return [function(item) for item in items]
+    return _core.call_all(function, items, n_threads)
+
+
+def by_blocks(
+    function: Callable[[list[Any]], Array], xs: list[Columns], width: int, n_threads: int
+) -> Array:
+    """The results of `function`, one line for each row, for rows with views `xs` that it maps to
+    matrices of about `width` columns.
+
+    A line has the same bits whatever other rows there are: products of matrices round differently
+    for different shapes, so all blocks have one shape, the last one filled with copies of its last
+    row. It has not more rows than columns, as new rows may be few where fitted ones are.
+    """
+    step, width = _LEAST_BLOCK_ROWS, max(1, width)
+    most = min(_BLOCK_NUMBERS // width, -(-width // step) * step, _MOST_BLOCK_ROWS)
+    size = max(most // step * step, step)
+
+    def lines(rows: slice) -> Array:
+        index = np.minimum(np.arange(rows.start, rows.start + size), rows.stop - 1)
+        return function([x[index] for x in xs])[: rows.stop - rows.start]
+
+    return np.concatenate(run_all(lines, list(gen_batches(len(xs[0]), size)), n_threads))

@@ -1,0 +1,545 @@
+"""Validation: every error names the argument, its value, and the values that are accepted."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import numbers
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import sklearn.utils
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array, check_scalar
+from sklearn.utils.validation import validate_data
+
+from rffpk._utils.arrays import Array
+from rffpk._utils.containers import check_container, check_row_labels, is_list_of_views
+from rffpk._utils.messages import warn
+from rffpk._utils.sparse_rows import Columns, SparseRows, sparse_rows
+
+Auto = Literal["auto"]
+
+MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
+MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
+MAX_JOBS = 1024  # each thread has a workspace
+
+MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
+
+# How the dtypes of nominal columns print in pandas, polars and Arrow.
+_NOMINAL = ("category", "Categorical", "Enum", "dictionary")
+
+# What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
+# same to the association of all partitions; this is the least that makes affinities semidefinite.
+OF_DISTANCES = "Distances D become kernel values by numpy.exp(-D**2 / (2 * (D**2).mean()))."
+OF_AFFINITIES = (
+    "Affinities W become kernel values by W - numpy.linalg.eigvalsh(W)[0] * numpy.eye(len(W))."
+)
+
+# A matrix of fewer rows may be symmetric by chance; entries may differ by rounding, relatively.
+_FEWEST_ROWS, _SYMMETRY = 4, 1e-6
+
+# Mean squares of entries between which float32 holds squared distances and sums of them.
+_SQUARES = (1e-24, 1e28)
+
+
+@contextlib.contextmanager
+def named(name: str) -> Iterator[None]:
+    """Add the name of an argument to the message of a ValueError or a TypeError that lacks it."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
+            raise
+        raise type(error)(f"{name} is not acceptable: {error}") from error
+
+
+def check_random_state(random_state: Any) -> np.random.RandomState:
+    """scikit-learn's, with a message that names the argument."""
+    with named("random_state"):
+        return sklearn.utils.check_random_state(random_state)
+
+
+@contextlib.contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of an estimator if its `fit` ends with any exception."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def is_option(value: Any, option: str) -> bool:
+    """Whether a parameter is this string; False for arrays, which `==` would compare by entry."""
+    return isinstance(value, str) and value == option
+
+
+def check_int(value: Any, name: str, low: int, high: int | None = None) -> int:
+    """An integer between `low` and `high`; booleans are not accepted."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be an instance of int, not bool.")
+    return int(check_scalar(value, name, numbers.Integral, min_val=low, max_val=high))
+
+
+def check_bool(value: Any, name: str) -> bool:
+    """True or False, of Python or NumPy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} == {value!r}, must be True or False.")
+    return bool(value)
+
+
+def check_verbose(value: Any) -> None:
+    """An integer >= 0, or a boolean."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_int(value, "verbose", 0)
+
+
+def check_real(
+    value: Any,
+    name: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    include: str = "both",
+    also: str = "",
+) -> float:
+    """A finite number between `low` and `high`; `include` says which bounds are allowed values,
+    `also` names other accepted values in the error message."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        also = f" or {also}" if also else ""
+        raise TypeError(f"{name} == {value!r}, must be a number{also}.")
+    value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its range
+    if not math.isfinite(value):
+        raise ValueError(f"{name} == {value}, must be finite.")
+    ends = {"min_val": low, "max_val": high}
+    bounds = {key: end for key, end in ends.items() if math.isfinite(end)}
+    if len(bounds) == 1:
+        closed = include in ("both", "left" if "min_val" in bounds else "right")
+        include = "both" if closed else "neither"
+    check_scalar(value, name, numbers.Real, include_boundaries=include, **bounds)
+    return float(value)
+
+
+def check_exponent(s: Any) -> float:
+    """`s` of memberships: at most MAX_S, or minus infinity."""
+    if isinstance(s, (float, np.floating)) and s == -math.inf:
+        return -math.inf
+    return check_real(s, "s", high=MAX_S)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """None, or an integer except 0 between -MAX_JOBS and MAX_JOBS."""
+    if n_jobs is not None and check_int(n_jobs, "n_jobs", -MAX_JOBS, MAX_JOBS) == 0:
+        raise ValueError("n_jobs == 0, must be None, positive or negative.")
+
+
+def check_search_parameters(
+    estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
+) -> None:
+    """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
+    if `inits`, the names that init accepts, is given."""
+    check_int(estimator.n_clusters, "n_clusters", 1)
+    if inits is not None and isinstance(estimator.init, str):
+        check_choice(estimator.init, "init", inits, also=also)
+    if not is_option(estimator.n_init, "auto"):
+        check_int(estimator.n_init, "n_init", 1)
+    if inits is not None:
+        check_int(estimator.max_iter, "max_iter", 1)
+        check_real(estimator.tol, "tol", 0)
+    check_n_jobs(estimator.n_jobs)
+    check_verbose(getattr(estimator, "verbose", 0))
+    check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
+    """One of some strings; `also` names other accepted values in the error message."""
+    if not isinstance(value, str) or value not in choices:
+        also = f" or {also}" if also else ""
+        raise ValueError(f"{name} == {value!r}, must be one of {list(choices)}{also}.")
+
+
+def check_plain(values: Any, name: str) -> None:
+    """Raise a TypeError for what NumPy would take as numbers, or not name: objects that are no
+    arrays, dates, durations, masked entries, nominal columns, and structured arrays."""
+    check_container(values, name)
+    if any(_is_masked(part) for part in [values, *_parts(values)]):
+        raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
+    if callable(values) and not hasattr(values, "__array__"):
+        raise TypeError(
+            f"{name} is a source or another function, must be an array; PowerKMeans, "
+            "RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans and FuzzyCMeans "
+            "take sources."
+        )
+    for dtype in _dtypes_of(values, name):
+        temporal = getattr(dtype, "is_temporal", None)  # polars
+        if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
+            raise TypeError(
+                f"{name} has dates or durations ({dtype}), must be numbers: convert them, such "
+                "as to seconds in float64."
+            )
+        if getattr(dtype, "names", None):
+            fields = list(dtype.names or ())
+            raise TypeError(
+                f"{name} is a structured array with the fields {fields}, must be a "
+                "plain one: numpy.lib.recfunctions.structured_to_unstructured converts it."
+            )
+
+
+def _dtypes_of(values: Any, name: str) -> list[Any]:
+    """The dtypes of the columns of a frame, or that of what NumPy makes of other values; none of
+    ragged lists, which are refused later."""
+    if hasattr(values, "columns") and hasattr(values, "dtypes"):
+        _check_no_nominal_columns(values, name)
+        return list(values.dtypes)
+    try:
+        return [np.asarray(values).dtype]
+    except ValueError:
+        return []
+    except (TypeError, RuntimeError) as error:  # of tensors, which say what to call
+        raise TypeError(
+            f"{name} is of type {type(values).__name__}, which gives no array: {error}"
+        ) from error
+
+
+def _check_no_nominal_columns(frame: Any, name: str) -> None:
+    pairs = zip(frame.columns, frame.dtypes)
+    nominal = [column for column, dtype in pairs if str(dtype).startswith(_NOMINAL)]
+    if nominal:
+        raise TypeError(
+            f"{name} has the nominal columns {nominal}, whose categories are not numbers: encode "
+            "them, such as by sklearn.preprocessing.OneHotEncoder, or convert them to numbers."
+        )
+
+
+def _parts(values: Any) -> Any:
+    return values if isinstance(values, (list, tuple)) else ()
+
+
+def _is_masked(values: Any) -> bool:
+    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
+
+
+def finite_array(
+    x: Any, name: str, dtype: Any = np.float64, *, estimator: Any = None, **options: Any
+) -> Array:
+    """scikit-learn's `check_array`, with `check_finite`."""
+    with np.errstate(over="ignore", invalid="ignore"), named(name):
+        found = check_array(x, dtype=dtype, input_name=name, ensure_all_finite=False, **options)
+    check_finite(found, name, x, estimator)
+    return found
+
+
+def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
+    """Raise a ValueError that says where x, an array or a sparse matrix made of what was `given`,
+    has NaN or infinity first; rows that an estimator lets lack views may have NaN."""
+    entries = x.data if sparse.issparse(x) else x
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sklearn.get_config()["assume_finite"] or np.isfinite(entries.sum()):
+            return
+    may_lack = not sparse.issparse(x) and getattr(estimator, "allow_missing_views", False)
+    missing = not may_lack and bool(np.isnan(entries).any())
+    rows, columns = _places(x, np.isnan if missing else np.isinf)
+    if not len(rows):
+        return
+    names = list(getattr(given, "columns", range(x.shape[1])))
+    raise ValueError(
+        f"{name} contains {'NaN' if missing else 'infinity'} in {len(np.unique(rows))} of "
+        f"{x.shape[0]} rows, first in row {rows[0]}, column {names[columns[0]]!r}: "
+        f"{_instead_of_infinities(estimator, name, missing)}."
+    )
+
+
+def _places(x: Any, found: Any) -> tuple[Any, Any]:
+    """The rows and columns of some entries, in the order of the rows."""
+    if not sparse.issparse(x):
+        return found(x).nonzero()
+    x = x.tocsr().tocoo()
+    return x.row[found(x.data)], x.col[found(x.data)]
+
+
+def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
+    if not name.startswith("X") or (estimator is not None and _is_precomputed(estimator)):
+        return "must be finite"
+    if not missing:
+        return "replace it, or drop these rows"
+    remedy = "fill it in, such as by sklearn.impute.SimpleImputer, or drop these rows"
+    several = name != "X" or getattr(estimator, "views", None) is not None
+    if several and "allow_missing_views" in vars(estimator):
+        remedy += "; allow_missing_views=True takes rows that are NaN in all columns of a view"
+    return remedy
+
+
+def _is_precomputed(estimator: Any) -> bool:
+    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
+    return is_option(kernel, "precomputed")
+
+
+def takes_sparse(estimator: Any) -> bool:
+    """Whether X may be sparse: unless it is a kernel matrix."""
+    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
+    return not is_option(kernel, "precomputed")
+
+
+def refuse_sparse(X: Any, name: str, taker: str) -> None:
+    """Raise a TypeError for sparse rows; `taker` does not take them."""
+    if sparse.issparse(X):
+        raise TypeError(
+            f"{name} is sparse, and {taker} takes dense rows: convert them by toarray, if memory "
+            "allows it. Estimators take sparse rows and views in memory that are no kernel matrix."
+        )
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a C-ordered float32 or float64 array, finite, with at least one row and column; or as
+    `SparseRows` if X is sparse and the class takes such.
+
+    Such an array is returned without a copy; other dtypes become float64, other layouts are copied
+    to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
+    `_in_float64` in fit.
+    """
+    if not (sparse_too := takes_sparse(estimator)):
+        refuse_sparse(X, "X", type(estimator).__name__)
+    if not sparse.issparse(X):
+        check_plain(X, "X")
+    given = X
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = validate_data(  # what is not finite is refused by name
+                estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
+                ensure_all_finite=False, accept_sparse="csr" if sparse_too else False,
+            )  # fmt: skip
+        check_finite(X, "X", given, estimator)
+        if sparse.issparse(X):
+            X = sparse_rows(X)
+        if reset:
+            estimator._in_float64 = beyond_float32(X)
+            warn_if_kernel(estimator, X, "X")
+        return widened(X, estimator)
+    except OverflowError as error:
+        raise ValueError(f"X has numbers that float64 does not hold: {error}.") from error
+    except (ValueError, TypeError) as error:
+        if str(error).startswith(("X ", "The feature names", "Feature names")):
+            raise
+        if is_list_of_views(given):
+            check_row_labels(given)
+            package = "scipy.sparse" if any(map(sparse.issparse, given)) else "numpy"
+            raise ValueError(
+                f"X is a list of {len(given)} views, must be one array for "
+                f"{type(estimator).__name__}: {package}.hstack(X) puts their columns side by side."
+            ) from error
+        raise type(error)(f"X is not acceptable: {words_of(given) or error}") from error
+
+
+def words_of(X: Any) -> str:
+    """A message that names the first column of X that has a word; empty if none has."""
+    if hasattr(X, "columns"):
+        columns = [(name, np.asarray(X[name], dtype=object)) for name in X.columns]
+    else:
+        table = np.asarray(X, dtype=object)
+        columns = list(enumerate(table.T)) if table.ndim == 2 else []
+    for column, values in columns:
+        for value in values.ravel():
+            if isinstance(value, str) and not _is_number(value):
+                return (
+                    f"could not convert string to float: {value!r} in column {column!r}; drop the "
+                    "column, or encode its words, such as by sklearn.preprocessing.OneHotEncoder."
+                )
+    return ""
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
+    """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
+    if not hasattr(estimator, "n_clusters"):
+        return
+    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", "precomputed"))
+    if not is_option(kernel, "precomputed") and _looks_like_kernel(x):
+        kind, remedy = "kernel values or affinities", ""
+        if isinstance(x, SparseRows):
+            kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
+        elif not np.diagonal(x).any():
+            kind, remedy = "distances or affinities", f" {OF_DISTANCES} {OF_AFFINITIES}"
+        warn(
+            f"{name} is symmetric like a matrix of {kind}, but its rows are taken as features. "
+            "Kernel values need 'precomputed' as the kernel, which KernelPowerKMeans and the "
+            f"fusions of several kernels take.{remedy}",
+            UserWarning,
+        )
+
+
+def _looks_like_kernel(x: Columns) -> bool:
+    """Whether x is symmetric, not diagonal, and has a constant diagonal or one that bounds the
+    other entries, K_ij^2 <= K_ii K_jj. O(n^2) for n rows, O(n) where the first row decides."""
+    n = len(x)
+    if x.shape != (n, n) or n < _FEWEST_ROWS:
+        return False
+    if isinstance(x, SparseRows):
+        return _looks_like_sparse_kernel(x.matrix)
+    diagonal = np.diagonal(x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        close = _SYMMETRY * max(np.abs(x[0]).max(), np.abs(diagonal).max())
+        norms = np.sqrt(np.maximum(diagonal, 0))
+        constant, bounded, off = np.ptp(diagonal) <= close, True, False
+        for i, row in enumerate(x):
+            if np.abs(row - x[:, i]).max() > close:
+                return False
+            bounded = bounded and bool((np.abs(row) <= norms[i] * norms + close).all())
+            off = off or np.count_nonzero(row) > (row[i] != 0)
+            if not (constant or bounded):
+                return False
+    return bool(off)
+
+
+def _looks_like_sparse_kernel(x: sparse.csr_array) -> bool:
+    """The same for a sparse square matrix. O(entries), with little memory where the first row and
+    the first column decide."""
+    first, column = x[:1].data, x.data[x.indices == 0]
+    close = _SYMMETRY * max(x.data.max(initial=0), -x.data.min(initial=0))
+    if len(first) != len(column) or (np.abs(first - column) > close).any():
+        return False
+    diagonal, entries = x.diagonal(), x.tocoo()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.abs((x - x.T).data).max(initial=0) > close:
+            return False
+        norms = np.sqrt(np.maximum(diagonal, 0))
+        bounds = norms[entries.row] * norms[entries.col] + close
+        likely = np.ptp(diagonal) <= close or (np.abs(entries.data) <= bounds).all()
+    return bool(likely and (entries.row != entries.col).any())
+
+
+def beyond_float32(X: Columns) -> bool:
+    """Whether float32 does not hold the squares of the entries."""
+    flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
+    with np.errstate(over="ignore"):
+        mean = float(flat @ flat) / X.size
+    if math.isnan(mean):
+        flat = flat[~np.isnan(flat)]
+        return bool(flat.size) and beyond_float32(flat)
+    return not _SQUARES[0] <= mean <= _SQUARES[1] and (mean > 0 or bool(flat.any()))
+
+
+def widened(X: Any, estimator: Any) -> Any:
+    dtype = np.float64 if estimator._in_float64 else X.dtype
+    if isinstance(X, SparseRows):
+        return X.astype(dtype, copy=False)
+    return np.require(X, dtype=dtype, requirements="A")
+
+
+def check_sample_weight(
+    sample_weight: Any, n: int, X: Any = None, zeros: bool = False
+) -> NDArray[np.float64] | None:
+    """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`, with the
+    index of the rows X if both have one; None is returned as None."""
+    if sample_weight is None:
+        return None
+    check_plain(sample_weight, "sample_weight")
+    check_row_labels(X, sample_weight)
+    given = np.asarray(sample_weight)
+    if np.iscomplexobj(given):
+        raise ValueError("sample_weight is complex, must be real.")
+    try:
+        weight = given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight is not numeric: {error}") from error
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, must be ({n},) like the rows of X."
+        )
+    if not np.isfinite(weight).all():
+        raise ValueError("sample_weight contains NaN or infinity, must be finite.")
+    if (weight < 0).any():
+        raise ValueError(f"sample_weight contains {weight.min()}, must be >= 0.")
+    if (weight > MAX_WEIGHT).any():
+        raise ValueError(f"sample_weight contains {weight.max()}, must be <= {MAX_WEIGHT}.")
+    if not weight.any():
+        if zeros:
+            return weight
+        raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
+    least, most = weight[weight > 0].min(), weight.max()
+    if least < MIN_RATIO * most:
+        raise ValueError(
+            f"sample_weight contains {least} and {most}, must be 0 or >= {MIN_RATIO} times the "
+            "largest weight."
+        )
+    return weight
+
+
+def check_finite_kernel(values: Array) -> None:
+    """Raise an error if values of kernels are not finite."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "X has values with which a kernel is NaN or overflows; rescale X, or choose other "
+            "parameters of the kernel."
+        )
+
+
+def check_weighted_variance(weighted: float, plain: float, resolved: float, dtype: Any) -> None:
+    """Raise an error if row weights leave less of the variance of the rows than `resolved` of it:
+    then rounding errors of the heavy rows hide the light ones."""
+    if weighted < resolved * plain:
+        remedy = ", or pass float64" if dtype == np.float32 else ""
+        raise ValueError(
+            f"sample_weight is concentrated on rows that are equal or nearly so: {dtype} does not "
+            f"resolve the others; take weights closer to each other{remedy}."
+        )
+
+
+def check_n_clusters(n_clusters: Any, n: int, counted: int | None = None) -> int:
+    """An integer between 1 and the number of rows, or of those with a positive weight."""
+    k = check_int(n_clusters, "n_clusters", 1)
+    if k > n:
+        raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
+    if counted is not None and k > counted:
+        raise ValueError(
+            f"n_clusters == {k}, must be <= {counted}, the number of rows with a positive "
+            "sample_weight."
+        )
+    return k
+
+
+def check_underflow(variance: float, xs: list[Columns]) -> None:
+    """Raise an error if the variance of rows is zero although they differ in one of these views."""
+    if variance <= 0 and any(rows_differ(x) for x in xs):
+        raise ValueError(
+            f"X differs by so little that squared distances underflow {xs[0].dtype}; rescale X."
+        )
+
+
+def rows_differ(x: Columns) -> bool:
+    """Whether the rows are not all equal."""
+    if isinstance(x, SparseRows):
+        counts, shape = np.diff(x.indptr), (len(x), -1)
+        if (counts != counts[0]).any() or not counts[0]:
+            return bool(counts.any())
+        data, indices = x.data.reshape(shape), x.indices.reshape(shape)
+        return bool((data != data[0]).any() or (indices != indices[0]).any())
+    return bool((x != x[0]).any())
+
+
+def check_overflow(distance: float, dtype: Any) -> None:
+    """Raise an error if `distance`, squared, or a sum of such, is not finite."""
+    if not math.isfinite(distance):
+        remedy = "rescale X or pass float64" if dtype == np.float32 else "rescale X"
+        raise ValueError(
+            f"X has values so large that squared distances overflow {np.dtype(dtype)}; {remedy}."
+        )
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, or a list of such."""
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)

@@ -1,0 +1,446 @@
+"""The base classes of the methods that fuse kernels into an embedding of the rows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk._anneal.convergence_warnings import Cause, few_rows, low_rank
+from rffpk._anneal.fit import fit_model
+from rffpk._rows.views import check_views
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.containers import check_row_labels
+from rffpk._utils.estimator import Estimator, reporting
+from rffpk._utils.messages import warn
+from rffpk._utils.progress import Progress, observed
+from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.validation import Auto
+from rffpk.maps.kernels import PRECOMPUTED, Specification, check_kernels, matched
+from rffpk.power import PowerKMeans
+
+# Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
+# degrees in the kernels grow differently with these.
+_SCALE = (0.1, 10.0)
+
+
+class EmbeddingClusterer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator
+):
+    """Base of the methods that embed the rows and cluster the embedding by annealed k-means.
+
+    A subclass embeds new rows in `transform`.
+    """
+
+    _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
+
+    n_init: Auto | int
+    n_jobs: int | None
+    store_memberships: bool
+    _clusterer: PowerKMeans  # of the rows of the embedding
+    # what a fit sets
+    labels_: NDArray[np.int32]
+    embedding_: Array
+    cluster_centers_: Array
+    inertia_: float
+    s_: float
+    memberships_: Array
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def _prepared(self, embedding: Array) -> Array:
+        """The rows of an embedding as k-means takes them."""
+        return embedding
+
+    def _label(
+        self,
+        k: int,
+        weight: Array | None,
+        random: Any,
+        causes: list[Cause],
+        progress: Progress | None,
+    ) -> None:
+        """Annealed k-means with restarts on the embedding; `causes` that its centroids coincide
+        come before those in the embedding."""
+        seed = random.randint(2**31 - 1)
+        self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
+        fit_model(
+            self._clusterer, self._prepared(self.embedding_), weight, progress=progress,
+            causes=causes, rows_name="the embedding of X",
+        )  # fmt: skip
+        self.labels_ = self._clusterer.labels_
+        self.cluster_centers_ = self._clusterer.cluster_centers_
+        self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
+        self._n_features_out = self.embedding_.shape[1]
+        self.__dict__.pop("memberships_", None)  # of an earlier fit
+        if self.store_memberships:
+            self.memberships_ = self._clusterer.predict_proba(self._prepared(self.embedding_))
+
+    # ---- prediction ------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Array:
+        """The embedding of rows, with the docstring of the subclass."""
+        raise NotImplementedError
+
+    def _embedded_rows(self, X: Any) -> Array:
+        """The embedding of rows as `_clusterer` takes it, whatever `set_output` says."""
+        return self._prepared(np.asarray(self.transform(X)))
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Label each row with the centroid nearest to its embedding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `transform`.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+            Indices of the clusters.
+        """
+        embedding = self._embedded_rows(X)
+        return self._clusterer.predict(embedding)
+
+    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
+        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
+
+        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij, in the space of
+        `cluster_centers_`, of embedded rows to centroids: the memberships of fuzzy c-means.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `transform`.
+        s : float, optional
+            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
+            memberships; minus infinity gives 0 and 1.
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_samples, n_clusters)
+            In [0, 1]; rows sum to one.
+        """
+        embedding = self._embedded_rows(X)
+        return self._clusterer.predict_proba(embedding, s=s)
+
+    def medoids(self, X: Any) -> NDArray[np.intp]:
+        """The row of X whose embedding is nearest to each centroid: an example of each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `transform`.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_clusters,)
+            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
+        """
+        embedding = self._embedded_rows(X)
+        return self._clusterer.medoids(embedding)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the sum of squared distances of the embedded rows to their nearest centroids.
+
+        Scores of models with different embeddings, such as of other kernels or numbers of clusters,
+        do not compare.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or a list of views
+            As in `transform`.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each.
+
+        Returns
+        -------
+        score : float
+            At most 0; the higher the better.
+        """
+        embedding = self._embedded_rows(X)
+        check_row_labels(X, sample_weight)
+        return self._clusterer.score(embedding, sample_weight=sample_weight)
+
+
+class Iterations:
+    """The records of the iterations of a fusion, with the keys of the records of passes."""
+
+    def __init__(self, records: list[dict[str, Any]], progress: Progress | None) -> None:
+        self.records, self.progress, self.begun = records, progress, time.perf_counter()
+
+    def add(self, stage: str, rows: int, objective: float, weights: Array, **more: Any) -> None:
+        """Record an iteration that ends now, and report it; `more` are values of the class."""
+        now = time.perf_counter()
+        record = {
+            "stage": stage,
+            "start": 0,
+            "kept": True,
+            "rows": rows,
+            "s": None,
+            "objective": objective,
+            "shift": None,
+            "distinct": None,
+            "repairs": None,
+            "kernel_weights": weights,
+            "seconds": now - self.begun,
+            **more,
+        }
+        self.begun = now
+        self.records.append(record)
+        if self.progress is not None:
+            self.progress.passed(record)
+
+
+class KernelFusion(EmbeddingClusterer):
+    """Base of the methods that learn an embedding of the rows from kernels and cluster it by
+    k-means.
+
+    A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
+    """
+
+    # of precomputed kernels those of the rows learned on; None: all
+    _columns: NDArray[np.intp] | None
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        views: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: Auto | int = "auto",
+        store_memberships: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernels = kernels
+        self.views = views
+        self.center = center
+        self.normalize = normalize
+        self.normalize_rows = normalize_rows
+        self.n_init = n_init
+        self.store_memberships = store_memberships
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ---- what subclasses define ------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        validation.check_search_parameters(self)
+        for name in ("center", "normalize", "normalize_rows"):
+            validation.check_bool(getattr(self, name), name)
+        check_kernels(self.kernels)
+
+    def _fuse(self, xs: list[Columns], weight: Array | None, k: int, random: Any) -> None:
+        """Set the fitted attributes except those of k-means; append to `history_`."""
+        raise NotImplementedError
+
+    def _embedded(self, xs: list[Columns]) -> Array:
+        """The embedding of rows whose views have been checked."""
+        raise NotImplementedError
+
+    def _scale_matters(self) -> bool:
+        """Whether a common factor of all weights changes the result, as the number of rows does."""
+        return False
+
+    # ---- fitting ----------------------------------------------------------------------------
+    # ---- fitting ---------------------------------------------------------------------------------
+
+    @observed
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fuse the kernels and cluster the rows.
+
+        Parameters
+        ----------
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
+            The views; with ``kernels="precomputed"`` kernel matrices of shape (n_samples,
+            n_samples), which are taken as they are. One array with several `kernels` is a view of
+            each. Views may be sparse for the kernels "rbf", "linear", "polynomial", "cosine",
+            "sigmoid" and "laplacian": CSR of float32 or float64 is read in place.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights p >= 0 of the rows, by default one each. A row of weight two counts like two
+            equal rows, in the kernels, in the objective and in k-means on the embedding
+            (`docs/math.md`, section 12), but draws from repeated rows differ. A row of weight zero
+            has no influence; it is embedded and labelled like a new one. The columns of
+            diag(p)^(1/2) `embedding_` are orthonormal where without weights those of `embedding_`
+            are. Results are precise to eps times the largest weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, a view or sample_weight is not as described; nothing is changed then.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If centroids in the embedding coincide, if its rank is below n_clusters, or where the
+            class says so.
+        UserWarning
+            If a kernel has a clearly negative eigenvalue and its spectrum is used; or if weights
+            that are no integers have a mean below 0.1 or above 10, and a common factor of theirs
+            matters (`docs/fusion.md`).
+        """
+        with reporting(self, X) as progress:
+            return self._fit(X, sample_weight, progress)
+
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
+        self._check_parameters()
+        random = validation.check_random_state(self.random_state)
+        with validation.unchanged_on_error(self), config.one_blas_thread():
+            xs = check_views(self, X, reset=True)
+            weight = row_weights(sample_weight, len(xs[0]), X)
+            if weight is not None and self._scale_matters():
+                self._warn_of_scale(weight)
+            counted = counted_rows(weight)
+            some = xs if counted is None else [x[counted] for x in xs]
+            k = validation.check_n_clusters(self.n_clusters, len(xs[0]), len(some[0]))
+            self._check_no_zero_kernel(some)
+            self.history_: list[dict[str, Any]] = []
+            self._iterations = Iterations(self.history_, progress)
+            self._fuse(xs, weight, k, random)
+            del self._iterations
+            scaled = self.embedding_
+            if weight is not None:  # its columns are orthonormal then
+                scaled = np.sqrt(weight)[:, None] * scaled
+            flaw = low_rank(scaled, some, weight is not None)
+            self._label(k, weight, random, [few_rows("X", some), flaw], progress)
+            if self._clusterer._n_distinct == k and (text := flaw(k)):
+                warn(text, ConvergenceWarning)
+        return self
+
+    def _matched(
+        self, xs: list[Columns], rows: NDArray[np.intp] | None
+    ) -> tuple[list[Columns], list[Specification]]:
+        """Some rows of the view of each kernel, or the kernels among these rows if they are
+        precomputed, and its specification; None: all rows. Sets `_columns`."""
+        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
+        self._columns = rows if precomputed else None
+        if rows is not None and not precomputed:
+            xs = [x[rows] for x in xs]
+        xs, specs = matched(xs, self.kernels, not self._n_views)
+        if self._columns is not None:
+            chosen = np.ix_(self._columns, self._columns)
+            xs = [np.ascontiguousarray(x[chosen]) for x in xs]
+        return xs, specs
+
+    def _view_of_each(self, xs: list[Columns], n_kernels: int) -> list[Columns]:
+        """The view of each kernel; of precomputed ones the columns of the rows learned on."""
+        xs = xs if self._n_views else xs * n_kernels
+        return xs if self._columns is None else [x[:, self._columns] for x in xs]
+
+    def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
+        """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
+        if not self._needs_every_kernel:
+            return
+        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
+        if precomputed:
+            zero, what = [not x.any() for x in xs], "is zero everywhere"
+        elif self.center:
+            zero = [not validation.rows_differ(x) for x in xs]
+            what = "has equal rows, so that its centered kernel is zero"
+        else:
+            return
+        if any(zero) and not all(zero):
+            name = "X" if self._view_columns is None else "views"
+            raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")
+
+    def _warn_of_scale(self, weight: Array) -> None:
+        """Warn of weights whose scale looks accidental: those that are no counts and whose mean is
+        far from one."""
+        mean = weight[weight > 0].mean()
+        if not _SCALE[0] <= mean <= _SCALE[1] and (weight != np.rint(weight)).any():
+            warn(
+                f"sample_weight has the mean {mean:.3g}, and {type(self).__name__} weighs terms "
+                "that grow differently with the number of rows, for which weights stand: pass "
+                f"sample_weight / {mean:.6g}, or scale the parameters of these terms.",
+                UserWarning,
+            )
+
+    def _warn_unconverged(self, tol: float, max_iter: int) -> None:
+        warn(
+            f"{type(self).__name__} did not reach tol={tol:g} in max_iter={max_iter} iterations: "
+            "take more iterations, or a larger tol.",
+            ConvergenceWarning,
+        )
+
+    def _prepared(self, embedding: Array) -> Array:
+        return normalize(embedding) if self.normalize_rows else embedding
+
+    # ---- prediction ------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Array:
+        """Embed rows.
+
+        Parameters
+        ----------
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
+            As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
+            shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_columns)
+            In the space of `embedding_`, with its columns.
+        """
+        check_is_fitted(self)
+        xs = check_views(self, X, reset=False)
+        with config.one_blas_thread():
+            return self._embedded(xs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = validation.is_option(self.kernels, PRECOMPUTED)
+        return tags
+
+
+def row_weights(sample_weight: Any, n: int, X: Any) -> Array | None:
+    """The weights of n rows X, checked; None: one each."""
+    weight = validation.check_sample_weight(sample_weight, n, X)
+    if weight is None or (weight == 1).all():
+        return None
+    if weight.max() < 1 / validation.MAX_WEIGHT:  # products with squares of kernels underflow
+        raise ValueError(
+            f"sample_weight contains no number above {weight.max()}, must contain one >= "
+            f"{1 / validation.MAX_WEIGHT}."
+        )
+    return weight
+
+
+def counted_rows(weight: Array | None) -> NDArray[np.intp] | None:
+    """The rows of positive weight; None: all."""
+    return None if weight is None or weight.all() else np.flatnonzero(weight)
+
+
+def drawn_rows(
+    n: int, size: int, counted: NDArray[np.intp] | None, random: Any
+) -> NDArray[np.intp]:
+    """Random rows of n, of those that are counted, without replacement, in rising order."""
+    if counted is None:
+        return np.sort(random.choice(n, size, replace=False))
+    return counted[np.sort(random.choice(len(counted), size, replace=False))]

@@ -1,0 +1,254 @@
+"""CoregSC: spectral clustering of several affinities whose eigenvectors are drawn together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from rffpk._docs import FUSION, documented
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import leading_eigenvectors, over_eigenvalues, svd
+from rffpk._utils.validation import Auto
+from rffpk.fusion.spectral import Iteration, LinearFusion, matrix_of
+from rffpk.fusion.weights import weighed
+from rffpk.maps.kernels import FittedKernel
+
+Scheme = Literal["pairwise", "centroid"]
+
+_NEGATIVE = 1e-9  # of the largest value: less is rounding
+
+
+@documented(
+    FUSION, "labels_", "embedding_", "landmarks_", "kernel_weights_", "objective_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
+    "feature_names_in_",
+)  # fmt: skip
+class CoregSC(LinearFusion):
+    """Co-regularised multi-view spectral clustering (CoregSC).
+
+    With A_l = D_l^(-1/2) K_l D_l^(-1/2), D_l the row sums of kernel l, spectral clustering of one
+    view takes the leading eigenvectors of A_l. Here the U_l of all views are drawn together [1]_.
+    Pairwise, maximised is
+
+        sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m')
+
+    over U_l with orthonormal columns. With a centroid the second sum is sum_l Tr(U_l U_l'U U'), and
+    U has orthonormal columns, too. Each is in turn the leading eigenvectors of a matrix, so that
+    the objective never falls. Annealed k-means on the rows of all U_l side by side, or of U, gives
+    the labels.
+
+    Parameters
+    ----------
+    scheme : {"pairwise", "centroid"}
+        Whether the views agree with each other or with one more matrix.
+    agreement : float
+        Weight >= 0 of the agreement, lambda in the paper, the same for all views. It compares with
+        the differences of the leading eigenvalues of A_l, which are at most one and for wide
+        kernels all small except the first; of many views or wide kernels take less. 0: the spectral
+        clusterings of single views.
+    normalize : bool
+        Whether kernels are scaled to a diagonal of one. Precomputed kernels are taken as they are.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Tolerance >= 0: the iterations end when the objective rises by at most `tol` of itself.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_columns)
+        U, or all U_l side by side, n_clusters columns each; float64. If there are landmarks, the
+        extension of theirs to all rows.
+    kernel_weights_ : ndarray of shape (n_views,)
+        1 / n_views: the method has no weights.
+    cluster_centers_ : ndarray of shape (n_clusters, n_columns)
+        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
+    objective_ : float
+        The maximised sum, at the last iteration.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described, or if a kernel has negative values: it has to be an
+        affinity, such as "rbf". So kernels are not centered here.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` iterations did not reach `tol`.
+
+    Notes
+    -----
+    The iterations start from the leading eigenvectors of each A_l. An iteration updates one U_l
+    after the other, from A_l + agreement sum_(m != l) U_m U_m' or A_l + agreement U U', and then U,
+    the leading left singular vectors of all U_l side by side.
+
+    *New rows.* Each update is linear in the rows: with the eigenvalues Lambda, U_l = (A_l U_l +
+    agreement sum_m U_m U_m'U_l) Lambda^-1, and the first U_l are linear in those of A_l. So the row
+    of the embedding for any x is sum_l a_l(x, X) B_l with a_l(x, x_j) = k_l(x, x_j) / (d_l(x)
+    d_l(x_j))^(1/2), d_l(x) = sum_j k_l(x, x_j), and matrices B_l that every update changes as it
+    changes U_l. On the fitted rows this is the embedding, converged or not.
+
+    For n rows: O(L n^2) memory; an iteration costs O(L n^2 k) for some tens of steps of Lanczos'
+    method each; the matrices B_l of all U_l take O(L^2 n k) memory. With `n_landmarks` n is their
+    number.
+
+    References
+    ----------
+    .. [1] Kumar, Rai, Daume: Co-regularized multi-view spectral clustering. NIPS 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import CoregSC
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> CoregSC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
+    (150, 6)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        views: Any = None,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: Auto | int = "auto",
+        store_memberships: bool = False,
+        n_landmarks: int | None = None,
+        scheme: Scheme = "pairwise",
+        agreement: float = 0.01,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            views=views,
+            center=False,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            store_memberships=store_memberships,
+            n_landmarks=n_landmarks,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.scheme = scheme
+        self.agreement = agreement
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.check_choice(self.scheme, "scheme", get_args(Scheme))
+        validation.check_real(self.agreement, "agreement", 0)
+
+    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        for number, K in enumerate(Ks):
+            if K.min() < -_NEGATIVE * K.max():
+                raise ValueError(
+                    f"kernel {number} has negative values: CoregSC takes affinities, such as 'rbf'."
+                )
+        self._roots = np.array([inverse_roots(self._degrees(K)) for K in Ks])
+        for K, root in zip(Ks, self._roots):
+            K *= root
+            K *= root[:, None]
+            weighed(K, self._weight)
+        state = Agreement(Ks, k, float(self.agreement), self.scheme == "centroid")
+        self._converge(state.iterations(), rises=True)
+        self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
+
+    def _degrees(self, K: Array) -> Array:
+        """Sums over the rows learned on, by their weights."""
+        return np.asarray(K.sum(axis=1) if self._weight is None else K @ self._weight)
+
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        total = super()._mapping()
+
+        def embed(crosses: list[Array]) -> Array:
+            scaled = [
+                inverse_roots(self._degrees(K))[:, None] * K * root
+                for K, root in zip(crosses, self._roots)
+            ]
+            return total(scaled)
+
+        return embed
+
+
+def inverse_roots(degrees: Array) -> Array:
+    """1 / sqrt of each, 0 where it is not positive."""
+    positive = degrees > 0
+    return np.divide(1, np.sqrt(np.where(positive, degrees, 1)), where=positive,
+                     out=np.zeros_like(degrees))  # fmt: skip
+
+
+class Agreement:
+    """The variables of the objective, and their updates.
+
+    The maps (L, n, k) of a matrix are those with which it is sum_l A_l map_l.
+    """
+
+    def __init__(self, As: list[Array], k: int, weight: float, centroid: bool) -> None:
+        self.As, self.k, self.weight, self.centroid = As, k, weight, centroid
+        self.U: list[Array] = []
+        self.maps: list[Array] = []
+        for number, A in enumerate(As):
+            values, U = leading_eigenvectors(A, k, len(A))
+            mapping = np.zeros((len(As), *U.shape))
+            mapping[number] = over_eigenvalues(U, values)
+            self.U.append(U)
+            self.maps.append(mapping)
+        self.center = self.center_map = np.empty(0)
+        if centroid:
+            self._update_center()
+
+    def iterations(self) -> Iterator[Iteration]:
+        alpha = np.full(len(self.As), 1 / len(self.As))
+        while True:
+            for number in range(len(self.As)):
+                self._update(number)
+            common = self._update_center() if self.centroid else self._common()
+            traces = sum(np.vdot(U, A @ U) for A, U in zip(self.As, self.U))
+            yield Iteration(alpha, alpha, self.U[0], float(traces + self.weight * common))
+
+    def _update(self, number: int) -> None:
+        A, U = self.As[number], self.U[number]
+        if self.centroid:
+            others, maps = [self.center], [self.center_map]
+        else:
+            rest = [other for other in range(len(self.As)) if other != number]
+            others, maps = [self.U[o] for o in rest], [self.maps[o] for o in rest]
+
+        def multiply(v: Array) -> Array:
+            return A @ v + self.weight * sum((other @ (other.T @ v) for other in others), 0 * v)
+
+        values, U = leading_eigenvectors(multiply, self.k, len(A), U.sum(axis=1))
+        scaled = over_eigenvalues(U, values)
+        mapping = np.zeros((len(self.As), *U.shape))
+        for other, other_map in zip(others, maps):
+            mapping += self.weight * (other_map @ (other.T @ scaled))
+        mapping[number] += scaled
+        self.U[number], self.maps[number] = U, mapping
+
+    def _update_center(self) -> float:
+        """U, and sum_l Tr(U_l U_l'U U')."""
+        left, sizes, right = svd(np.hstack(self.U))
+        G = (right[: self.k] / sizes[: self.k, None]).T
+        self.center = left[:, : self.k]
+        parts = zip(self.maps, np.split(G, len(self.maps)))
+        self.center_map = np.asarray(sum(mapping @ part for mapping, part in parts))
+        return float((sizes[: self.k] ** 2).sum())
+
+    def _common(self) -> float:
+        """sum_(l < m) Tr(U_l U_l'U_m U_m')."""
+        pairs = [(a, b) for i, a in enumerate(self.U) for b in self.U[:i]]
+        return float(sum(np.sum((a.T @ b) ** 2) for a, b in pairs))

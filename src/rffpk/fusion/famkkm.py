@@ -1,0 +1,291 @@
+"""FAMKKM: two approximate partitions of each kernel, fused with the kernels in one objective."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from rffpk._docs import FUSION, documented
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import fixed_signs, leading_eigenvectors, over_eigenvalues
+from rffpk._utils.tiles import by_blocks
+from rffpk._utils.validation import Auto
+from rffpk.fusion.base import KernelFusion, counted_rows
+from rffpk.fusion.famkkm_solver import Alternation
+from rffpk.fusion.operators import Operator, check_definite, operators
+from rffpk.fusion.spectral import remainder
+from rffpk.fusion.weights import inverse_shares
+from rffpk.maps.fourier import Frequencies, check_n_frequencies, n_frequencies
+from rffpk.maps.kernels import BANKS
+
+Fusion = Literal["both", "partition", "kernel"]
+Approximation = Literal["rff", "nystroem"]
+
+
+@documented(
+    FUSION, "labels_", "embedding_", "kernel_weights_", "objective_", "cluster_centers_",
+    "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
+    "feature_names_in_",
+)  # fmt: skip
+class FAMKKM(KernelFusion):
+    """Fast approximated multiple kernel k-means (FAMKKM).
+
+    Each kernel K_i has two partition matrices H_i and G_i with orthonormal columns; they are fused
+    into F by orthogonal matrices R_i and W_i and weights gamma_i. Maximised is [1]_, eq. (11),
+
+        sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
+              + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
+
+    over one of F, H, G, R, W, gamma after the other, each in closed form, so that the objective
+    never falls. Annealed k-means on the rows of F, the embedding, gives the labels.
+
+    Parameters
+    ----------
+    lambda1 : float
+        Weight >= 0 of the agreement between H_i and G_i.
+    lambda2 : float
+        Weight >= 0 of the fusion of partitions. The paper chooses both weights from 0.01, 0.1 and
+        1.
+    fusion : {"both", "partition", "kernel"}
+        What is fused. "both": kernels and partitions, eq. (11). "partition" (MKKM_PF in the paper):
+        H_i = G_i are the k leading eigenvectors of K_i and stay; eq. (10) is maximised over F, R, W
+        and gamma. "kernel" (MKKM_KF, whose figures there are those of MKKM): eq. (7), sum_i
+        gamma_i^2 Tr(K_i (I - FF')), is minimised over F and weights of sum one, as by `MKKM`.
+    approximation : {None, "rff", "nystroem"}
+        Approximation of the kernels. None: exact matrices K_i, of n_samples^2 numbers each. "rff":
+        random Fourier features (`RandomFourierFeatures`). "nystroem": Z W^+ Z' with Z the kernel
+        between rows and anchors and W that among anchors. Both take time and memory linear in
+        n_samples, and do not accept "du2015"; "rff" accepts "rbf" and "laplacian" only.
+    n_frequencies : {"auto", "paper"} or int
+        Number of frequencies of "rff", at least 1, for each view; each gives two features. "paper":
+        ceil(4 log^3(2 k)). "auto": as many as make the error of the kernel small, see
+        `RandomFourierFeatures`.
+    n_anchors : int
+        Number of anchors of "nystroem", at least 1: random rows, the same for all views; all rows
+        if that is less.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Tolerance >= 0: the iterations end when the objective changes by at most `tol` of itself.
+    random_state : int, RandomState instance or None
+        Draws the rows that gammas are estimated from, features or anchors, the first H_i = G_i, and
+        the starts of k-means. An int gives the same result in each call.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        F, with orthonormal columns, float64.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights gamma >= 0 of the kernels; their squares sum to one, or, with ``fusion="kernel"``,
+        they themselves do.
+    objective_ : float
+        Eq. (11) at the last iteration, or (10) or (7) for the other fusions.
+    history_ : list of dict
+        A record for each iteration, with "stage" ("fusion"), "rows", "objective", "kernel_weights"
+        and "seconds"; and with the other keys of the records of passes that classes of centroids
+        have, "start" (0), "kept" (True), "s", "shift", "distinct" and "repairs" (None).
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described, or if a kernel matrix is not symmetric or too far from
+        positive semidefinite (see Notes).
+
+    Notes
+    -----
+    Algorithm 1 of the paper, in its order, from H_i = G_i, R_i = W_i = I and gamma_i = 1/n_views,
+    with H_i the orthonormal columns nearest to K_i times a random orthonormal matrix. The authors'
+    public demo starts from the random matrix itself and ends after 20 iterations; its `tol` is the
+    same. An iteration ends with the update of F, which in the paper begins the next iteration.
+
+    An iteration takes two products of each kernel with k columns, O(n^2 k) with matrices and
+    O(n F k) with F features a view, and O(n k^2) for the other updates.
+
+    The updates need K_i only in products. But max Tr(H'(K + lambda1 I)G)
+    is attained at the k leading *singular* vectors of K + lambda1 I: only if these belong to the k
+    largest eigenvalues of K do H and G describe a clustering (Theorem 1, for semidefinite K). So
+    matrices must be symmetric, up to 1e-6 of their largest entry, and their least eigenvalue must
+    not lie below -(the k-th largest + 2 lambda1).
+
+    *New rows.* An update by a polar decomposition is linear in the rows: H_i = (K_i G_i + lambda1
+    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, and so for G_i and F. The initial H_i
+    are linear in the rows of K_i, so after each iteration the row of F for any x is f = sum_i
+    k_i(x, X) B_i, with matrices B_i of shape (n, k) that every update changes as it changes F. On
+    the fitted rows this is F, converged or not. Directions that no kernel determines (k above the
+    rank of the kernels) are zero.
+
+    References
+    ----------
+    .. [1] Wang et al.: Fast approximated multiple kernel k-means. IEEE Transactions on Knowledge
+       and Data Engineering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import FAMKKM
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = FAMKKM(3, approximation="rff", random_state=0).fit([X[:, :2], X[:, 2:]])
+    >>> float(np.round(np.sum(model.kernel_weights_**2), 12))
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        views: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: Auto | int = "auto",
+        store_memberships: bool = False,
+        lambda1: float = 1.0,
+        lambda2: float = 1.0,
+        fusion: Fusion = "both",
+        approximation: Approximation | None = None,
+        n_frequencies: Frequencies | int = "auto",
+        n_anchors: int = 256,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            views=views,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            store_memberships=store_memberships,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.fusion = fusion
+        self.approximation = approximation
+        self.n_frequencies = n_frequencies
+        self.n_anchors = n_anchors
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("lambda1", "lambda2", "tol"):
+            validation.check_real(getattr(self, name), name, 0)
+        validation.check_choice(self.fusion, "fusion", get_args(Fusion))
+        if self.approximation is not None:
+            validation.check_choice(
+                self.approximation, "approximation", get_args(Approximation), also="None"
+            )
+            if isinstance(self.kernels, str) and self.kernels in BANKS:
+                raise ValueError(
+                    f"kernels == {self.kernels!r} needs approximation=None: it is scaled by the "
+                    "extremes over all pairs of rows."
+                )
+        check_n_frequencies(self.n_frequencies)
+        validation.check_int(self.n_anchors, "n_anchors", 1)
+        validation.check_int(self.max_iter, "max_iter", 1)
+
+    # ---- fitting
+
+    def _scale_matters(self) -> bool:
+        return bool(self.fusion == "both")
+
+    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
+        kernels = self._operators_of(xs, weight, k, random)
+        n_threads = config.n_threads(self.n_jobs)
+        if self.fusion == "kernel":
+            maps = self._fuse_kernels(kernels, k)
+        else:
+            given = None
+            if self.fusion == "partition":
+                # the result depends on the signs: they are those of the rows, without their weights
+                pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
+                given = [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
+            state = Alternation(
+                kernels, k, float(self.lambda1), float(self.lambda2), random, n_threads, given
+            )
+            before = -np.inf
+            for _ in range(self.max_iter):
+                state.iterate()
+                objective = state.objective()
+                self._record(state.gamma, objective, kernels[0].n)
+                if abs(objective - before) <= float(self.tol) * abs(objective):
+                    break
+                before = objective
+            else:
+                self._warn_unconverged(self.tol, self.max_iter)
+            maps = state.maps()
+        self.n_iter_ = len(self.history_)
+        self.kernel_weights_ = self.history_[-1]["kernel_weights"]
+        self._features, self._maps = [one.features for one in kernels], maps
+        self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
+
+    def _operators_of(
+        self, xs: list[Array], weight: Array | None, k: int, random: Any
+    ) -> list[Operator]:
+        one_array, counted = not self._n_views, counted_rows(weight)
+        xs, specs = self._matched(xs, counted)
+        if weight is not None and counted is not None:
+            weight = weight[counted]
+        names = [f"X[{i}]" for i in range(len(xs))]
+        if one_array:
+            given = self.kernels is not None and not isinstance(self.kernels, str)
+            names = [f"kernels[{i}]" if given else "X" for i in range(len(xs))]
+        found = operators(
+            xs, specs, names, self.approximation,
+            n_frequencies=n_frequencies(self.n_frequencies, k), n_anchors=self.n_anchors,
+            center=self.center, normalize=self.normalize, random=random,
+            n_threads=config.n_threads(self.n_jobs), weight=weight,
+        )  # fmt: skip
+        if self.approximation is None:
+            for one, spec, name in zip(found, specs, names):
+                check_definite(one, spec, name, k, float(self.lambda1))
+        return found
+
+    def _fuse_kernels(self, found: list[Operator], k: int) -> list[Array]:
+        """Eq. (7): eigenvectors and weights in turn."""
+        gamma, before, start = np.full(len(found), 1 / len(found)), np.inf, None
+        for _ in range(self.max_iter):
+            squares = gamma**2
+
+            def times(V: Array, squares: Array = squares) -> Array:
+                return sum(weight * one.times(V) for weight, one in zip(squares, found))
+
+            values, F = leading_eigenvectors(times, k, found[0].n, start)
+            start = F.sum(axis=1)
+            kept = [float(np.vdot(F, one.times(F))) for one in found]
+            costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(found, kept)])
+            objective = float(squares @ costs)
+            self._record(gamma, objective, found[0].n)
+            if before - objective <= float(self.tol) * abs(objective):
+                break
+            before, gamma = objective, inverse_shares(costs)
+        else:
+            self._warn_unconverged(self.tol, self.max_iter)
+        scaled = over_eigenvalues(F, values)
+        return [one.gathered(weight * scaled) for weight, one in zip(squares, found)]
+
+    def _record(self, gamma: Array, objective: float, rows: int) -> None:
+        self._iterations.add("fusion", rows, objective, gamma)
+        self.objective_ = objective
+
+    # ---- prediction
+
+    def _embedded(self, xs: list[Array]) -> Array:
+        def embed(parts: list[Array]) -> Array:
+            views = self._view_of_each(parts, len(self._maps))
+            each = zip(self._features, views, self._maps)
+            return np.asarray(sum(features(x) @ B for features, x, B in each))
+
+        width = max(map(len, self._maps))
+        return by_blocks(embed, xs, width, config.n_threads(self.n_jobs))

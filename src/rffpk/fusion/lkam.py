@@ -1,0 +1,234 @@
+"""LKAM: multiple kernel clustering by alignment in the neighbourhood of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rffpk._docs import FUSION, documented
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.interrupts import interruptible
+from rffpk._utils.tiles import row_tiles
+from rffpk._utils.validation import Auto
+from rffpk.fusion.spectral import AlternatingFusion, alternation, combined, matrix_of, mean_of
+from rffpk.fusion.weights import diversity_penalty, weighed
+from rffpk.maps.kernels import FittedKernel
+
+# Values of the mean kernel that differ by this fraction of the largest are equal: rounding must not
+# decide whether a row belongs to a neighbourhood.
+_EQUAL = 1e-9
+
+
+@documented(
+    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
+    "feature_names_in_",
+)  # fmt: skip
+class LKAM(AlternatingFusion):
+    """Multiple kernel clustering by local kernel alignment maximisation (LKAM).
+
+    The kernels have to agree with a clustering in the neighbourhood of each row alone, not between
+    rows that are far apart. With K^(i) the part of a kernel between the rows of neighbourhood i and
+    H^(i) their rows of H, the mean over all i of
+
+        sum_l alpha_l^2 Tr(K_l^(i) (I - H^(i)H^(i)')) + (diversity / 2) alpha'M^(i)alpha,
+        M^(i)_pq = Tr(K_p^(i) K_q^(i)),
+
+    is minimised over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
+    [1]_. Annealed k-means on the rows of H, the embedding, gives the labels.
+
+    Parameters
+    ----------
+    n_neighbors : int or float
+        Number of rows in a neighbourhood, at least 1, or their fraction of all rows, > 0 and at
+        most 1: the rows of the largest values of the mean of the kernels, the row itself among
+        them; more where values are equal. The paper chooses the fraction by the labels from 0.05,
+        0.1, ..., 0.95. 1.0: `MKKMMR`. With sample weights these are the fewest such rows whose
+        weights reach `n_neighbors`, or this fraction of the sum of all weights.
+    diversity : float
+        Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels from 2^-15,
+        2^-14, ..., 2^15. It grows with n_samples^2, the other term with n_samples.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Tolerance >= 0: the iterations end when the objective falls by at most `tol` of itself.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        Embedding of the rows, float64: with orthonormal columns, the eigenvectors of the learned
+        kernel W * sum_l alpha_l^2 K_l (see Notes); if there are landmarks, the extension of theirs
+        to all rows.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Largest eigenvalues of the learned kernel, in falling order.
+    objective_ : float
+        The minimised mean, at the last iteration.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described, or if products of kernels overflow.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` iterations did not reach `tol`.
+
+    Notes
+    -----
+    Let W_uv be the share of the neighbourhoods that both rows u and v belong to, and * the product
+    of entries. The sums over neighbourhoods are those of the kernels W * K_l: the first term is
+    alpha_l^2 Tr((W * K_l)(I - HH')), and M_pq = Tr((W * K_p) K_q). So this is MKKM-MR with W * K_l,
+    which are positive semidefinite where the K_l are, and both updates are exact: the objective
+    never rises.
+
+    *New rows.* A row x belongs to the neighbourhoods of the fitted rows whose least value of the
+    mean kernel it reaches. This gives W(x, X), and the embedding (W * K_alpha)(x, X) H /
+    eigenvalues, on the fitted rows that of the fit. A row that belongs to no neighbourhood has the
+    embedding zero.
+
+    The published demo leaves a row out of its own neighbourhood; then W, and with it the embedding
+    of a row, would depend on whether it was fitted.
+
+    *Sample weights.* W_uv is the share of the weights of the rows to whose neighbourhoods u and v
+    belong. Integer weights are repeated rows if `n_neighbors` is an integer, or times the sum of
+    the weights is one: without weights this number of rows is rounded.
+
+    For n rows: O(L n^2) memory; O(n^3) time for W, once and for each n rows that are embedded, as
+    one product of matrices in float32, with sample weights in float64; O(L^2 n^2) for M; an
+    iteration costs O(L n^2 k) and, for the eigenvectors, O(n^2 k) for some tens of steps of
+    Lanczos' method. A fitted model holds n^2 / 8 bytes for the neighbourhoods, of which a
+    prediction makes 4 n^2, or 8 n^2 with sample weights. With `n_landmarks` n is their number.
+
+    References
+    ----------
+    .. [1] Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
+       maximization. IJCAI 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import LKAM
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> LKAM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        views: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: Auto | int = "auto",
+        store_memberships: bool = False,
+        n_landmarks: int | None = None,
+        n_neighbors: float = 0.5,
+        diversity: float = 0.01,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            views=views,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            store_memberships=store_memberships,
+            n_landmarks=n_landmarks,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.n_neighbors = n_neighbors
+        self.diversity = diversity
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.n_neighbors, float):
+            validation.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
+        else:
+            validation.check_int(self.n_neighbors, "n_neighbors", 1)
+        validation.check_real(self.diversity, "diversity", 0)
+
+    def _scale_matters(self) -> bool:
+        return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
+
+    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        mean = mean_of(Ks)
+        self._least = self._least_values(mean)
+        members = mean >= self._least
+        self._members = np.packbits(members, axis=1)
+        W = shares(members, members, self._weight)
+        Ks = [weighed(K, self._weight) for K in Ks]
+        near = [W * K for K in Ks]
+        penalty = diversity_penalty(near, Ks, float(self.diversity))
+        del Ks, mean, members, W
+        self._converge(alternation(near, k, penalty))
+
+    def _least_values(self, mean: Array) -> Array:
+        """The value of the mean kernel from which on rows belong to the neighbourhood of each
+        row."""
+        size, n, p = self.n_neighbors, len(mean), self._weight
+        if p is None:
+            rows = max(1, round(size * n)) if isinstance(size, float) else int(size)
+            return least_values(mean, min(n, rows))
+        total = float(p.sum())
+        share = size if isinstance(size, float) else min(1.0, size / total)
+        return least_values_of_mass(mean, p, share * total)
+
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        n = len(self._least)
+        members = np.unpackbits(self._members, axis=1, count=n)
+        members = members.astype(np.float32 if self._weight is None else np.float64)
+
+        def embed(crosses: list[Array]) -> Array:
+            W = shares(mean_of(crosses) >= self._least, members, self._weight)
+            return (W * combined(crosses, self.kernel_weights_)) @ self._map
+
+        return embed
+
+
+def least_values(mean: Array, size: int) -> Array:
+    """The value of a symmetric kernel from which on rows belong to the neighbourhood of each row:
+    its `size`-th largest one, less what may be rounding."""
+    n = len(mean)
+    values = np.partition(mean, n - size, axis=0)
+    return np.asarray(values[n - size] - _EQUAL * np.abs(mean).max(axis=0))
+
+
+def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
+    """The same for weighted rows, of which the fewest whose weights reach `mass` belong to a
+    neighbourhood."""
+    found = np.empty(len(mean))
+    for tile in row_tiles(*mean.shape):
+        order = np.argsort(-mean[tile], axis=1, kind="stable")
+        before = np.cumsum(weight[order], axis=1) - weight[order]
+        last = np.maximum((before < (1 - _EQUAL) * mass).sum(axis=1), 1) - 1
+        index = np.take_along_axis(order, last[:, None], axis=1)
+        found[tile] = np.take_along_axis(mean[tile], index, axis=1)[:, 0]
+    return found - _EQUAL * np.abs(mean).max(axis=0)
+
+
+def shares(rows: Array, members: Array, weight: Array | None = None) -> Array:
+    """W: the shares of the neighbourhoods (columns of both) that rows and members belong to, by
+    the weights of the rows whose neighbourhoods they are. Counts are exact in float32."""
+    n, dtype = len(members), np.float32 if weight is None else np.float64
+    parts = rows.astype(dtype) if weight is None else rows * (weight / weight.sum())
+    work = float(len(rows)) * n**2
+    counts = interruptible(work, np.matmul, parts, members.T.astype(dtype, copy=False))
+    return np.asarray(counts.astype(np.float64) / n if weight is None else counts)

@@ -1,0 +1,233 @@
+"""Kernel k-means on Nystroem features: one kernel, anchors, time linear in the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk._anneal.convergence_warnings import few_rows
+from rffpk._docs import FUSION, documented
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import reporting
+from rffpk._utils.linalg import eigh
+from rffpk._utils.progress import Progress, observed
+from rffpk._utils.tiles import by_blocks
+from rffpk._utils.validation import Auto
+from rffpk.fusion.base import EmbeddingClusterer, counted_rows, drawn_rows, row_weights
+from rffpk.fusion.operators import FeatureOperator, Nystroem, nystroem_features
+from rffpk.maps.fourier import Gamma
+from rffpk.maps.kernels import Specification, check_one_kernel, check_sparse, one_kernel
+
+
+@documented(
+    FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "s_",
+    "n_iter_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
+class NystroemKernelKMeans(EmbeddingClusterer):
+    """Kernel k-means on Nystroem features.
+
+    The kernel matrix is replaced by Z W^+ Z', with Z the kernel between the rows and random anchors
+    and W that among the anchors. Annealed k-means runs on features with these inner products, or on
+    their leading directions [1]_.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        Kernel: a name of scikit-learn's pairwise kernels, or a function of two rows.
+    n_anchors : int
+        Number of anchors, at least 1, drawn at random without replacement from the rows of weight
+        above zero; all of these if that is less.
+    n_components : int or None
+        Number of leading directions of the features that are kept, at least 1 and at most
+        `n_anchors` (about their origin, as in the best approximation of this rank of Z W^+ Z').
+        None: all.
+    random_state : int, RandomState instance or None
+        Draws the anchors, the rows that gamma is estimated from, and the starts of k-means. An int
+        gives the same result in each call.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its features.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Features of the rows, in the dtype of X; if `n_components` is None, as many as W has rank.
+    anchors_ : ndarray of int
+        Rows that are anchors, in rising order.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components)
+        Centroids of the features, in the dtype of X.
+    inertia_ : float
+        k-means objective of the features: the weighted sum of their squared distances to the means
+        of their clusters.
+    n_iter_ : int
+        Number of passes of k-means.
+    history_ : list of dict
+        The records of k-means, as `PowerKMeans` describes them: of passes, "stage" ("seeding",
+        "anneal", "hard", "settle", "swap"), "start", "kept", "rows", "s", "objective", "shift",
+        "distinct", "repairs", "kernel_weights" and "seconds"; of starts (stage "start"), "kind"
+        ("critical", "low", "k-means++"), "passes" and "outcome" ("kept", "lost" or "dropped").
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described, or W is not positive semidefinite.
+
+    Notes
+    -----
+    With n rows of d columns, m anchors and F features O(n m (d + F)) for the features and O(m^3)
+    for W; k-means adds O(n F k) a pass. Eigenvalues of W that are zero up to rounding are left out.
+
+    References
+    ----------
+    .. [1] Wang, Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation:
+       relative-error bounds. JMLR 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from rffpk import NystroemKernelKMeans
+    >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
+    >>> NystroemKernelKMeans(2, n_anchors=30, n_components=5, random_state=0).fit_transform(X).shape
+    (200, 5)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: Any = "rbf",
+        gamma: Gamma | float | None = "mean",
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        n_anchors: int = 256,
+        n_components: int | None = None,
+        n_init: Auto | int = "auto",
+        store_memberships: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_anchors = n_anchors
+        self.n_components = n_components
+        self.n_init = n_init
+        self.store_memberships = store_memberships
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        validation.check_search_parameters(self)
+        check_one_kernel(self)
+        validation.check_int(self.n_anchors, "n_anchors", 1)
+        if self.n_components is not None:
+            validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
+
+    @observed
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Compute the features of the rows and cluster them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers. float32 and float64 are kept, other dtypes become float64.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each: in the gamma that is estimated, the
+            leading directions and k-means. A row of weight zero has no influence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, X or sample_weight is not as described, or W is not positive
+            semidefinite; nothing is changed then.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If centroids of the features coincide.
+        """
+        with reporting(self, X) as progress:
+            return self._fit(X, sample_weight, progress)
+
+    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
+        self._check_parameters()
+        spec = Specification(*one_kernel(self))
+        random = validation.check_random_state(self.random_state)
+        n_threads = config.n_threads(self.n_jobs)
+        with validation.unchanged_on_error(self), config.one_blas_thread():
+            given, X = X, validation.check_rows(self, X, reset=True)
+            check_sparse(X, spec.metric, "X")
+            weight = row_weights(sample_weight, len(X), given)
+            counted = counted_rows(weight)
+            most = len(X) if counted is None else len(counted)
+            k = validation.check_n_clusters(self.n_clusters, len(X), most)
+            self.anchors_ = drawn_rows(len(X), min(self.n_anchors, most), counted, random)
+            raw = nystroem_features(X, spec, "kernel", self.anchors_, weight, random, n_threads)
+            self._features = self._restricted(raw, X, weight, n_threads)
+            self.embedding_ = self._embedded(X)
+            self._label(k, weight, random, [few_rows("X", [X], weight)], progress)
+        self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
+        return self
+
+    def _restricted(
+        self, raw: Nystroem, X: Array, weight: Array | None, n_threads: int
+    ) -> Nystroem:
+        """The features in the basis of the leading eigenvectors of their second moments."""
+        if self.n_components is None:
+            return raw
+        full = FeatureOperator(
+            X, raw, center=False, normalize=False, n_threads=n_threads, weight=weight
+        )
+        stored = full.stored if full.roots is None else full.roots[:, None] * full.stored
+        _, vectors = eigh(full.gathered(stored))
+        return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
+
+    def _embedded(self, X: Array) -> Array:
+        n_threads = config.n_threads(self.n_jobs)
+
+        def embed(parts: list[Array]) -> Array:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._features(parts[0]).astype(X.dtype, copy=False)
+
+        features = by_blocks(embed, [X], len(self.anchors_), n_threads)
+        validation.check_finite_kernel(features)
+        return features
+
+    def transform(self, X: Any) -> Array:
+        """Compute the features of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers, with as many columns as in `fit`.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_components)
+            Their features, in the dtype of X.
+        """
+        check_is_fitted(self)
+        X = validation.check_rows(self, X, reset=False)
+        with config.one_blas_thread():
+            return self._embedded(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,222 @@
+"""RMKKM: robust multiple kernel k-means, by sums of distances that are not squared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.special import logsumexp
+
+from rffpk._anneal.kernel_fit import KernelProblem, check_search, measure
+from rffpk._anneal.kernel_fit import fit as fit_by_kernels
+from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.schedule import Plan, Schedule, given_starts
+from rffpk._docs import HARD_EXACT, VIEWS, documented
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import Clusterer, parameters
+from rffpk._utils.validation import Auto
+from rffpk.maps.kernels import check_kernels
+
+Init = Literal["k-means++", "random", "spectral"]
+
+# Squared distances have this fraction of the mean squared norm added, so that a row on a centroid
+# does not hold it there alone.
+_SMOOTHING = 1e-8
+
+_AUTO_STARTS = 10
+
+
+@dataclass(frozen=True)
+class NormedWeights(PowerMean):
+    """Weights alpha >= 0 with sum_l alpha_l^gamma = 1, 0 < gamma < 1."""
+
+    gamma: float
+
+    learns_weights = True
+
+    def equal(self, L: int) -> Array:
+        return np.full(L, L ** (-1 / self.gamma))
+
+    def penalty(self, alpha: Array, total_weight: float) -> float:
+        return 0.0
+
+    def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
+        """The minimum of sum_l alpha_l costs_l: alpha_l ~ costs_l^(1 / (gamma - 1))."""
+        if not costs.max() > 0:
+            return self.equal(len(costs))
+        costs = np.maximum(costs / costs.max(), np.finfo(np.float64).eps)
+        logs = np.log(costs) / (self.gamma - 1)
+        return np.asarray(np.exp(logs - logsumexp(self.gamma * logs) / self.gamma))
+
+
+class RobustSpace(KernelSpace):
+    """Starts from the means of the clusters of the first centroids."""
+
+    objective: NormedWeights
+
+    def _run(self, W: Array, number: int) -> KernelRun:
+        Y = self.products.multiply(W).astype(np.float64)
+        squares = np.einsum("kn,lkn->k", W, Y)
+        labels = (squares[:, None] - 2 * Y.sum(axis=0)).argmin(axis=0)
+        means = cluster_means(labels, len(W), self.weight)
+        kept = means.any(axis=1, keepdims=True)
+        return RobustRun(self, np.where(kept, means, W).astype(self.dtype), number)
+
+
+class RobustRun(KernelRun):
+    """A start whose rows have the weights p_i / (2 distance_i)."""
+
+    def __init__(self, space: RobustSpace, W: Array, number: int) -> None:
+        super().__init__(space, W, number)
+        self.alpha = space.objective.equal(len(self.alpha))
+
+    def _weigh(self, s: float) -> tuple[Array, float, float]:
+        """Weights (k, n) of the rows, and the sum of distances, twice."""
+        weights = super()._weigh(-math.inf)[0]
+        Y, diagonal, squares = self._combined()
+        nearest = (squares[:, None] - 2 * Y).min(axis=0) + diagonal
+        least = _SMOOTHING * float(diagonal.mean())
+        distances = np.sqrt(np.maximum(nearest.astype(np.float64), least))
+        p = self.space.weight
+        total = float(distances.sum() if p is None else p @ distances)
+        if not least > 0:  # equal rows
+            return weights, total, total
+        return weights * (0.5 / distances).astype(weights.dtype), total, total
+
+    def count_distinct(self, hard: float) -> int:
+        """`hard` is a sum of distances, the tolerance relative to one of squares."""
+        return super().count_distinct(hard**2 / self.space.total_weight)
+
+
+@documented(
+    HARD_EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "s_",
+    "n_iter_", "cache_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
+@parameters
+class RMKKM(Clusterer):
+    """Robust multiple kernel k-means (RMKKM).
+
+    Minimises the sum of the distances of the rows to their centroids, not squared, an l21-norm, so
+    that outliers count less than in kernel k-means [1]_:
+
+        sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2)
+
+    over centroids theta_jl and kernel weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma =
+    `weight_norm`.
+
+    Parameters
+    ----------
+    weight_norm : float
+        Exponent gamma in the constraint on the weights, from 0.05 to 0.95. The larger, the more
+        weight goes to the kernels of the smallest costs. The paper chooses it by the labels from
+        0.1, 0.2, ..., 0.9.
+    init : {"k-means++", "random", "spectral"} or array
+        Initial centroids: the means of the clusters of rows that "k-means++" (greedy, in the space
+        of the mean kernel) or "random" choose, or "spectral" ones: the clusters that k-means finds
+        among the rows, scaled to length one, of the n_clusters leading eigenvectors of the centered
+        mean kernel. An array holds integer labels of the rows, shape (n_samples,), each of 0 to
+        n_clusters - 1 at least once, or weights of the rows, shape (n_clusters, n_samples), which
+        are scaled to sums of one.
+    n_init : "auto" or int
+        Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is
+        always one start. All starts advance together, with one product of matrices in each pass.
+    max_iter : int
+        Largest number of passes of a start.
+    tol : float
+        Tolerance >= 0: a start ends when the root mean square shift of the centroids in one pass is
+        at most `tol` times the standard deviation of the features (the root of their total
+        variance).
+
+    Attributes
+    ----------
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights alpha >= 0 of the kernels; the sum of alpha^gamma is one.
+    objective_ : float
+        The minimised sum, weighted by the sample weights, at `dual_coef_`.
+    inertia_ : float
+        Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l: the weighted sum of
+        squared distances of the rows to the means of their clusters.
+    s_ : float
+        -inf: memberships are those of the nearest centroids.
+    history_ : list of dict
+        A record for each pass, with "stage" ("hard"), "start", "kept", "rows", "s" (minus
+        infinity), "objective" at the centroids before the pass, "shift" of the centroids,
+        "distinct" (number of distinct centroids), "repairs" (number of centroids moved to a row as
+        no row was near them), "kernel_weights" before the pass and "seconds"; and for each start a
+        record of stage "start" with "start", "kind" ("given"), "rows", "passes", "objective" and
+        "outcome" ("kept", "lost" or "dropped").
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter or a view is not as described; the view is named.
+    MemoryError
+        If ``cache=True`` and the kernels take more than `memory_limit`.
+
+    Notes
+    -----
+    The concave square root lies below its tangents: with D_i = 1 / (2 distance_i) the sum of
+    D_i distance_i^2 bounds the objective from above, up to a constant, and touches it. A pass
+    assigns the rows to the nearest centroids, moves these to the means weighted by D, and takes the
+    weights alpha_l ~ h_l^(1 / (gamma - 1)) that minimise sum_l alpha_l h_l, h_l = sum_i D_i
+    ||phi_l(x_i) - theta_l||^2. So the objective never rises (but for rounding, and the dtype of
+    X). Squared distances have 1e-8 of the mean squared norm added, so that D is finite.
+
+    The paper's release iterates centroids to convergence between two updates of the weights; here
+    each pass updates all. With n rows O(L n^2) memory if the kernels are stored; a pass of all
+    starts is one product of matrices for each kernel, O(L n^2 n_clusters n_init). Sample weights,
+    which the paper does not have, are factors of the rows' distances.
+
+    References
+    ----------
+    .. [1] Du, Zhou, Shi, Wang, Fan, Yang, Shen: Robust multiple kernel k-means using l21-norm.
+       IJCAI 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import RMKKM
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> RMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
+    (2,)
+    """
+
+    kernels: Any = None
+    views: Any = None
+    weight_norm: float = 0.5
+    init: Init | Any = "k-means++"
+    max_iter: int = 300
+    tol: float = 1e-4
+    cache: Auto | bool = "auto"
+    memory_limit: int | None = None
+    # what a fit sets
+    dual_coef_: Array = field(init=False)
+    kernel_weights_: Array = field(init=False)
+    cache_: bool = field(init=False)
+
+    fit, _measure = fit_by_kernels, measure
+
+    def _check_parameters(self) -> None:
+        check_search(self, get_args(Init))
+        check_kernels(self.kernels)
+        validation.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
+
+    def _problem(self) -> KernelProblem:
+        return KernelProblem(
+            self.kernels, self._plan, self._objective, several=True, space=RobustSpace,
+            smoothing=_SMOOTHING, published=self._published,
+        )  # fmt: skip
+
+    def _objective(self, coverage: Array | None) -> NormedWeights:
+        return NormedWeights(float(self.weight_norm))
+
+    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
+        schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
+        return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_STARTS))
+
+    def _published(self, run: KernelRun) -> None:
+        self.kernel_weights_ = run.alpha

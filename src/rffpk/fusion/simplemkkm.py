@@ -1,0 +1,296 @@
+"""SimpleMKKM: kernel weights that minimise the largest alignment over relaxed clusterings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from sklearn.exceptions import ConvergenceWarning
+
+from rffpk._docs import FUSION, documented
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.interrupts import A_NUMBER, interruptible
+from rffpk._utils.linalg import basis_of, leading_eigenvectors, svd
+from rffpk._utils.messages import warn
+from rffpk._utils.validation import Auto
+from rffpk.fusion.spectral import SpectralFusion, matrix_of
+from rffpk.fusion.weights import weighed
+from rffpk.maps.kernels import FittedKernel
+
+# The tolerance in the subspace, relative to the tolerance of the fit.
+_INNER = 0.01
+_INNER_ITERATIONS = 1000
+# Components of new eigenvectors outside the subspace that are smaller than this are left out: they
+# change F by their square only.
+_NEW = 1e-6
+
+
+@documented(
+    FUSION, "labels_", "embedding_", "eigenvalues_", "landmarks_", "kernel_weights_", "objective_",
+    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
+    "feature_names_in_",
+)  # fmt: skip
+class SimpleMKKM(SpectralFusion):
+    """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
+
+    Minimises over weights alpha >= 0 of sum one F(alpha) = max_H Tr(K_alpha HH') / n, the maximum
+    over matrices H with orthonormal columns, with K_alpha = sum_l alpha_l^2 K_l ([1]_; [2]_, eq.
+    12). F is convex if the kernels are positive semidefinite, and there are no parameters to tune.
+    Annealed k-means on the rows of H, the embedding, gives the labels. With `n_landmarks` it is
+    MKC-AE [2]_.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of iterations: of evaluations of F, the first at equal weights.
+    tol : float
+        Tolerance > 0: the iterations end when no weight changes by `tol`, or when (alpha'g - min g)
+        / alpha'g is at most `tol`, with g the gradient of F: it is zero where the optimality
+        conditions hold.
+
+    Attributes
+    ----------
+    objective_ : float
+        F(alpha): the sum of `eigenvalues_` divided by the number of rows learned on, or by the sum
+        of their weights.
+    history_ : list of dict
+        A record for each iteration, with "stage" ("weights"), "rows" (number of rows learned on),
+        "objective", "kernel_weights", "seconds" and "gap", the number that `tol` is compared with:
+        if the kernels are positive semidefinite, F(alpha) - min F is at most 2 gap F(alpha); and
+        with the other keys of the records of passes that classes of centroids have, "start" (0),
+        "kept" (True), "s", "shift", "distinct" and "repairs" (None).
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` iterations do not suffice.
+
+    Notes
+    -----
+    The published reduced gradient method (direction away from the largest weight, from face to face
+    of the simplex while F falls, then a search along the line) runs on the kernels in the subspace
+    of the eigenvectors found so far, where F costs little; F of the kernels themselves is evaluated
+    at the minimum there, and its eigenvectors are added to the subspace. Each evaluation is one
+    partial eigenproblem, O(L n^2 k), and about five suffice. The F of the subspace is nowhere
+    larger than F, and has its value and gradient where F was evaluated; weights that would raise F
+    are rejected, so the objective in `history_` falls. O(L n^2) memory. With `n_landmarks` n is
+    their number.
+
+    F has no gradient where its eigenvalues k and k + 1 coincide; if that is so at the minimum,
+    "gap" need not become small.
+
+    References
+    ----------
+    .. [1] Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; the method is that of
+       Rakotomamonjy et al.: SimpleMKL. JMLR 2008.
+    .. [2] Liang et al.: Stability and generalization of kernel clustering: from single kernel to
+       multiple kernel. NeurIPS 2022 (MKC-AE).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import SimpleMKKM
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> SimpleMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        views: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        normalize_rows: bool = True,
+        n_init: Auto | int = "auto",
+        store_memberships: bool = False,
+        n_landmarks: int | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            views=views,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            store_memberships=store_memberships,
+            n_landmarks=n_landmarks,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0, include="neither")
+
+    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+        n = kernels[0].n
+        Ks = np.empty((len(kernels), n, n))
+        for number, kernel in enumerate(kernels):
+            K = weighed(matrix_of(kernel, number), self._weight)
+            interruptible(A_NUMBER * n**2, np.copyto, Ks[number], K)
+        total = None if self._weight is None else float(self._weight.sum())
+        for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
+            self._record(point.alpha, point.objective, gap=point.gap)
+        self._keep(point.values, point.vectors, point.alpha)
+
+
+@dataclass(frozen=True)
+class Point:
+    """F(alpha), its gradient, and the eigenpairs that give it."""
+
+    alpha: Array
+    objective: float
+    gradient: Array
+    values: Array
+    vectors: Array
+
+    @property
+    def gap(self) -> float:
+        """(alpha'g - min g) / alpha'g, which for a convex F is at least (F - min F) / 2F."""
+        total = float(self.alpha @ self.gradient)
+        return (total - float(self.gradient.min())) / total if total > 0 else 0.0
+
+
+class Alignment:
+    """F(alpha) = max Tr(K_alpha HH') / n over H with k orthonormal columns, for Ks (L, r, r)."""
+
+    def __init__(self, Ks: Array, k: int, n: float) -> None:
+        self.Ks, self.k, self.n = Ks, k, n
+        self._start: Array | None = None
+
+    def at(self, alpha: Array) -> Point:
+        """F and its gradient dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
+        L, size, _ = self.Ks.shape
+        work = A_NUMBER * size**2
+        K = interruptible(work, np.matmul, alpha**2, self.Ks.reshape(L, -1)).reshape(size, size)
+        values, H = leading_eigenvectors(K, self.k, size, self._start)
+        self._start = H.sum(axis=1)
+        traces = np.array([np.vdot(H, K @ H) for K in self.Ks])
+        return Point(alpha, float(values.sum()) / self.n, 2 * alpha * traces / self.n, values, H)
+
+
+class Subspace:
+    """The kernels on the span of vectors: `Ks` (L, r, r) holds V'K_l V, V'V = I."""
+
+    def __init__(self, whole: Array) -> None:
+        L, n, _ = whole.shape
+        self.whole, self.basis, self.Ks = whole, np.empty((n, 0)), np.empty((L, 0, 0))
+
+    def add(self, H: Array) -> None:
+        """Extend the basis by orthonormal vectors (n, k). O(L n^2 k)."""
+        V = self.basis
+        left, sizes, _ = svd(H - V @ (V.T @ H))
+        new = left[:, sizes > _NEW]
+        new = basis_of(new - V @ (V.T @ new))[0]
+        work = float(self.whole.size * new.shape[1])
+        products = interruptible(work, np.matmul, self.whole, new)
+        side = V.T @ products
+        corner = new.T @ products
+        corner = (corner + corner.swapaxes(1, 2)) / 2
+        self.Ks = np.block([[self.Ks, side], [side.swapaxes(1, 2), corner]])
+        self.basis = np.hstack([V, new])
+
+
+def minimise(
+    Ks: Array, k: int, tol: float, max_iter: int, total: float | None = None
+) -> Iterator[Point]:
+    """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum, of at most
+    `max_iter` evaluations; the notes of `SimpleMKKM` describe the method. `total` is the sum of the
+    weights of the rows, n by default."""
+    whole, subspace = Alignment(Ks, k, total or Ks.shape[1]), Subspace(Ks)
+    point = whole.at(np.full(len(Ks), 1 / len(Ks)))
+    yield point
+    subspace.add(point.vectors)
+    for _ in range(max_iter - 1):
+        if point.gap <= tol:
+            return
+        bound = Alignment(subspace.Ks, k, whole.n)
+        alpha = reduced_gradient(bound, bound.at(point.alpha), _INNER * tol).alpha
+        candidate = whole.at(alpha)
+        subspace.add(candidate.vectors)
+        moved = np.abs(alpha - point.alpha).max()
+        if candidate.objective < point.objective:
+            point = candidate
+            yield point
+        if moved < tol:
+            return
+    if point.gap > tol:
+        warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
+
+
+def reduced_gradient(
+    F: Alignment, point: Point, tol: float, max_iter: int = _INNER_ITERATIONS
+) -> Point:
+    """The minimum of F over the simplex, from a given point; `tol` is as in `SimpleMKKM`."""
+    for _ in range(max_iter):
+        if point.gap <= tol:
+            break
+        before, point = point, _line_search(F, point, tol)
+        if np.abs(point.alpha - before.alpha).max() < tol:
+            break
+    return point
+
+
+def _line_search(F: Alignment, point: Point, tol: float) -> Point:
+    """The minimum of F along the reduced gradient, from face to face of the simplex."""
+    pivot = int(point.alpha.argmax())
+    direction = point.gradient[pivot] - point.gradient
+    while True:
+        direction = _feasible(direction, point.alpha, pivot)
+        if not point.gradient @ direction < 0:
+            return point
+        falling = np.flatnonzero(direction < 0)
+        steps = point.alpha[falling] / -direction[falling]
+        reach = float(steps.min())
+        alpha = np.maximum(point.alpha + reach * direction, 0)
+        alpha[falling[steps.argmin()]] = 0
+        end = F.at(alpha)
+        if end.objective >= point.objective:
+            return _between(F, point, end, direction, reach, tol)
+        point = end
+
+
+def _feasible(direction: Array, alpha: Array, pivot: int) -> Array:
+    """The direction without decrease of zero weights, and with entries of sum zero by the pivot."""
+    direction = np.where((alpha > 0) | (direction > 0), direction, 0.0)
+    direction[pivot] = 0
+    direction[pivot] = -direction.sum()
+    return direction
+
+
+def _between(
+    F: Alignment, start: Point, end: Point, direction: Array, reach: float, tol: float
+) -> Point:
+    """The best point that a search for a zero of the slope of F evaluates."""
+    evaluated = {0.0: start, reach: end}
+
+    def slope(step: float) -> float:
+        if step not in evaluated:
+            evaluated[step] = F.at(np.maximum(start.alpha + step * direction, 0))
+        return float(evaluated[step].gradient @ direction)
+
+    if slope(reach) > 0:  # it is if F is convex
+        brentq(slope, 0.0, reach, xtol=_INNER * tol / np.abs(direction).max())
+    return min(evaluated.values(), key=lambda point: point.objective)

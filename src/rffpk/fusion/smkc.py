@@ -1,0 +1,431 @@
+"""Scalable multiple kernel clustering, on coordinates of anchor kernels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import solve_triangular
+from sklearn.cluster import kmeans_plusplus
+
+from rffpk._docs import FUSION, documented
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import basis_of, fixed_signs
+from rffpk._utils.messages import warn
+from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
+from rffpk._utils.tiles import by_blocks
+from rffpk._utils.validation import Auto
+from rffpk.fusion.base import KernelFusion, counted_rows, drawn_rows
+from rffpk.fusion.smkc_solver import AnchorKernels, Iteration, iterations
+from rffpk.fusion.spectral import matrix_of
+from rffpk.maps.fourier import resolve_gamma
+from rffpk.maps.kernels import (
+    PRECOMPUTED,
+    FittedKernel,
+    Specification,
+    check_no_distances,
+    check_precomputed,
+    matched,
+)
+
+Anchors = Literal["uniform", "k-means++"]
+
+# The paper takes 1000 anchors on its sets of up to 10 800 rows, 3 sqrt(n) from 30 475 rows on.
+_FEW_ANCHORS, _LARGE = 1000, 20_000
+_SAMPLE = 4  # k-means++ chooses the anchors from this many rows for each
+
+_DEPENDENT = 1e-8  # of columns of length one; what is left of one beside those before it
+
+_RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
+
+
+@documented(
+    FUSION, "labels_", "embedding_", "singular_values_", "anchors_", "kernel_weights_",
+    "objective_", "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_",
+    "n_features_in_", "feature_names_in_",
+)  # fmt: skip
+class SMKC(KernelFusion):
+    """Scalable multiple kernel clustering (SMKC): rank-k parts of anchor kernels, fused.
+
+    With G_v = k_v(x_i, anchor_t) of shape (n, s), the kernel of view v between the rows and s
+    anchors, it minimises over matrices G and H_v of rank k
+
+        sum_v ||H_v - G_v||^2 + ||H_v - G||^2
+
+    by G = rank-k part of mean_v H_v and H_v = rank-k part of (G_v + G) / 2 in turn, from H_v =
+    rank-k part of G_v ([1]_, eq. 7 and algorithm 1). Annealed k-means on the k leading left
+    singular vectors of G, the embedding, gives the labels.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters k, from 1 to the number of anchors.
+    n_anchors : "auto" or int
+        Number of anchors s, at least n_clusters; n_samples if that is less. "auto": 1000 up to
+        20 000 rows, ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and
+        its large sets; at least n_clusters.
+    anchors : {"uniform", "k-means++"} or array-like of int
+        Rows that are the anchors of all views. "uniform": drawn without replacement, as published.
+        "k-means++": chosen by k-means++ among 4 s random rows of all views, each view scaled to
+        equal variance, so that they are far apart. An array: these rows, all different; `n_anchors`
+        is then not used.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Tolerance >= 0: the iterations end when ||G - previous G|| <= tol ||G||. The paper says
+        "until G converges"; `docs/fusion.md` shows the effect of smaller values. Changes below
+        about 1e-8 are rounding errors.
+    normalize_rows : bool
+        Whether the rows of the embedding are scaled to length one for k-means. In the paper they
+        are not.
+    random_state : int, RandomState instance or None
+        Draws the rows that gammas are estimated from, the anchors, and the starts of k-means. An
+        int gives the same result in each call.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        U, the left singular vectors of G as columns, float64; columns of zeros if the rank of G is
+        below k.
+    singular_values_ : ndarray of shape (n_clusters,)
+        Largest singular values of G, in falling order.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Equal numbers of sum one: the method learns no weights.
+    anchors_ : ndarray of int, shape (n_anchors,), or None
+        Rows that are anchors: in rising order if drawn, in the given order otherwise. None: the
+        kernels were precomputed.
+    objective_ : float
+        The minimised sum, at the last iteration.
+    history_ : list of dict
+        A record for each iteration, with "stage" ("fusion"), "rows", "objective", "change" (the
+        relative change of G), "kernel_weights" and "seconds"; and with the other keys of the
+        records of passes that classes of centroids have, "start" (0), "kept" (True), "s", "shift",
+        "distinct" and "repairs" (None).
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` iterations did not reach `tol`.
+    UserWarning
+        If sigma_1 / sigma_k, the ratio of the largest and the k-th singular value, of G or of an
+        H_v is above 1e5.
+
+    Notes
+    -----
+    The gamma of "rbf" and "laplacian" is estimated from all rows unless given: the default kernel
+    exp(-||x-y||^2 / (2 delta^2)) has delta^2 = mean ||x-y||^2 over all pairs, as in the paper. The
+    largest distance and the range of values that scale "du2015" are those of the anchors. Kernels
+    are centered at the mean feature of the anchors. The paper does not say whether it centers and
+    normalises them: its figures for the data set Mfeat are reached with both, and not without them
+    (`docs/papers`). With ``kernels="precomputed"`` X holds the matrices G_v.
+
+    All updates multiply B = [G_1 ... G_V] from the right, so the columns of every matrix are in the
+    span of those of B, and the iterations run on B in an orthonormal basis of it, of r <= min(n,
+    V s) rows. That is B itself if n <= V s. Otherwise one pass over the rows gives M = B'B, and its
+    Cholesky factor has these coordinates. A second pass gives U = B C with C of shape (V s, k).
+    Memory O(min(n, V s) V s + n k), time O(V r s k + V^2 (r + s) k^2) for an iteration, against
+    O(V n s^2) for one by decompositions of the n x s matrices, and for the passes O(n V s (s + d)),
+    or O(n V s (V s + d)) if n > V s. Rows may be memory-mapped.
+
+    The result equals that of these decompositions up to eps sigma_1^2 / (sigma_k^2 - sigma_{k+1}^2)
+    in the subspace, as squared singular values are resolved to eps sigma_1^2 only. Columns of U are
+    made orthonormal by a QR decomposition, whose triangular factor is absorbed by C.
+
+    Rows with sample weights P = diag(p) have P^(1/2) G_v in the place of G_v, and U = B C such that
+    the columns of P^(1/2) U are orthonormal. The anchors, and the mean of their features, have no
+    weights.
+
+    New rows are embedded by B_new C with B_new = [k_1(x, anchors) ... k_V(x, anchors)], which on
+    the fitted rows gives those of U. This extension is not in the paper.
+
+    References
+    ----------
+    .. [1] Liang et al.: Scalable multiple kernel clustering: learning clustering structure from
+       expectation. ICML 2024.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk.fusion.smkc import SMKC
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> SMKC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
+    (150, 3)
+    """
+
+    _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernels: Any = None,
+        views: Any = None,
+        center: bool = True,
+        normalize: bool = True,
+        n_anchors: Auto | int = "auto",
+        anchors: Anchors | Any = "uniform",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        normalize_rows: bool = False,
+        n_init: Auto | int = "auto",
+        store_memberships: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            kernels=kernels,
+            views=views,
+            center=center,
+            normalize=normalize,
+            normalize_rows=normalize_rows,
+            n_init=n_init,
+            store_memberships=store_memberships,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.n_anchors = n_anchors
+        self.anchors = anchors
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not validation.is_option(self.n_anchors, "auto"):
+            validation.check_int(self.n_anchors, "n_anchors", self.n_clusters)
+        if isinstance(self.anchors, str):
+            validation.check_choice(
+                self.anchors, "anchors", get_args(Anchors), also="an array of rows"
+            )
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0)
+
+    # ---- fitting ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fuse the kernels and cluster the rows.
+
+        Parameters
+        ----------
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
+            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, n_anchors),
+            all of one width; the anchors of square ones are the rows, in their order. One array
+            with several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or
+            float64, are not copied, nor are memory-mapped ones and CSR.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights p >= 0 of the rows, by default one each. With the same anchors a row of weight
+            two counts like two equal rows, in G and all H_v and in k-means on the embedding. A row
+            of weight zero is drawn as no anchor and has no influence; it is embedded and labelled
+            like a new one. The columns of diag(p)^(1/2) `embedding_` are orthonormal. Results are
+            precise to eps times the largest weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, a view or sample_weight is not as described; nothing is changed then.
+
+        Warns
+        -----
+        ConvergenceWarning, UserWarning
+            As the class says; also if centroids in the embedding coincide.
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
+        self._columns = None
+        self.anchors_ = self._choose_anchors(xs, k, random, counted_rows(weight))
+        self._kernels = self._fit_kernels(xs, weight, random)
+        for number, kernel in enumerate(self._kernels):
+            if not (kernel.definite or kernel.precomputed):
+                matrix_of(kernel, number)  # warns if it is indefinite among the anchors
+        B = self._anchored(xs, None if weight is None else np.sqrt(weight))
+        self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
+        last = self._iterate(B.coordinates(), k, len(xs[0]))
+        self.singular_values_ = np.sqrt(last.fused.squares)
+        self.objective_, self.n_iter_ = last.objective, len(self.history_)
+        self._finish(B, last)
+
+    def _choose_anchors(
+        self, xs: list[Array], k: int, random: Any, counted: NDArray[np.intp] | None = None
+    ) -> NDArray[np.intp] | None:
+        n = len(xs[0])
+        if validation.is_option(self.kernels, PRECOMPUTED):
+            _check_widths([x.shape[1] for x in xs], k)
+            for i, x in enumerate(xs):
+                square = x.shape[0] == x.shape[1]
+                check = check_precomputed if square else check_no_distances
+                check(x, f"X[{i}]" if self._n_views else "X")
+            return None
+        if not isinstance(self.anchors, str):
+            return _check_anchors(self.anchors, n, k)
+        auto = _FEW_ANCHORS if n <= _LARGE else math.ceil(3 * math.sqrt(n))
+        most = n if counted is None else len(counted)
+        s = min(most, max(auto, k) if isinstance(self.n_anchors, str) else int(self.n_anchors))
+        if self.anchors == "uniform":
+            return drawn_rows(n, s, counted, random)
+        sample = drawn_rows(n, min(most, _SAMPLE * s), counted, random)
+        return np.sort(_spread_rows(xs, sample, s, random))
+
+    def _fit_kernels(
+        self, xs: list[Array], weight: Array | None, random: Any
+    ) -> list[FittedKernel]:
+        """Kernels fitted to the anchors, with gammas estimated from all rows."""
+        if self.anchors_ is None:
+            return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
+        chosen = (x[self.anchors_] for x in xs)
+        anchors = [x if isinstance(x, SparseRows) else np.array(x) for x in chosen]
+        anchors, specs = matched(anchors, self.kernels, not self._n_views)
+        n_threads = config.n_threads(self.n_jobs)
+        kernels = []
+        for x, rows, spec in zip(self._view_of_each(xs, len(specs)), anchors, specs):
+            gamma = spec.params.get("gamma", "mean")
+            if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
+                gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
+                spec = replace(spec, params={**spec.params, "gamma": gamma})
+            kernel = FittedKernel(
+                rows, spec, n_threads=n_threads, center=self.center, normalize=self.normalize
+            )
+            kernels.append(kernel)
+        return kernels
+
+    def _anchored(self, xs: list[Array], roots: Array | None = None) -> AnchorKernels:
+        views = self._view_of_each(xs, len(self._kernels))
+        s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
+        return AnchorKernels(views, self._kernels, s, config.n_threads(self.n_jobs), roots)
+
+    def _iterate(self, B: Array, k: int, n: int) -> Iteration:
+        """Iterate until G converges; return the last iteration."""
+        endless = iterations(B, len(self._kernels), k, config.n_threads(self.n_jobs))
+        for iteration in islice(endless, self.max_iter):
+            objective, change = iteration.objective, iteration.change
+            self._iterations.add("fusion", n, objective, self.kernel_weights_, change=change)
+            if iteration.change <= self.tol:
+                break
+        else:
+            self._warn_unconverged(self.tol, self.max_iter)
+        if iteration.ratio > _RATIO:
+            warn(
+                f"sigma_1 / sigma_k of the fused kernels is {iteration.ratio:.2g}, and singular "
+                "vectors are taken from squares: their error may be above 1e-6. Take fewer "
+                "clusters, or kernels with a larger gamma.",
+                UserWarning,
+            )
+        return iteration
+
+    def _finish(self, B: AnchorKernels, last: Iteration) -> None:
+        """U = B C with orthonormal columns of P^(1/2) U, as many as G has singular values that are
+        resolved."""
+        k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
+        L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
+        Y = B.times(L)
+        Q, triangle = _basis(B, Y)
+        apart = np.abs(triangle.diagonal()) > _DEPENDENT
+        if not apart.all():  # a singular value of rounding alone that is not below all rounding
+            L, Y = L[:, apart], Y[:, apart]
+            Q, triangle = _basis(B, Y)
+        signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
+        inverse = solve_triangular(triangle, np.diag(signs))
+        self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))
+        self.embedding_ = self._rotated(Y)
+
+    def _rotated(self, Y: Array) -> Array:
+        """U from B L, for rows that were fitted and for new ones."""
+        return by_blocks(lambda parts: parts[0] @ self._right, [Y], len(self._right), 1)
+
+    # ---- prediction ------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Array:
+        """Embed rows: B_new C, see the notes of the class.
+
+        Parameters
+        ----------
+        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
+            As in `fit`; with precomputed kernels those between the new rows and the anchors.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_clusters)
+            In the space of `embedding_`.
+        """
+        return super().transform(X)
+
+    def _embedded(self, xs: list[Array]) -> Array:
+        return self._rotated(self._anchored(xs).times(self._left))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = False  # a subset of the rows keeps all anchors, the columns
+        return tags
+
+
+def _basis(B: AnchorKernels, Y: Array) -> tuple[Array, Array]:
+    """The QR decomposition of P^(1/2) Y."""
+    return basis_of(Y if B.roots is None else B.roots[:, None] * Y)
+
+
+# ---- anchors ------------------------------------------------------------------------------------
+
+
+def _check_widths(widths: list[int], k: int) -> None:
+    if len({*widths}) > 1:
+        raise ValueError(f"X has precomputed kernels of {widths} columns, must have equally many.")
+    if widths[0] < k:
+        raise ValueError(f"X has {widths[0]} anchors as columns, must be >= n_clusters == {k}.")
+
+
+def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
+    found = np.asarray(anchors)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise TypeError(f"anchors == {anchors!r}, must be a str or a 1-d array of integers.")
+    if len(found) < k:
+        raise ValueError(f"anchors has {len(found)} rows, must be >= n_clusters == {k}.")
+    if found.min() < 0 or found.max() >= n:
+        raise ValueError(f"anchors are {found.min()} to {found.max()}, must be from 0 to {n - 1}.")
+    if len(np.unique(found)) < len(found):
+        raise ValueError("anchors contains a row twice, must contain different rows.")
+    return found.astype(np.intp)
+
+
+def _spread_rows(
+    xs: list[Columns], sample: NDArray[np.intp], s: int, random: Any
+) -> NDArray[np.intp]:
+    """Rows chosen by k-means++ from a sample of them, with equal weight of all views."""
+    scaled = [_of_equal_variance(x[sample]) for x in xs]
+    if any(sparse.issparse(part) for part in scaled):
+        rows = sparse.hstack([sparse.csr_array(part) for part in scaled], format="csr")
+    else:
+        rows = np.hstack(scaled)
+    _, chosen = kmeans_plusplus(rows, s, random_state=random.randint(2**31 - 1))
+    chosen = np.unique(chosen)  # if rows are equal, an index may occur twice
+    rest = random.permutation(np.setdiff1d(np.arange(len(sample)), chosen))
+    return np.asarray(sample[np.concatenate([chosen, rest[: s - len(chosen)]])])
+
+
+def _of_equal_variance(x: Columns) -> Any:
+    """Rows over the root of their total squared distance from their mean; arrays less this."""
+    if isinstance(x, SparseRows):
+        norm = math.sqrt(squared_distances(x, column_means(x)).sum())
+        return x.astype(np.float64, copy=False).matrix / (norm or 1.0)
+    centered = x.astype(np.float64)
+    centered -= centered.mean(axis=0)
+    return centered / (np.linalg.norm(centered) or 1.0)

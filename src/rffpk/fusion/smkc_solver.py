@@ -1,0 +1,234 @@
+"""SMKC in an orthonormal basis of the columns of B = [G_1 ... G_V]: the coordinates of B in it, and
+the iterations on these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import basis_of, leading_eigenvectors, pivoted_cholesky
+from rffpk._utils.tiles import by_blocks, row_tiles, run_all
+from rffpk.maps.kernels import FittedKernel
+
+_TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times
+_CHUNK_NUMBERS = 1 << 18  # in the part of a tile that one call fills: about a core's cache
+_COLUMNS = 512  # of the block of B'B that one call adds to
+_GRAM_NUMBERS = 1 << 21  # of a view, in a tile whose products with all columns are one call
+
+
+@dataclass(frozen=True)
+class AnchorKernels:
+    """B = [G_1 ... G_V], stored whole where it has at most as many rows as columns, else computed
+    in tiles. These depend on the shapes alone, so that results have the same bits for any number
+    of threads."""
+
+    xs: list[Array]
+    kernels: list[FittedKernel]
+    s: int
+    n_threads: int
+    roots: Array | None = None  # of the weights of the rows, which scale B in its coordinates
+
+    @property
+    def width(self) -> int:
+        return len(self.kernels) * self.s
+
+    def _filled(self, xs: list[Array], out: Array) -> Array:
+        for v, (x, kernel) in enumerate(zip(xs, self.kernels)):
+            out[:, v * self.s : (v + 1) * self.s] = kernel.values(x)
+        return out
+
+    def _weighed(self, B: Array, rows: slice = slice(None)) -> Array:
+        """Some rows of P^(1/2) B, in place of those of B, for the diagonal matrix P of weights."""
+        if self.roots is not None:
+            B *= self.roots[rows, None]
+        return B
+
+    def times(self, C: Array) -> Array:
+        """B C."""
+
+        def product(xs: list[Array]) -> Array:
+            return self._filled(xs, np.empty((len(xs[0]), self.width))) @ C
+
+        return by_blocks(product, self.xs, self.width, self.n_threads)
+
+    def coordinates(self) -> Array:
+        """P^(1/2) B in an orthonormal basis of its columns, (r, V s): itself if it has at most V s
+        rows, else R of its numerical rank with R'R = B'P B."""
+        if len(self.xs[0]) > self.width:
+            return factor(self.gram())
+        B = by_blocks(
+            lambda xs: self._filled(xs, np.empty((len(xs[0]), self.width))),
+            self.xs, self.width, self.n_threads,
+        )  # fmt: skip
+        validation.check_finite_kernel(self._weighed(B))
+        return B
+
+    def gram(self) -> Array:
+        """B'P B, tile after tile; threads fill the rows of a tile and then add to the blocks of
+        B'P B."""
+        M = np.zeros((self.width, self.width))
+        columns = list(gen_batches(self.width, _COLUMNS))
+        upper = [(a, b) for i, a in enumerate(columns) for b in columns[i:]]
+        tiles = row_tiles(len(self.xs[0]), self.width, _TILE_NUMBERS)
+        store = np.empty((tiles[0].stop, self.width))
+        for tile in tiles:
+            B = store[: tile.stop - tile.start]
+
+            def fill(rows: slice, B: Array = B, first: int = tile.start) -> None:
+                here = slice(first + rows.start, first + rows.stop)
+                self._weighed(self._filled([x[here] for x in self.xs], B[rows]), here)
+
+            def add(pair: tuple[slice, slice], B: Array = B) -> None:
+                M[pair] += B[:, pair[0]].T @ B[:, pair[1]]
+
+            run_all(fill, row_tiles(len(B), self.width, _CHUNK_NUMBERS), self.n_threads)
+            run_all(add, upper, self.n_threads)
+        for a, b in upper:
+            M[b, a] = M[a, b].T
+        validation.check_finite_kernel(M)
+        return M
+
+
+# ---- the iterations, on the coordinates of B ----------------------------------------------------
+
+
+def factor(M: Array) -> Array:
+    """R (r, len(M)) with R'R = M, r the numerical rank of M: the Cholesky decomposition with
+    pivots, which ends where the rest is rounding."""
+    triangle, pivots = pivoted_cholesky(M, np.finfo(np.float64).eps * M.diagonal().max())
+    R = np.empty(triangle.shape)
+    for i, line in enumerate(triangle):
+        R[i, pivots[:i]] = 0
+        R[i, pivots[i:]] = line[i:]
+    return R
+
+
+@dataclass(frozen=True)
+class Product:
+    """P R' of rank k, with orthogonal columns of P and orthonormal ones of R."""
+
+    left: Array  # P (r, k)
+    right: Array  # R (s, k)
+    squares: Array  # (k,): squared singular values, falling
+
+    @property
+    def ratio(self) -> float:
+        """sigma_1 / sigma_k, or the last singular value that is resolved."""
+        largest, least = self.squares[0], self.squares[self.resolved].min(initial=np.inf)
+        return float(np.sqrt(largest / least)) if largest > 0 else 1.0
+
+    @property
+    def resolved(self) -> Array:
+        """A mask (k,) of the singular values whose squares are more than rounding errors."""
+        most = np.finfo(np.float64).eps * max(len(self.left), len(self.right)) * self.squares[0]
+        return np.asarray(self.squares > most)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The result of an iteration of SMKC, which updates G and then all H_v."""
+
+    fused: Product
+    coefficients: Array  # L (V s, k): G = B L R'
+    objective: float  # sum_v ||H_v - G_v||^2 + ||H_v - G||^2
+    change: float  # ||G - previous G|| / ||G||
+    ratio: float  # the largest sigma_1 / sigma_k of G and all H_v
+
+
+def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
+    """The endless iterations of SMKC, from B or its coordinates (r, V s): Liang et al., ICML 2024,
+    algorithm 1. O(V r s k + V^2 (r + s) k^2) each."""
+    views = [View(G, _gram(G, n_threads)) for G in np.split(B, V, axis=1)]
+    parts = run_all(lambda view: view.initial_part(k), views, n_threads)
+    before, L = None, np.zeros((B.shape[1], k))
+    while True:
+        G, coefficients = _fused(parts, k)
+        L = _combined(parts, coefficients, before, L)
+
+        def part(pair: tuple[View, Product], G: Product = G) -> tuple[Product, float]:
+            return pair[0].part(G, pair[1])
+
+        found = run_all(part, list(zip(views, parts)), n_threads)
+        parts, objective = [H for H, _ in found], sum(cost for _, cost in found)
+        change = np.inf if before is None else _relative_change(G, before)
+        ratio = max(product.ratio for product in (G, *parts))
+        yield Iteration(G, L, objective, change, ratio)
+        before = G
+
+
+def _gram(G: Array, n_threads: int) -> Array:
+    """G'G, (s, s), in tiles of its rows where it is large."""
+    tiles = row_tiles(G.shape[1], len(G), _GRAM_NUMBERS)
+    return np.vstack(run_all(lambda tile: G[:, tile].T @ G, tiles, n_threads))
+
+
+@dataclass(frozen=True)
+class View:
+    """G_v, and the rank-k parts of matrices near it."""
+
+    G: Array  # (r, s)
+    gram: Array  # G_v'G_v
+
+    def initial_part(self, k: int) -> Product:
+        """The rank-k part of G_v."""
+        squares, Q = leading_eigenvectors(self.gram, k, len(self.gram))
+        return Product(self.G @ Q, Q, np.maximum(squares, 0))
+
+    def part(self, G: Product, last: Product) -> tuple[Product, float]:
+        """H_v, the rank-k part of (G_v + G) / 2, and ||H_v - G_v||^2 + ||H_v - G||^2; `last` is the
+        H_v before."""
+        R, across = G.right, self.G.T @ G.left
+        T = across + R * (G.squares / 2)
+
+        def four_squares(x: Array) -> Array:
+            """(G_v + G)'(G_v + G) x."""
+            return self.gram @ x + T @ (R.T @ x) + R @ (T.T @ x)
+
+        k, s = len(G.squares), len(R)
+        values, Q = leading_eigenvectors(four_squares, k, s, last.right.sum(axis=1))
+        squares = np.maximum(values, 0) / 4
+        H = Product((self.G @ Q + G.left @ (R.T @ Q)) / 2, Q, squares)
+        inner, norms = np.einsum("ij,ij->", across, R), self.gram.trace() + G.squares.sum()
+        # ||H_v - G_v||^2 + ||H_v - G||^2 = 2 ||H_v - (G_v + G) / 2||^2 + ||G_v - G||^2 / 2
+        lost, apart = (norms + 2 * inner) / 4 - squares.sum(), norms - 2 * inner
+        return H, float(2 * max(lost, 0.0) + max(apart, 0.0) / 2)  # squares, but for rounding
+
+
+def _fused(parts: Sequence[Product], k: int) -> tuple[Product, Array]:
+    """G, the rank-k part of the mean of all H_v, [P_1 ... P_V] [R_1 ... R_V]' / V, and the
+    coefficients (V k, k) of its left factor in [P_1 ... P_V] / V."""
+    left = np.hstack([part.left for part in parts]) / len(parts)
+    Q, triangle = basis_of(np.hstack([part.right for part in parts]))
+    squares, Y = leading_eigenvectors(triangle @ (left.T @ left) @ triangle.T, k, len(triangle))
+    coefficients = triangle.T @ Y
+    return Product(left @ coefficients, Q @ Y, np.maximum(squares, 0)), coefficients
+
+
+def _combined(
+    parts: Sequence[Product], coefficients: Array, before: Product | None, L: Array
+) -> Array:
+    """L of G = B L R', from that of the G before: H_v = (G_v + G) Q_v Q_v' / 2, at first without
+    G."""
+    V = len(parts)
+    each = [part.right @ c for part, c in zip(parts, np.split(coefficients, V))]
+    own = np.vstack(each) / V
+    if before is None:
+        return own
+    return (own + L @ (before.right.T @ sum(each) / V)) / 2
+
+
+def _relative_change(new: Product, old: Product) -> float:
+    """||G - G_old|| / ||G|| from differences, with errors of eps: from squares and an inner product
+    they would be of its root. With R_old = R M' + E, where R'E = 0, the square of the numerator is
+    ||P - P_old M||^2 + ||P_old E'||^2."""
+    M = old.right.T @ new.right
+    within = new.left - old.left @ M
+    beyond = old.right - new.right @ M.T
+    squares = np.sum(within**2) + np.sum(beyond**2 @ old.squares)
+    total = new.squares.sum()
+    return float(np.sqrt(squares / total)) if total > 0 else 0.0

@@ -1,0 +1,1 @@
+"""Maps of rows to features: random Fourier features, kernels, diffusion maps."""

@@ -1,0 +1,424 @@
+"""Diffusion maps: features whose distances tell how well a graph of neighbours connects rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk._docs import DIFFUSION, documented
+from rffpk._rows.missing import has_view
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array, Map
+from rffpk._utils.estimator import Estimator, reporting
+from rffpk._utils.messages import warn
+from rffpk._utils.progress import observed
+from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
+from rffpk._utils.validation import Auto, is_option
+from rffpk.maps.neighbours import N_LANDMARKS, SUMMED_ROWS, automatic_landmarks, unit_rows
+from rffpk.maps.spectrum import (
+    MAX_CLUSTERS,
+    Diffusion,
+    least_share,
+    n_pairs,
+    over_landmarks,
+    over_rows,
+    suggested_n_clusters,
+)
+
+Metric = Literal["euclidean", "cosine"]
+
+_LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
+
+
+@documented(DIFFUSION, "n_features_in_", "feature_names_in_")
+class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """Map rows to features whose distances are diffusion distances.
+
+    Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
+    these. Squared distances between features measure how differently walks that start at two rows
+    are distributed after some time [1]_. Clusters that are connected, of whatever shape, become
+    groups of features that are far apart: k-means on them is spectral clustering.
+
+    Parameters
+    ----------
+    time : "auto" or float
+        Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
+        that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
+    random_state : int, RandomState instance or None
+        Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
+        result in each call.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_nodes, n_features_in_)
+        Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X; a CSR array
+        if X is sparse.
+    n_neighbors_ : int
+        Number of neighbors of each row that are considered.
+    bandwidth_ : float
+        sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x: their
+        mean squared distance.
+    eigenvalues_ : ndarray of shape (n_functions,)
+        Eigenvalues of the walk in falling order, without the one of the constant function; at least
+        64 where there are as many nodes.
+    time_ : float
+        Length of the walks.
+    n_components_ : int
+        Number of features.
+    landmark_features_ : ndarray of shape (n_nodes, n_components_)
+        Features of a row are the mean of those of its neighbors, with the weights above.
+    component_shares_ : ndarray of shape (n_connected_components,)
+        Shares of the rows in the connected components of the graph, in falling order; of a random
+        sample of the rows if there are more than 100 for each landmark.
+    embedding_ : ndarray of shape (n_samples, n_components_)
+        Features of the fitted rows; set only with ``n_landmarks=None``.
+    degrees_ : ndarray of shape (n_samples,)
+        Weights of the fitted rows with which k-means on the features is a normalized cut; their sum
+        is that of the sample weights. Zero for rows that are left out. Set only with
+        ``n_landmarks=None``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter or X is not as described.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the graph is not connected. Components of less than a hundredth of the rows are left out:
+        their rows get the features of the nearest other nodes.
+
+    Notes
+    -----
+    `fit` and `transform` cost O(n_samples n_landmarks n_features). With landmarks `transform` gives
+    rows that were fitted the features that they had in `fit`. With ``n_landmarks=None`` it is the
+    Nystroem extension: each function is averaged over the neighbours of a row and divided by its
+    eigenvalue. That differs from `embedding_` as far as neighbours are not mutual.
+
+    With more than 100 rows for each landmark the walk is that of so many random rows, drawn in
+    proportion to the sample weights. A row of weight two counts as two equal rows; exactly so where
+    landmarks are all distinct rows and none are drawn.
+
+    References
+    ----------
+    .. [1] Coifman, Lafon: Diffusion maps. Applied and Computational Harmonic Analysis 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from rffpk import DiffusionMap
+    >>> X, y = make_circles(500, factor=0.4, noise=0.04, random_state=0)
+    >>> features = DiffusionMap(time=100.0, n_components=3, random_state=0).fit_transform(X)
+    >>> features.shape
+    (500, 3)
+    """
+
+    def __init__(
+        self,
+        n_components: Auto | int = "auto",
+        *,
+        n_neighbors: Auto | int = "auto",
+        n_landmarks: Auto | int | None = "auto",
+        time: Auto | float = "auto",
+        metric: Metric = "euclidean",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
+        self.time = time
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @observed
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find landmarks and the slow functions of the walk.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows. A row of weight zero is no part of the walk.
+
+        Returns
+        -------
+        self : object
+            The fitted map.
+        """
+        check_diffusion(self)
+        validation.check_n_jobs(self.n_jobs)
+        with (
+            reporting(self, X),
+            validation.unchanged_on_error(self),
+            config.one_blas_thread(),
+        ):
+            rows = validation.check_rows(self, X, reset=True)
+            weight = validation.check_sample_weight(sample_weight, len(rows), X)
+            self._draw(rows, weight)
+        warn_of_components(self, 1)
+        return self
+
+    def _draw(
+        self,
+        X: Columns,
+        weight: Array | None,
+        n_clusters: int | None = None,
+        unit_variance: bool = False,
+    ) -> DiffusionMap:
+        """`fit` for rows and parameters that have been checked, for so many clusters if that is
+        known, with features whose total variance is one if that is asked for."""
+        self._spherical = self.metric == "cosine"
+        random, n_threads = (
+            validation.check_random_state(self.random_state),
+            config.n_threads(self.n_jobs),
+        )
+        rows = self._prepared(X)
+        k = n_clusters or MAX_CLUSTERS
+        wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
+        r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
+        limits = (r, least_share(k), n_pairs(k, wanted))
+        node = None
+        for name in ("embedding_", "degrees_"):  # of a fit before
+            if hasattr(self, name):
+                delattr(self, name)
+        if self.n_landmarks is None:
+            found, node, part = over_rows(rows, weight, *limits, n_threads)
+        else:
+            automatic = isinstance(self.n_landmarks, str)
+            most, m = automatic_landmarks(k) if automatic else (int(self.n_landmarks),) * 2
+            found = over_landmarks(
+                rows, weight, most, m, *limits, self._spherical, random, n_threads
+            )
+        self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
+        self.eigenvalues_ = 1 - found.spectrum.gaps
+        landmarks = found.neighbourhoods.landmarks
+        self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
+        self.n_neighbors_ = found.neighbourhoods.r
+        self.bandwidth_ = found.neighbourhoods.bandwidth
+        self.component_shares_, self._n_kept = found.shares, found.n_kept
+        validation.check_underflow(_variance(landmarks), [landmarks])
+        index, scale = self._chosen(n_clusters, unit_variance)
+        self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
+        self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
+        if node is not None:
+            features = _scaled(found.spectrum.functions, index, scale).astype(X.dtype)
+            self._keep_rows(rows, weight, found, features, node, part)
+        return self
+
+    def _chosen(self, n_clusters: int | None, unit_variance: bool) -> tuple[Array, Array]:
+        """Sets `time_`; the numbers of the functions to keep, and what they are multiplied by."""
+        spectrum = self._spectrum
+        k = n_clusters or self.suggest_n_clusters()
+        automatic = isinstance(self.time, str)
+        self.time_ = spectrum.separating_time(k) if automatic else float(self.time)
+        if isinstance(self.n_components, str):
+            index = spectrum.components(k, self.time_)
+        else:
+            slow = spectrum.slow(k) if n_clusters else spectrum.able()
+            index = slow[: self.n_components]
+            if max(1, len(index)) < self.n_components:
+                raise ValueError(
+                    f"n_components == {self.n_components}, but the walk has {len(index)} slow "
+                    f"functions on its {len(self._neighbourhoods.landmarks)} nodes."
+                )
+        if unit_variance:
+            return index, spectrum.unit_decay(index, self.time_)
+        scale = spectrum.decay(index, self.time_)
+        if len(index) and scale @ scale < _LEAST_VARIANCE:
+            raise ValueError(
+                f"time == {self.time_:.4g} is so long that the features have the variance "
+                f"{scale @ scale:.2g}; the slowest function decays in "
+                f"{1 / spectrum.gaps[index].min():.4g} steps."
+            )
+        return index, scale
+
+    def _keep_rows(
+        self,
+        rows: Columns,
+        weight: Array | None,
+        found: Diffusion,
+        features: Array,
+        node: Array,
+        part: Array,
+    ) -> None:
+        """The features and degrees of the rows, where those are nodes."""
+        self.embedding_ = features[node]
+        outside = node < 0
+        if outside.any():
+            self.embedding_[outside] = self._features(rows[outside])
+        degrees = np.where(outside, 0.0, found.degrees[node] * part)
+        total = len(rows) if weight is None else weight.sum()
+        self.degrees_ = degrees * (total / degrees.sum())
+
+    def _view(self, X: Columns) -> tuple[Array, Map]:
+        """The columns and the map with which passes over the rows of X compute their features; NaN
+        for rows that lack the view."""
+        if isinstance(X, np.ndarray) and np.isnan(X[:, 0]).any():
+            there = has_view(X)
+            found, mapped = self._view(X[there] if there.any() else np.zeros_like(X[:1]))
+            spread = np.full((len(X), found.shape[1]), np.nan, dtype=X.dtype)
+            spread[there] = found[: int(there.sum())]
+            return spread, mapped
+        rows = self._prepared(X)
+        mapped = self._neighbourhoods.mapped(self.landmark_features_, rows)
+        return (rows, mapped) if mapped is not None else (self._features(rows), None)
+
+    def _prepared(self, X: Columns) -> Columns:
+        return unit_rows(X) if self._spherical else X
+
+    def _features(self, rows: Columns) -> Array:
+        return self._neighbourhoods.combinations(rows, self.landmark_features_)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """The features of the rows that are fitted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components_)
+            `embedding_` with ``n_landmarks=None``, else what `transform` gives.
+        """
+        self.fit(X, sample_weight=sample_weight)
+        return self.transform(X) if self.n_landmarks is not None else self.embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Map rows to their features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_)
+            Finite numbers.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components_)
+            float32 for float32 input, else float64; finite however far a row is.
+        """
+        check_is_fitted(self)
+        X = validation.check_rows(self, X, reset=False)
+        with config.one_blas_thread():
+            return self._features(self._prepared(X))
+
+    def suggest_n_clusters(self, max_clusters: int = MAX_CLUSTERS) -> int:
+        """A number of clusters, by the largest gap of the eigenvalues.
+
+        The k with the largest ratio (1 - mu_(k+1)) / (1 - mu_k) of the eigenvalues mu_1 = 1,
+        mu_2, ... whose functions do not live on few rows: at the relaxation time of the k-th, the
+        next one has decayed most. Numbers below 0.002 of the largest that is considered do not
+        tell clusters apart, and are added to both.
+
+        Parameters
+        ----------
+        max_clusters : int, default=20
+            The largest number to consider.
+
+        Returns
+        -------
+        n_clusters : int
+            From 2 to `max_clusters`; 1 where the walk has a single node.
+        """
+        check_is_fitted(self, "eigenvalues_")
+        validation.check_int(max_clusters, "max_clusters", 2)
+        return suggested_n_clusters(self._spectrum, max_clusters)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _variance(landmarks: Columns) -> float:
+    """The sum of the squared distances of the landmarks from their mean."""
+    if isinstance(landmarks, SparseRows):
+        return float(squared_distances(landmarks, column_means(landmarks)).sum())
+    return float(((landmarks - landmarks.mean(axis=0)) ** 2).sum())
+
+
+def _scaled(functions: Array, index: Array, scale: Array) -> Array:
+    """Some functions, times a scale each; a column of zeros if there are none."""
+    return functions[:, index] * scale if len(index) else np.zeros((len(functions), 1))
+
+
+def check_diffusion(estimator: Any) -> None:
+    """The parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
+    if not is_option(estimator.n_components, "auto"):
+        validation.check_int(estimator.n_components, "n_components", 1)
+    if not is_option(estimator.n_neighbors, "auto"):
+        validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
+    if estimator.n_landmarks is not None and not is_option(estimator.n_landmarks, "auto"):
+        validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
+    if not is_option(estimator.time, "auto"):
+        validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
+    validation.check_choice(estimator.metric, "metric", get_args(Metric))
+
+
+def fit_diffusion_map(
+    estimator: Any,
+    parameters: Any,
+    X: Columns,
+    weight: Array | None,
+    random: Any,
+    unit_variance: bool = False,
+) -> DiffusionMap:
+    """The map of rows that have been checked, for the clusters of an estimator and with the
+    parameters of a map, or of the estimator itself; warns of nothing."""
+    mapped = DiffusionMap(
+        parameters.n_components,
+        n_neighbors=parameters.n_neighbors,
+        n_landmarks=parameters.n_landmarks,
+        time=parameters.time,
+        metric=parameters.metric,
+        random_state=random.randint(2**31 - 1),
+        n_jobs=estimator.n_jobs,
+    )
+    mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
+    return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance)
+
+
+def map_rows(parameters: Any) -> int:
+    """The number of rows that a map with these parameters learns from, at most."""
+    m = parameters.n_landmarks
+    return SUMMED_ROWS * (N_LANDMARKS if m is None or isinstance(m, str) else int(m))
+
+
+def check_view_map(mapped: DiffusionMap) -> None:
+    """The parameters of the map of one of several views."""
+    check_diffusion(mapped)
+    if mapped.n_landmarks is None:
+        raise ValueError(
+            "kernels contains a DiffusionMap with n_landmarks=None, must have landmarks: the "
+            "degrees of a graph of all rows would weigh the rows of all views."
+        )
+
+
+def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
+    """Name the connected components of the graph where there are more than expected."""
+    shares, n_kept = mapped.component_shares_, mapped._n_kept
+    if len(shares) <= expected:
+        return
+    named = ", ".join(f"{share:.3g}" for share in shares[:5])
+    more = ", ..." if len(shares) > 5 else ""
+    small = len(shares) - n_kept
+    left = f" {small} of them are small and left out." if small else ""
+    warn(
+        f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
+        f"{more} of the rows.{left} A larger n_neighbors connects them.",
+        ConvergenceWarning,
+    )

@@ -1,0 +1,536 @@
+"""Random Fourier features: an explicit map whose inner products approximate a kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk._docs import FEATURES, documented
+from rffpk._rows.passes import unshifted
+from rffpk._rows.sample import Moments, RowSample, column_moments
+from rffpk._rows.store import written_out
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array, Fourier, Structure
+from rffpk._utils.estimator import Estimator, reporting
+from rffpk._utils.messages import warn
+from rffpk._utils.progress import observed
+from rffpk._utils.sparse_rows import Columns, SparseRows, dense, pair_distances, squared_norms
+from rffpk._utils.validation import Auto
+
+Kernel = Literal["rbf", "laplacian", "cauchy"]
+Gamma = Literal["mean", "median", "scale"]
+Sampling = Literal["auto", "orthogonal", "structured", "iid"]
+Frequencies = Literal["auto", "paper"]
+
+KERNELS, GAMMAS = get_args(Kernel), get_args(Gamma)
+
+# docs/benchmarks.md: structured frequencies have the smallest error from 16 dimensions on, with
+# half as much bias at 32; the pass is as fast with them at 32 dimensions and faster from 40 on.
+STRUCTURED_FROM = 32
+
+# "auto": the least number that makes the mean squared error of the kernel this part of the kernel's
+# variance (docs/kernels.md has the trials), ...
+_ERROR = 0.02
+_FEWEST = 128  # ... of this one and its doublings ...
+_MOST = 8192  # ... up to this, ...
+_MOST_NUMBERS = 1 << 25  # ... or as many as make so many numbers ...
+_ROWS = 20_000  # ... of so many rows, on which starts run, at most.
+
+_ROUNDING = 1e-28  # variance of kernel values that are equal
+
+# The rows whose pairs it is measured on are at least and at most so many, and between these as many
+# as have so many numbers in the differences of all pairs.
+_FEWEST_PAIRED = 64
+_MOST_PAIRED = 256
+_PAIR_NUMBERS = 1 << 24
+
+# Means of distances without a closed form, and medians, are taken over the pairs of at most this
+# many rows: their relative error is then a few percent, which suffices for gamma.
+_PAIR_ROWS = 1000
+
+# The rows, and the numbers in them, that tell how far most rows spread: this share of them. A gamma
+# by mean distances leaves no digits for them where the mean is so many times as large.
+_SPREAD_ROWS, _SPREAD_NUMBERS, _SHARE, _FAR = 1000, 1 << 22, 0.99, 1e10
+
+_PHASE_ROWS = 100  # Phases are checked for so many rows and frequencies; ...
+_PHASE_ERROR = 0.25  # ... their error may be so many radians.
+
+_DRAWING = 4  # arrays of the size of the frequencies, while they are drawn
+_SEEDING_ROWS = 20  # that starts take for each cluster, at least
+
+
+def default_n_frequencies(n_clusters: int) -> int:
+    """ceil(4 log^3(2k)): theorem 3 of the RFF-KPKM paper with epsilon = delta = 0.5."""
+    return math.ceil(4 * math.log(2 * n_clusters) ** 3)
+
+
+def check_n_frequencies(value: Any, words: tuple[str, ...] = get_args(Frequencies)) -> None:
+    """Check the parameter `n_frequencies` of an estimator."""
+    if isinstance(value, str):
+        validation.check_choice(value, "n_frequencies", words, also="an int >= 1")
+    else:
+        validation.check_int(value, "n_frequencies", 1)
+
+
+def n_frequencies(value: Frequencies | int, n_clusters: int) -> Auto | int:
+    """`n_frequencies` of a map for that of an estimator."""
+    if isinstance(value, str):
+        return default_n_frequencies(n_clusters) if value == "paper" else value
+    return int(value)
+
+
+def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
+    """Check the parameters of a kernel with random Fourier features."""
+    exact = isinstance(kernel, str) and kernel in ("precomputed", *PAIRWISE_KERNEL_FUNCTIONS)
+    if callable(kernel) or (exact and kernel not in KERNELS):
+        raise ValueError(
+            f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "
+            "KernelPowerKMeans takes it, or MultiKernelPowerKMeans for several kernels."
+        )
+    validation.check_choice(kernel, "kernel", KERNELS)
+    if isinstance(gamma, str):
+        validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
+    else:
+        validation.check_real(gamma, "gamma", 0, include="neither", also=f"one of {list(GAMMAS)}")
+    validation.check_choice(sampling, "sampling", get_args(Sampling))
+    if sampling in ("orthogonal", "structured") and kernel != "rbf":
+        raise ValueError(
+            f"sampling == {sampling!r} needs kernel == 'rbf', not {kernel!r}: only its "
+            "frequencies are isotropic."
+        )
+
+
+@documented(FEATURES, "n_features_in_", "feature_names_in_")
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
+
+    The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel [1]_,
+    and every mapped row has length one.
+
+    Parameters
+    ----------
+    n_frequencies : "auto" or int
+        Number of frequencies D, at least 1. The output has 2 D columns. "auto": the least of 128,
+        256, 512, ... with a `kernel_error_` of at most 0.02; at most 8192, or as many as make 2^25
+        numbers for 20 000 of the rows.
+    random_state : int, RandomState instance or None
+        Draws the rows that gamma is estimated from and the kernel error is measured on, and the
+        frequencies. An int gives the same result in each call.
+
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (n_features_in_, n_frequencies_)
+        Omega, in the dtype of X: its columns are drawn from the spectral density of the kernel.
+        Structured frequencies (see `sampling`) are written out when this is read.
+    n_frequencies_ : int
+        The number D of frequencies.
+    structure_ : tuple (ndarray of int8, float, int), or None
+        Signs, of shape (n_blocks, 3, p), scale and number of structured frequencies, with p the
+        size of the Walsh-Hadamard matrices; None if they are not structured.
+    gamma_ : float
+        The number that `gamma` stands for.
+    kernel_error_ : float
+        Mean squared error of the kernel over pairs of at most 256 of the rows, relative to the
+        variance of the kernel over these pairs. Set only with ``n_frequencies="auto"``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter or X is not as described.
+
+    Warns
+    -----
+    UserWarning
+        If ``n_frequencies="auto"`` ends at the largest number.
+
+    Notes
+    -----
+    For n rows of d columns `fit` costs O(n d) for the mean distance and O(d^2 D) for orthogonal
+    draws; `transform` costs O(n d D), with structured frequencies O(n D log d). Orthogonal and
+    structured frequencies (see `sampling`) are those of [2]_. Sparse rows with m entries each cost
+    O(n m D); structured frequencies are then written out, O(d D) memory, where that is faster and
+    takes at most 256 MB.
+
+    References
+    ----------
+    .. [1] Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS 2007.
+    .. [2] Yu et al.: Orthogonal random features. NeurIPS 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffpk import RandomFourierFeatures
+    >>> X = np.random.RandomState(0).randn(100, 3)
+    >>> RandomFourierFeatures(200, random_state=0).fit_transform(X).shape
+    (100, 400)
+    """
+
+    def __init__(
+        self,
+        n_frequencies: Auto | int = "auto",
+        *,
+        kernel: Kernel = "rbf",
+        gamma: Gamma | float = "mean",
+        sampling: Sampling = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_frequencies = n_frequencies
+        self.kernel = kernel
+        self.gamma = gamma
+        self.sampling = sampling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @observed
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose gamma and draw the frequencies.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers. Their values matter only if `gamma` is a str; float32 gives float32
+            `frequencies_`, anything else float64.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows in mean distances and variances, by default one each.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, X or sample_weight is not as described; nothing is changed then.
+        """
+        check_n_frequencies(self.n_frequencies, ("auto",))
+        check_kernel(self.kernel, self.gamma, self.sampling)
+        validation.check_n_jobs(self.n_jobs)
+        with reporting(self, X), validation.unchanged_on_error(self):
+            rows = validation.check_rows(self, X, reset=True)
+            weight = validation.check_sample_weight(sample_weight, len(rows), X)
+            return self._draw(rows, weight)
+
+    def _draw(
+        self, X: Columns, weight: Array | None, moments: Callable[[], Moments] | None = None
+    ) -> RandomFourierFeatures:
+        """`fit` for rows and parameters that have been checked; the `moments` are those of more
+        rows than are given."""
+        random = validation.check_random_state(self.random_state)
+        n_threads = config.n_threads(self.n_jobs)
+        self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
+        if hasattr(self, "kernel_error_"):  # of a fit before
+            del self.kernel_error_
+        if isinstance(self.n_frequencies, str):
+            self._draw_enough(X, weight, random)
+        else:
+            self._draw_frequencies(int(self.n_frequencies), X, weight, random)
+        self.n_frequencies_ = self._fourier.n_frequencies
+        self._n_features_out = self._fourier.width
+        return self
+
+    @property
+    def frequencies_(self) -> Array:
+        """Omega, of shape (n_features_in_, n_frequencies_)."""
+        check_is_fitted(self)
+        given = self._fourier.frequencies
+        if isinstance(given, Structure):
+            given = given.matrix(self.n_features_in_)
+        return np.ascontiguousarray(given, dtype=self._dtype)
+
+    def _draw_frequencies(self, D: int, X: Columns, weight: Array | None, random: Any) -> None:
+        d, dtype = X.shape[1], X.dtype
+        automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
+        self._dtype, self.structure_ = dtype, None
+        if self.sampling == "structured" or automatic:
+            self.structure_ = _draw_structure(self.gamma_, d, D, random)
+            self._fourier = Fourier(self.structure_)
+        else:
+            check_memory(_DRAWING * 8 * d * D, D)
+            omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
+            with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
+                self._fourier = Fourier(np.ascontiguousarray(omega, dtype=dtype))
+        weighted = weight is not None and isinstance(self.gamma, str)
+        origin = " (from distances weighted by sample_weight)" if weighted else ""
+        _check_phases(X, self._fourier.frequencies, f"gamma == {self.gamma_:.3g}{origin}")
+
+    def _draw_enough(self, X: Columns, weight: Array | None, random: Any) -> None:
+        """Frequencies whose kernel error is small, or as many as there may be."""
+        rows = _sampled_rows(X, weight, random)
+        exact = _kernel_of_pairs(self.kernel, self.gamma_, rows)
+        variance = float(exact.var()) if exact.size else 0.0
+        D, most = _FEWEST, min(_MOST, _MOST_NUMBERS // (2 * min(len(X), _ROWS)))
+        while True:
+            self._draw_frequencies(D, X, weight, random)
+            self.kernel_error_ = 0.0
+            if variance > _ROUNDING:
+                self.kernel_error_ = _square_error(self._fourier, rows, exact) / variance
+            if not self.kernel_error_ > _ERROR:  # NaN, where squares overflow, is an error later
+                return
+            if 2 * D > most:
+                break
+            D *= 2
+        warn(
+            f"n_frequencies='auto' ends at {D}, the largest number, with a mean squared error of "
+            f"the kernel of {self.kernel_error_:.2g} of its variance over pairs; {_ERROR} is aimed "
+            "at. Rows are nearly equally far apart: exact kernels and Nystroem features suit them.",
+            UserWarning,
+        )
+
+    def transform(self, X: Any) -> Array:
+        """Map rows to their features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers, with as many columns as in `fit`.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, 2 * n_frequencies)
+            float32 for float32 input, else float64; rows of length one.
+        """
+        check_is_fitted(self)
+        X = validation.check_rows(self, X, reset=False)
+        features = unshifted(*self._view(X), config.n_threads(self.n_jobs))
+        validation.check_overflow(float(features.sum()), X.dtype)
+        return features
+
+    def _view(self, X: Columns) -> tuple[Columns, Fourier]:
+        """The columns and the map with which passes over the rows of X compute their features."""
+        fourier = self._fourier.astype(X.dtype)
+        return X, written_out(X, fourier, config.n_threads(self.n_jobs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def check_memory(needed: int, n_frequencies: int) -> None:
+    """Raise a MemoryError if what so many frequencies take is more than is available."""
+    if not config.fits_memory(needed):
+        raise MemoryError(
+            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and "
+            f"{config.available_memory():.2g} are available."
+        )
+
+
+def _check_phases(X: Columns, frequencies: Array | Structure, cause: str) -> None:
+    """Raise a ValueError if most sines and cosines of some rows would be rounding errors."""
+    some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(squared_norms(some))
+        some = some[norms > 0]  # rows of zeros have phases of zero
+        if not len(some):
+            return
+        matrix = some.matrix if isinstance(some, SparseRows) else some
+        if isinstance(frequencies, Structure):  # whose phases are nearly normal
+            deviation = frequencies.scale * frequencies.signs.shape[-1]
+            phases = 0.67 * deviation * norms[norms > 0]
+        else:
+            phases = np.abs(matrix @ frequencies[:, :_PHASE_ROWS].astype(np.float64))
+        phase = float(np.median(phases))
+    if not phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR:
+        remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
+        raise ValueError(
+            f"{cause} gives phases of {phase:.2g}, which {X.dtype} does not resolve; take a "
+            f"smaller gamma, {remedy}."
+        )
+
+
+def fit_map(
+    estimator: Any, sample: RowSample, view: int, kernel: Kernel, gamma: Any, random: Any
+) -> RandomFourierFeatures:
+    """The map of a view, fitted on a sample of the rows, with the `n_frequencies`, `sampling` and
+    `n_jobs` of an estimator."""
+    x, weight = sample.some_with(view)
+    k, n = int(estimator.n_clusters), sample.n
+    D = n_frequencies(estimator.n_frequencies, k)
+    if not isinstance(D, str):
+        D = int(D)
+        # the features of the seeding rows, and sums of the clusters, at least once for each thread
+        rows = min(n, _SEEDING_ROWS * k) + 4 * k
+        check_memory(16 * D * rows, D)
+    mapped = RandomFourierFeatures(
+        D,
+        kernel=kernel,
+        gamma=gamma,
+        sampling=estimator.sampling,
+        random_state=random.randint(2**31 - 1),
+        n_jobs=estimator.n_jobs,
+    )
+    mapped.n_features_in_, mapped._in_float64 = x.shape[1], estimator._in_float64
+    return mapped._draw(x, weight, lambda: sample.moments(view))
+
+
+def gamma_of_view(
+    estimator: Any, sample: RowSample, view: int, kernel: Kernel, gamma: Gamma, random: Any
+) -> float:
+    """The `gamma_` of the map that `fit_map` fits."""
+    x, weight = sample.some_with(view)
+    random = validation.check_random_state(random.randint(2**31 - 1))
+    n_threads = config.n_threads(estimator.n_jobs)
+    return resolve_gamma(x, kernel, gamma, weight, random, n_threads, lambda: sample.moments(view))
+
+
+def resolve_gamma(
+    X: Columns,
+    kernel: str,
+    gamma: str | float,
+    weight: Array | None,
+    random: Any,
+    n_threads: int,
+    moments: Callable[[], Moments] | None = None,
+) -> float:
+    """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`. The `moments`
+    of the columns may be those of more rows."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
+        distance = _sampled_distance(X, kernel, gamma, weight, random)
+    else:
+        found = column_moments(X, weight, n_threads) if moments is None else moments()
+        _check_variance(found.variance, X, weight, n_threads)
+        distance = 2 * found.variance  # the mean over all ordered pairs
+        if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
+            distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
+    if gamma != "median":
+        _warn_of_far_rows(X, kernel, gamma, weight, distance)
+    validation.check_overflow(2 * distance, np.float64)
+    if distance > 0 and 2 * distance < np.finfo(np.float64).tiny:
+        raise ValueError("X has values so small that squared distances underflow; rescale X.")
+    return 1 / (2 * distance) if distance > 0 else 1.0
+
+
+def _warn_of_far_rows(
+    X: Columns, kernel: str, gamma: str, weight: Array | None, distance: float
+) -> None:
+    """Warn if a few rows make the mean distance so large that the others are equal beside it."""
+    spread = center_and_spread(X, weight)[1]
+    spread = math.sqrt(spread) if kernel == "laplacian" else spread
+    if 0 < spread * _FAR < distance:
+        warn(
+            f"X has rows so far from the others that gamma={gamma!r} makes the kernel of these "
+            f"constant: the distance it is taken from, {distance:.3g}, is more than {_FAR:.0e} "
+            f"times that of {_SHARE:.0%} of the rows from their median. Remove the far rows, or "
+            "take gamma='median'.",
+            UserWarning,
+        )
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
+def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, float]:
+    """The median of each column, zero for sparse rows, and the squared distance from there that
+    nearly all rows keep: what few rows are does not matter. Of the rows of positive weight."""
+    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    most = max(1, min(_SPREAD_ROWS, _SPREAD_NUMBERS // X.shape[1]))
+    some = X[counted[:: -(-len(counted) // most)]]
+    if isinstance(some, SparseRows):
+        center, squares = np.zeros(X.shape[1]), squared_norms(some)
+    else:
+        center = np.median(some, axis=0).astype(np.float64)
+        squares = ((some - center) ** 2).sum(axis=1)
+    return center, float(np.quantile(squares, _SHARE, method="lower"))
+
+
+def _check_variance(variance: float, X: Columns, weight: Array | None, n_threads: int) -> None:
+    """Raise a ValueError if rows differ but their variance is zero, with the cause."""
+    if variance > 0:
+        return
+    if weight is not None:
+        X = X[weight > 0]
+        plain, eps = column_moments(X, None, n_threads).variance, float(np.finfo(X.dtype).eps)
+        validation.check_weighted_variance(variance, plain, eps**2, X.dtype)
+    validation.check_underflow(variance, [X])
+
+
+def _sampled_distance(
+    X: Columns, kernel: str, gamma: str, weight: Array | None, random: Any
+) -> float:
+    """Mean or median distance between two rows of a sample drawn with the row weights."""
+    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    index = random.permutation(counted)[:_PAIR_ROWS]
+    metric = "cityblock" if kernel == "laplacian" else "sqeuclidean"
+    distances = pair_distances(X[np.sort(index)], metric)
+    if not distances.size:
+        return 0.0
+    with np.errstate(over="ignore"):  # the caller refuses X by name
+        return float(np.mean(distances) if gamma == "mean" else np.median(distances))
+
+
+def _draw_frequencies(
+    kernel: str, gamma: float, sampling: Sampling, d: int, D: int, random: Any
+) -> Array:
+    """Omega of shape (d, D); its columns follow the kernel's spectral density."""
+    if kernel == "laplacian":
+        return gamma * random.standard_cauchy((d, D))
+    if kernel == "cauchy":
+        return math.sqrt(gamma) * random.laplace(size=(d, D))
+    if sampling == "iid":
+        return math.sqrt(2 * gamma) * random.standard_normal((d, D))
+    return math.sqrt(2 * gamma) * _orthogonal_directions(d, D, random)
+
+
+def _draw_structure(gamma: float, d: int, D: int, random: Any) -> Structure:
+    """Random signs for sqrt(2 gamma) sqrt(p) H1 S1 H1 S2 H1 S3, with H1 = p^(-1/2) H."""
+    p = max(2, 1 << (d - 1).bit_length())
+    signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
+    return Structure(signs, math.sqrt(2 * gamma) / p, D)
+
+
+def _uniform(gaussian: Array) -> Array:
+    """Orthonormal columns, uniform over the orthogonal group, from standard normal numbers."""
+    q, r = np.linalg.qr(gaussian)
+    return np.asarray(q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :])
+
+
+def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
+    """Columns distributed as standard normal vectors, orthogonal in blocks of d."""
+    whole, rest = divmod(D, d)
+    blocks = [_uniform(random.standard_normal((whole, d, d))).swapaxes(0, 1).reshape(d, whole * d)]
+    if rest:
+        blocks.append(_uniform(random.standard_normal((d, rest))))
+    lengths = np.sqrt(random.chisquare(d, size=D))
+    return np.hstack(blocks) * lengths
+
+
+# ---- the error of the kernel at pairs of rows ----------------------------------------------------
+
+
+def _sampled_rows(X: Columns, weight: Array | None, random: np.random.RandomState) -> Array:
+    """Rows drawn at random, in proportion to their weights, in float64."""
+    m = int(np.clip((2 * _PAIR_NUMBERS / X.shape[1]) ** 0.5, _FEWEST_PAIRED, _MOST_PAIRED))
+    if weight is None:
+        drawn = np.arange(len(X)) if len(X) <= m else random.randint(len(X), size=m)
+    else:
+        drawn = random.choice(len(X), m, p=weight / weight.sum())
+    return dense(X[np.unique(drawn)]).astype(np.float64)
+
+
+@np.errstate(over="ignore")  # a distance that is infinite has a kernel of zero
+def _kernel_of_pairs(kernel: str, gamma: float, rows: Array) -> Array:
+    """The kernel of all pairs of rows, in the order of `pdist`."""
+    if kernel == "cauchy":
+        first, second = np.triu_indices(len(rows), 1)
+        logs = sum(np.log1p(gamma * (x[first] - x[second]) ** 2) for x in rows.T)
+        return np.exp(-np.asarray(logs))
+    metric = "sqeuclidean" if kernel == "rbf" else "cityblock"
+    return np.exp(-gamma * pdist(rows, metric))
+
+
+def _square_error(fourier: Fourier, rows: Array, exact: Array) -> float:
+    """Mean squared error of the inner products of features of all pairs of rows."""
+    features = unshifted(rows, fourier.astype(rows.dtype), 1)
+    found = (features @ features.T)[np.triu_indices(len(rows), 1)]
+    return float(np.mean((found - exact) ** 2))

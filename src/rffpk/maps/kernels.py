@@ -1,0 +1,543 @@
+"""Exact kernels by blocks: specifications, centering, normalisation, a published set of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils import gen_batches
+
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
+from rffpk._utils.tiles import row_tiles, run_all, tiles
+from rffpk.maps.fourier import GAMMAS, center_and_spread, resolve_gamma
+
+BANKS = ("du2015",)
+PRECOMPUTED = "precomputed"
+
+_DIAGONAL_ROWS = 64
+
+# A precomputed kernel may differ from its transpose by this fraction of its largest entry.
+_ASYMMETRY = 1e-6
+
+_COLUMNS = 16  # of a matrix that may have distances
+_FAR = 1e4  # of the squared distance of a mean from the median of rows, over their spread
+
+_ROUNDING = 16 * np.finfo(np.float64).eps  # relative, of a sum of few numbers that are means
+
+
+def center_kernel(K: Any) -> Array:
+    """Center a kernel matrix: inner products of the features with their mean subtracted.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix.
+
+    Returns
+    -------
+    centered : ndarray of shape (n_samples, n_samples)
+        K - 1K - K1 + 1K1 with 1 the matrix of entries 1 / n_samples; in the dtype of K, float64
+        for integers. Its rows sum to zero.
+
+    Raises
+    ------
+    ValueError
+        If K is not square, or has NaN or infinity in it.
+
+    Notes
+    -----
+    O(n_samples^2) time and memory.
+
+    Examples
+    --------
+    >>> from rffpk.maps.kernels import center_kernel
+    >>> center_kernel([[2.0, 0.0], [0.0, 2.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    K = _check_square(K, "K")
+    columns = K.mean(axis=0, dtype=np.float64)
+    rows = K.mean(axis=1, dtype=np.float64)
+    return np.asarray(K - columns - rows[:, None] + columns.mean(), dtype=K.dtype)
+
+
+def normalize_kernel(K: Any) -> Array:
+    """Scale a kernel matrix to a diagonal of one: cosines of the angles between features.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix with a diagonal >= 0.
+
+    Returns
+    -------
+    normalized : ndarray of shape (n_samples, n_samples)
+        K_ij / sqrt(K_ii K_jj), 0 where that is 0 / 0; in the dtype of K, float64 for integers.
+
+    Raises
+    ------
+    ValueError
+        If K is not square, has NaN or infinity in it, or a negative diagonal.
+
+    Notes
+    -----
+    O(n_samples^2) time and memory.
+
+    Examples
+    --------
+    >>> from rffpk.maps.kernels import normalize_kernel
+    >>> normalize_kernel([[4.0, 1.0], [1.0, 1.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    K = check_precomputed(K, "K", symmetric=False)
+    inverse = _inverse_norms(np.diagonal(K))
+    return np.asarray(K * inverse * inverse[:, None], dtype=K.dtype)
+
+
+def _inverse_norms(squares: Array) -> Array:
+    """1 / sqrt of each, 0 for 0."""
+    norms = np.sqrt(squares)
+    return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def _check_square(K: Any, name: str) -> Array:
+    validation.check_plain(K, name)
+    K = validation.finite_array(K, name, [np.float64, np.float32], order="C")
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"{name}.shape == {K.shape}, must be square: a precomputed kernel.")
+    return K
+
+
+def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
+    """A square kernel matrix of float32 or float64, finite, with a diagonal >= 0."""
+    K = _check_square(K, name)
+    check_no_distances(K, name)
+    if (np.diagonal(K) < 0).any():
+        raise ValueError(f"{name} has {np.diagonal(K).min()} on its diagonal, must be >= 0.")
+    if symmetric:
+        most = max(np.abs(K).max(), np.finfo(K.dtype).tiny)
+        gap = max(np.abs(K[b] - K[:, b].T).max() for b in row_tiles(len(K), len(K)))
+        if gap > _ASYMMETRY * most:
+            raise ValueError(
+                f"{name} is not symmetric: entries differ from the transposed ones by {gap:.3g}."
+            )
+    return K
+
+
+def check_no_distances(K: Array, name: str) -> None:
+    """Raise a ValueError for distances, and for affinities without a diagonal: positive, but zero
+    between a row and itself."""
+    if len(K) < 2 or K.min() < 0 or not K.any():
+        return
+    if K.shape[0] == K.shape[1]:
+        distances = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
+    else:  # to anchors that are rows
+        distances = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
+    if distances:
+        kind = "distances or affinities" if _have_triangles(K) else "affinities"
+        remedy = validation.OF_DISTANCES
+        if K.shape[0] == K.shape[1]:
+            remedy += f" {validation.OF_AFFINITIES}"
+        raise ValueError(
+            f"{name} looks like a matrix of {kind}, must be one of kernel values. {remedy}"
+        )
+
+
+def _have_triangles(K: Array) -> bool:
+    """Whether the roots of the entries, and so the entries if they are distances or squares of
+    such, satisfy the triangle inequality; by some of the columns."""
+    roots = np.sqrt(K.astype(np.float64))
+    own = K.argmin(axis=0)  # the rows that the columns stand for
+    some = range(0, K.shape[1], -(-K.shape[1] // _COLUMNS))
+    sums = (roots[:, [j]] + roots[own, j] for j in some)
+    return all((roots <= (1 + _ASYMMETRY) * each).all() for each in sums)
+
+
+# ---- specifications -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A kernel as the user specifies it."""
+
+    metric: str | Callable[..., float]
+    params: dict[str, Any] = field(default_factory=dict)
+    normalize: bool = False
+    rescale: bool = False  # to [0, 1], after the normalisation
+
+
+_PARAMETERS = ("gamma", "degree", "coef0")  # of scikit-learn's kernels
+
+# Kernels that a class does not take, and those that do.
+_ELSEWHERE = {
+    PRECOMPUTED: (
+        "KernelPowerKMeans(kernel='precomputed') takes a kernel matrix, and classes of several "
+        "kernels take a list of them by kernels='precomputed'."
+    ),
+    "cauchy": "RFFKernelPowerKMeans takes it, or RFFMultiKernelPowerKMeans for several kernels.",
+    "diffusion": "DiffusionPowerKMeans takes it, or RFFMultiKernelPowerKMeans for several kernels.",
+}
+
+
+def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
+    """A kernel of scikit-learn's pairwise kernels, a callable, or one of the names `more`."""
+    if not callable(metric):
+        known = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more)
+        _check_word(metric, name, known)
+        validation.check_choice(metric, name, known, also="a callable")
+        if unknown := set(params) - set(_PARAMETERS):
+            raise ValueError(
+                f"{name} has parameters {sorted(unknown)}, must be among {list(_PARAMETERS)}."
+            )
+    gamma = params.get("gamma")
+    if isinstance(gamma, str):
+        validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")
+    elif gamma is not None:
+        validation.check_real(gamma, "gamma", 0, include="neither")
+
+
+def _check_word(word: Any, name: str, known: tuple[str, ...]) -> None:
+    """Refuse a kernel that another class takes, by that class."""
+    if isinstance(word, str) and word in _ELSEWHERE and word not in known:
+        raise ValueError(f"{name} == {word!r}: {_ELSEWHERE[word]}")
+
+
+def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
+    """The kernel and its parameters, from `kernel`, `gamma`, `degree`, `coef0` and
+    `kernel_params`."""
+    named = () if callable(estimator.kernel) else _PARAMETERS
+    given = {name: getattr(estimator, name) for name in named}
+    return estimator.kernel, given | (estimator.kernel_params or {})
+
+
+def check_one_kernel(estimator: Any, *more: str) -> None:
+    """Check the parameters that `one_kernel` reads; `more` names further kernels."""
+    validation.check_real(estimator.degree, "degree", 0)
+    validation.check_real(estimator.coef0, "coef0")
+    extra = estimator.kernel_params
+    if not isinstance(extra, (dict, type(None))):
+        raise TypeError(f"kernel_params == {extra!r}, must be a dict or None.")
+    metric, params = one_kernel(estimator)
+    check_metric(metric, "kernel", {"gamma": estimator.gamma} | params, *more)
+
+
+def positive_definite(spec: Specification) -> bool:
+    """Whether a kernel is known to be positive semidefinite."""
+    if spec.metric in ("poly", "polynomial"):
+        degree, coef0 = spec.params.get("degree", 3), spec.params.get("coef0", 1)
+        return coef0 >= 0 and float(degree).is_integer()
+    return spec.metric in ("linear", "cosine", "rbf", "laplacian", "chi2")
+
+
+def specification(given: Any, name: str) -> Specification:
+    """The specification of a name, a callable, or a pair of one and its gamma or its parameters."""
+    pair = given if isinstance(given, (tuple, list)) else (given, {})
+    if len(pair) != 2:
+        raise ValueError(
+            f"{name} == {given!r}, must be a kernel, or a pair of a kernel and its gamma or a "
+            "dict of its parameters."
+        )
+    metric, params = pair
+    params = dict(params) if isinstance(params, dict) else {"gamma": params}
+    check_metric(metric, name, params)
+    return Specification(metric, params)
+
+
+def specifications(kernels: Any, n_views: int) -> list[Specification]:
+    """The specifications of `n_views` views; None is "rbf" for each."""
+    if kernels is None:
+        return [specification("rbf", "kernels")] * n_views
+    if not isinstance(kernels, (list, tuple)) or not len(kernels):
+        raise TypeError(
+            f"kernels == {kernels!r}, must be a list of kernels, or one of {list(BANKS)}."
+        )
+    return [specification(given, f"kernels[{i}]") for i, given in enumerate(kernels)]
+
+
+def matched(
+    xs: list[Columns], kernels: Any, one_array: bool
+) -> tuple[list[Columns], list[Specification]]:
+    """The view and the specification of each kernel, from the parameter `kernels`; precomputed
+    kernels are checked, and whether kernels take sparse rows."""
+    names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
+    if isinstance(kernels, str) and kernels == PRECOMPUTED:
+        checked = [check_precomputed(x, name) for x, name in zip(xs, names)]
+        return checked, [Specification(PRECOMPUTED)] * len(xs)
+    if isinstance(kernels, str):
+        if not one_array:
+            raise ValueError(f"kernels == {kernels!r} needs one array, not a list.")
+        specs = du2015(xs[0])
+    else:
+        specs = specifications(kernels, len(xs))
+    if one_array:
+        xs, names = xs * len(specs), names * len(specs)
+    if len(specs) != len(xs):
+        raise ValueError(f"kernels has {len(specs)} entries for {len(xs)} views.")
+    for x, spec, name in zip(xs, specs, names):
+        check_sparse(x, spec.metric, name)
+    return xs, specs
+
+
+def check_kernels(kernels: Any) -> None:
+    """Check the parameter `kernels` of `matched`."""
+    if isinstance(kernels, str):
+        _check_word(kernels, "kernels", (*BANKS, PRECOMPUTED))
+        validation.check_choice(kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
+    else:
+        specifications(kernels, 1)
+
+
+def du2015(x: Columns) -> list[Specification]:
+    """Twelve kernels: Du et al., Robust multiple kernel k-means using l21-norm, IJCAI 2015.
+
+    Seven Gaussian ones exp(-||x-y||^2 / (2 (t d)^2)), d the largest distance and t from 0.01 to
+    100; four polynomial ones (a + x'y)^b; the cosine. O(n^2 d) for the largest distance.
+    """
+    norms, largest = _norms_and_largest_distance(x)
+    apart = largest > 64 * np.finfo(np.float64).eps * norms.max()  # more than rounding
+    unit = 1 / (2 * largest) if apart else 0.0  # equal rows: constant kernels
+    pairs: list[tuple[str, dict[str, Any]]] = [
+        ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
+    ]
+    pairs += [("polynomial", {"gamma": 1, "coef0": a, "degree": b}) for a in (0, 1) for b in (2, 4)]
+    return [Specification(*pair, True, True) for pair in [*pairs, ("cosine", {})]]
+
+
+def _norms_and_largest_distance(x: Columns) -> tuple[Array, float]:
+    """The squared norms of rows, of arrays less their mean, and the largest squared distance."""
+    if isinstance(x, SparseRows):
+        norms, matrix = squared_norms(x), x.astype(np.float64, copy=False).matrix
+    else:
+        matrix = x - x.mean(axis=0, dtype=np.float64)
+        norms = np.einsum("id,id->i", matrix, matrix)
+    tiles = row_tiles(len(x), len(x))
+    products = (matrix[b] @ matrix.T for b in tiles)
+    each = (p.toarray() if isinstance(x, SparseRows) else p for p in products)
+    largest = max(float((norms[b, None] + norms - 2 * p).max()) for b, p in zip(tiles, each))
+    return norms, largest
+
+
+# Kernels whose products with sparse rows visit the entries alone.
+_OF_SPARSE = ("rbf", "linear", "polynomial", "poly", "cosine", "sigmoid", "laplacian")
+
+
+def check_sparse(x: Columns, metric: Any, name: str) -> None:
+    """Raise a TypeError for sparse rows, which a message calls `name`, if a kernel needs arrays."""
+    if isinstance(x, SparseRows) and metric not in _OF_SPARSE:
+        taker = "callable kernels take" if callable(metric) else f"the kernel {metric!r} takes"
+        taken = ", ".join(_OF_SPARSE)
+        raise TypeError(f"{name} is sparse, and {taker} dense rows; {taken} take sparse ones.")
+
+
+# ---- evaluation ---------------------------------------------------------------------------------
+
+
+class FittedKernel:
+    """A kernel over the rows that it was fitted to, or a precomputed one.
+
+    Attributes
+    ----------
+    n : int
+    dtype : of the rows or the precomputed matrix; blocks are float64, to be centered without loss.
+    diagonal : array (n,)
+    definite : whether the kernel is known to be positive semidefinite.
+    params : dict
+        Parameters of the kernel, with the number that gamma stands for.
+
+    Notes
+    -----
+    Where a kernel depends on differences of rows alone, the mean of the fitted rows, or their
+    median if a few far rows move the mean away, is subtracted from all rows: its expanded squares
+    would lose the digits that differ if rows have a large offset in common. That is so for "rbf",
+    and for "linear" if it is centered or if `differences` says that only differences of features
+    matter.
+
+    A `weight` of the fitted rows counts in an estimated gamma and in the mean feature at which the
+    kernel is centered.
+    """
+
+    def __init__(
+        self,
+        x: Columns,
+        spec: Specification,
+        *,
+        weight: Array | None = None,
+        random: Any = None,
+        n_threads: int = 1,
+        center: bool = False,
+        normalize: bool = False,
+        differences: bool = False,
+    ) -> None:
+        self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
+        self.n_threads = n_threads
+        self.definite = positive_definite(spec)
+        self.precomputed = isinstance(spec.metric, str) and spec.metric == PRECOMPUTED
+        # a precomputed kernel is used without changes
+        self._center = center and not self.precomputed
+        self._normalize = (normalize or spec.normalize) and not self.precomputed
+        by_differences = spec.metric == "linear" and (center or differences)
+        dense_rows = not (self.precomputed or isinstance(x, SparseRows))
+        self._origin: Array | None = None
+        if dense_rows and (spec.metric == "rbf" or by_differences):
+            self._origin = _origin(x)
+        self._scale: tuple[float, float] | None = None
+        # of the rows in the mean feature, where the kernel is centered and they are not equal
+        self._shares = None if weight is None or not self._center else weight / weight.sum()
+        self._columns: Array | None = None  # means, where the kernel is centered
+        self._mean = 0.0
+        self.params = dict(spec.params)
+        gamma = self.params.get("gamma", "mean")
+        if spec.metric in ("rbf", "laplacian") and not self.precomputed:
+            if isinstance(gamma, str):
+                gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
+            self.params["gamma"] = gamma
+        elif isinstance(gamma, str) and not callable(spec.metric):  # "mean" and so on: distances
+            self.params.pop("gamma", None)
+        if self.params.get("gamma", 0) is None:  # scikit-learn's default
+            del self.params["gamma"]
+        self._fit(spec.rescale)
+
+    def _fit(self, rescale: bool) -> None:
+        if self.precomputed:
+            self.diagonal = np.diagonal(self.x).astype(np.float64)
+            return
+        self._raw_diagonal = self._diagonal_of(self.x)
+        if self._center:
+            raw = self._by_rows(lambda b: self._row_means(self._raw(self.x[b], self.x)))
+            self._columns = np.concatenate(raw)
+            self._mean = float(self._row_means(self._columns))
+        if self._normalize:
+            diagonal = self._centered_diagonal(self._raw_diagonal, self._columns)
+            self._inverse_norms = _inverse_norms(diagonal)
+        if rescale:
+            ends = self._by_rows(lambda b: (self.block(b).min(), self.block(b).max()))
+            low, high = min(e[0] for e in ends), max(e[1] for e in ends)
+            apart = high - low > 64 * np.finfo(np.float64).eps * max(abs(high), abs(low))
+            self._scale = (low, 1 / (high - low) if apart else 1.0)
+        self.diagonal = self._finished_diagonal(self._raw_diagonal, self._columns)
+
+    def drop_matrix(self) -> None:
+        """Drop a precomputed matrix after its last use: new rows come with their kernels."""
+        if self.precomputed:
+            del self.x
+
+    # ---- values
+
+    def block(self, rows: slice | Array, columns: slice = slice(None)) -> Array:
+        """k(x_i, x_j) for some rows i and some columns j, float64, computed in each call."""
+        if self.precomputed:
+            return np.array(self.x[rows, columns], dtype=np.float64)
+        means = None if self._columns is None else self._columns[rows]
+        raw = self._raw(self.x[rows], self.x[columns])
+        return self._finished(raw, self._raw_diagonal[rows], means, columns)
+
+    def cross(self, x: Array) -> tuple[Array, Array | None]:
+        """k(x, x_j) for new rows x and all j, and k(x, x), None if the kernel is precomputed."""
+        if self.precomputed:
+            return x.astype(np.float64), None
+        raw, diagonal = self._raw(x, self.x), self._diagonal_of(x)
+        means = self._row_means(raw) if self._center else None
+        return self._finished(raw, diagonal, means), self._finished_diagonal(diagonal, means)
+
+    def values(self, x: Array) -> Array:
+        """k(x, x_j) for new rows x and all j; faster than `cross`, which also computes k(x, x)."""
+        if self.precomputed or self._center or self._normalize:
+            return self.cross(x)[0]
+        return self._rescaled(self._raw(x, self.x))
+
+    def matrix(self, dtype: Any = np.float64) -> Array:
+        """The whole matrix, exactly symmetric; O(n^2) memory."""
+        out = np.empty((self.n, self.n), dtype=dtype)
+
+        def fill(tile: tuple[slice, slice]) -> None:
+            out[tile] = self.block(*tile)
+
+        run_all(fill, tiles(self.n, self.n), self.n_threads)
+        for rows in row_tiles(self.n, self.n):
+            validation.check_finite_kernel(out[rows])
+        for rows in row_tiles(self.n, self.n):
+            out[rows, : rows.start] = out[: rows.start, rows].T
+            out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
+        return out
+
+    # ---- computation
+
+    def _by_rows(self, function: Callable[[slice], Any]) -> list[Any]:
+        """`function` of all blocks of rows, in order, computed by threads."""
+        return run_all(function, row_tiles(self.n, self.n), self.n_threads)
+
+    def _row_means(self, values: Array) -> Array:
+        """The means over the fitted rows, the last axis, by their weights; of equal numbers exactly
+        these."""
+        if self._shares is None:
+            return np.asarray(values.mean(axis=-1))
+        first = values[..., :1]
+        return np.asarray(first[..., 0] + (values - first) @ self._shares)
+
+    def _raw(self, x: Array, y: Array) -> Array:
+        if callable(self.metric):
+            different = np.flatnonzero((x != x[-1]).any(axis=1))
+            head = x[: different[-1] + 2] if len(different) else x[:1]
+            found = pairwise_kernels(head, y, metric=self.metric, **self.params)
+            # copies that fill a block cost no calls
+            found = np.pad(found, ((0, len(x) - len(head)), (0, 0)), mode="edge")
+        else:
+            wide = [self._moved(each) for each in (x, y)]
+            wide = [each.matrix if isinstance(each, SparseRows) else each for each in wide]
+            with np.errstate(over="ignore", invalid="ignore"):  # callers check for these
+                found = pairwise_kernels(
+                    *wide, metric=self.metric, filter_params=True, **self.params
+                )
+        return np.asarray(found, dtype=np.float64)
+
+    def _moved(self, x: Columns) -> Columns:
+        return x.astype(np.float64, copy=False) if self._origin is None else dense(x) - self._origin
+
+    def _diagonal_of(self, x: Array) -> Array:
+        if self.metric in ("rbf", "laplacian", "chi2"):
+            return np.ones(len(x))
+        if self.metric == "linear":
+            return squared_norms(self._moved(x))
+        parts = (x[rows] for rows in gen_batches(len(x), _DIAGONAL_ROWS))
+        return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
+
+    def _finished(
+        self, raw: Array, diagonal: Array, means: Array | None, columns: slice = slice(None)
+    ) -> Array:
+        if means is not None and self._columns is not None:
+            raw += self._mean - self._columns[columns]
+            raw -= means[:, None]
+        if self._normalize:
+            raw *= self._inverse_norms[columns]
+            raw *= _inverse_norms(self._centered_diagonal(diagonal, means))[:, None]
+        return self._rescaled(raw)
+
+    def _finished_diagonal(self, diagonal: Array, means: Array | None) -> Array:
+        diagonal = self._centered_diagonal(diagonal, means)
+        return self._rescaled((diagonal > 0).astype(np.float64) if self._normalize else diagonal)
+
+    def _centered_diagonal(self, diagonal: Array, means: Array | None) -> Array:
+        """Squared norms of centered features, zero if they are that up to rounding."""
+        if means is None:
+            return diagonal
+        centered = diagonal - 2 * means + self._mean
+        size = np.abs(diagonal) + 2 * np.abs(means) + abs(self._mean)
+        return np.where(centered > _ROUNDING * size, centered, 0)
+
+    def _rescaled(self, values: Array) -> Array:
+        return values if self._scale is None else (values - self._scale[0]) * self._scale[1]
+
+
+@np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused
+def _origin(x: Array) -> Array:
+    """The mean of rows; their median if the mean is far from nearly all rows, whose squared
+    distances would lose their digits about it."""
+    mean = x.mean(axis=0, dtype=np.float64)
+    median, spread = center_and_spread(x)
+    return median if ((mean - median) ** 2).sum() > _FAR * spread else mean

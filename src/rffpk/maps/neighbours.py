@@ -1,0 +1,336 @@
+"""Rows as weights of their nearest landmarks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix, diags
+
+from rffpk._rows.passes import make_rows, one_pass, unshifted
+from rffpk._utils import validation
+from rffpk._utils.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
+from rffpk._utils.sparse_rows import (
+    Columns,
+    SparseRows,
+    distinct_rows,
+    scaled_rows,
+    sparse_rows,
+    squared_norms,
+)
+from rffpk._utils.tiles import row_tiles, run_all
+
+# docs/math.md, section 17, has the trials. Up to so many rows all are landmarks, where clusters are
+# no more than these; above that 500 landmarks lose two points of NMI and 2000 gain none.
+_MOST_ROWS, _MOST_CLUSTERS, N_LANDMARKS = 5000, 50, 1000
+_LANDMARKS_A_CLUSTER = 5  # at least, where all rows may be landmarks
+_NEIGHBOURS_A_LOGARITHM, N_NEIGHBOURS = 2.5, 8
+
+# docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
+# than five passes of k-means gain nothing.
+ROWS_A_LANDMARK, _PASSES = 20, 5
+
+# Rows whose weights are summed, and how many of them at a time, for each landmark. docs/math.md,
+# section 17: results of more rows are no better.
+SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
+
+# Rows whose weights are made at a time where the pass does not combine them: some megabytes.
+_BLOCK_ROWS = 1 << 16
+
+
+# Products of sparse rows take the time of so many terms of a product of matrices for each of their
+# own, which is worth a copy where it saves some tenths of a second.
+_SPARSE_TERM, _WORTH = 36, 1e10
+
+# Squared distances below this part of the squared lengths are rounding errors of inner products.
+_EQUAL = 4 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Neighbourhoods:
+    """Rows as weights of the r nearest of m landmarks.
+
+    z_j(x) is proportional to exp(-||x - c_j||^2 / (2 bandwidth)) for the r landmarks nearest to x,
+    and zero for the others; the weights of a row sum to one. Where landmarks have radii, those that
+    are farther from x than their radius weigh nothing, except the nearest one.
+    """
+
+    landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse like those
+    r: int
+    bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh the same
+    n_threads: int
+    radii: Array | None = None  # (m,), squared
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
+
+    def weights(self, X: Columns) -> csr_matrix:
+        """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
+        mapped = self.mapped(np.empty((len(self.landmarks), 0)), X)
+        if mapped is not None:
+            found = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
+            index = found["neighbours"]
+            z = finite = found["neighbour_weights"]
+        else:
+            finite, index = self._nearest(X)
+            near = True if self.radii is None else finite <= self.radii[index]
+            z = _gaussian(finite, self.bandwidth, near).astype(X.dtype)
+        validation.check_overflow(float(finite.max()), X.dtype)
+        ends = np.arange(0, z.size + 1, self.r)
+        return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(X), len(self.landmarks)))
+
+    def combinations(self, X: Columns, matrix: Array) -> Array:
+        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype."""
+        mapped = self.mapped(matrix, X)
+        if mapped is not None:
+            features = unshifted(X, mapped, self.n_threads)
+            validation.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
+            return features
+        features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
+        for block in row_tiles(len(X), 1, _BLOCK_ROWS):
+            features[block] = self.weights(X[block]) @ matrix.astype(X.dtype, copy=False)
+        return features
+
+    def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
+        """What makes the combinations in passes over X; None where those do not weigh so many
+        neighbors, neighbors of a bandwidth that is zero in this dtype, landmarks with radii, or
+        sparse rows."""
+        many = self.r > MOST_NEIGHBOURS or self.radii is not None
+        if many or self._sparse(X) or self.bandwidth < np.finfo(X.dtype).tiny:
+            return None
+        return self._landmarks(matrix, 1 / (2 * self.bandwidth), X.dtype)
+
+    def _sparse(self, X: Columns) -> bool:
+        return isinstance(X, SparseRows) or isinstance(self.landmarks, SparseRows)
+
+    def _landmarks(self, matrix: Array, scale: float, dtype: Any) -> Landmarks:
+        points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
+        return Landmarks(points, self.r, scale, matrix)
+
+    def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
+        """What a pass returns of each row of X, without features."""
+        origin = np.zeros((1, 0), dtype=X.dtype)
+        rows = make_rows([X], [mapped], None, self.n_threads, [origin[0]])
+        return one_pass(rows, origin, -math.inf, want=want)[1]
+
+    def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix]:
+        """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
+        random rows a landmark, of weight one, if these are fewer than the rows that count."""
+        m = len(self.landmarks)
+        index, p = _sample(X, weight, SUMMED_ROWS * m, random)
+        alone = replace(self, n_threads=1)
+
+        def products(block: slice) -> tuple[Array, csr_matrix]:
+            z = alone.weights(X[index[block]]).astype(np.float64)
+            weighted = z if p is None else diags(p[block]) @ z
+            return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)
+
+        blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
+        first, second = zip(*run_all(products, blocks, self.n_threads))
+        return np.sum(first, axis=0), sum(second[1:], second[0])
+
+    def widened(self, X: Columns, weight: Array | None) -> Neighbourhoods:
+        """The same with the mean squared distance of the rows of X to their r nearest landmarks as
+        bandwidth."""
+        return replace(self, bandwidth=_mean(self._nearest(X)[0], weight))
+
+    def mutual(self, index: Array, weight: Array | None) -> Neighbourhoods:
+        """The same for rows that equal the landmarks of these numbers, with radii: the squared
+        distances of the landmarks to the last of their r nearest ones, themselves the first; a
+        little more, since distances are rounded."""
+        squares, _ = self._nearest(self.landmarks)
+        radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
+        return replace(self, radii=radii, bandwidth=_mean(squares[index], weight))
+
+    def _nearest(self, X: Columns) -> tuple[Array, Array]:
+        """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
+        if self._sparse(X):
+            return self._nearest_of_sparse(X)
+        index = np.sort(self.chosen(X), axis=1)
+
+        def distances(rows: slice) -> Array:
+            squares = np.empty((len(X[rows]), self.r), dtype=X.dtype)
+            for j in range(self.r):
+                difference = X[rows] - self.landmarks[index[rows, j]]
+                squares[:, j] = np.einsum("id,id->i", difference, difference)
+            return squares
+
+        tiles = row_tiles(len(X), X.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+            return np.concatenate(run_all(distances, tiles, self.n_threads)), index
+
+    def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
+        """The same by the inner products of all rows with all landmarks, a tile at a time; of
+        landmarks equally far away those of smaller index."""
+        c, norms = _matrix(self.landmarks).T.tocsr(), squared_norms(self.landmarks)
+
+        def nearest(rows: slice) -> tuple[Array, Array]:
+            sizes = squared_norms(X[rows])[:, None] + norms
+            validation.check_overflow(float(sizes.max()), X.dtype)
+            squares = sizes - 2 * (_matrix(X[rows]) @ c).toarray()
+            squares[squares < _EQUAL * sizes] = 0
+            last = np.partition(squares, self.r - 1, axis=1)[:, self.r - 1 : self.r]
+            ties, below = squares == last, squares < last
+            missing = self.r - below.sum(axis=1, keepdims=True)
+            kept = below | (ties & (ties.cumsum(axis=1) <= missing))
+            index = np.nonzero(kept)[1].reshape(-1, self.r)
+            return np.take_along_axis(squares, index, axis=1).astype(X.dtype), index
+
+        tiles = row_tiles(len(X), len(self.landmarks))
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+            squares, index = zip(*run_all(nearest, tiles, self.n_threads))
+        return np.concatenate(squares), np.concatenate(index).astype(np.int32)
+
+    def chosen(self, X: Columns) -> Array:
+        """The indices (n, r) of the nearest landmarks, in any order."""
+        if self._sparse(X):
+            return self._nearest_of_sparse(X)[1]
+        if self.r <= MOST_NEIGHBOURS:
+            nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
+            return self._visit(X, nearest, ("neighbours",))["neighbours"]
+        tiles = row_tiles(len(X), len(self.landmarks))
+        return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _many(self, X: Columns) -> Array:
+        """The same for more neighbors than the pass keeps: by ||c||^2 - 2 x'c about the mean
+        landmark."""
+        origin = self.landmarks.mean(axis=0)
+        c = self.landmarks - origin
+        compared = np.einsum("jd,jd->j", c, c) - 2 * (X - origin) @ c.T
+        return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)
+
+
+def _mean(squares: Array, weight: Array | None) -> float:
+    """The mean over rows, by their weights."""
+    with np.errstate(over="ignore"):
+        mean = float(np.average(squares.mean(axis=1, dtype=np.float64), weights=weight))
+    validation.check_overflow(mean, squares.dtype)
+    return mean
+
+
+def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
+    """z' weighted, for r entries in each row."""
+    n, m = z.shape
+    if n * (_SPARSE_TERM * r**2 - m**2) < _WORTH:
+        return z.T @ weighted
+    sums = np.zeros((m, m))
+    for part in row_tiles(n, m):
+        sums += z[part].toarray().T @ weighted[part].toarray()
+    return csr_matrix(sums)
+
+
+@np.errstate(invalid="ignore")  # of squares that overflow, which are refused by name
+def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
+    """exp(-squares / (2 bandwidth)) of those that are counted, and of the least ones, scaled so
+    that rows sum to one; float64."""
+    excess = squares.astype(np.float64) - squares.min(axis=1, keepdims=True)
+    z = np.exp(-excess / (2 * bandwidth)) if bandwidth > 0 else 1.0 * (excess == 0)
+    z[(z < LEAST_WEIGHT) | ~(counted | (excess == 0))] = 0
+    return z / z.sum(axis=1, keepdims=True)
+
+
+def make_neighbourhoods(
+    X: Columns,
+    weight: Array | None,
+    most: int,
+    m: int,
+    r: int | None,
+    spherical: bool,
+    random: Any,
+    n_threads: int,
+) -> Neighbourhoods:
+    """Neighbourhoods with all rows that differ as landmarks, where those, or those of a sample of
+    20 m rows, are no more than `most`. Neighbors are then mutual: each row is among the r nearest
+    of the other.
+
+    Otherwise with m landmarks, centroids of a few passes of k-means over the sample, scaled to
+    length one if `spherical`.
+    """
+    index, p = _sample(X, weight, ROWS_A_LANDMARK * m, random)
+    some = X[index]
+    landmarks, number = _distinct(some, most + 1, random)
+    if len(landmarks) <= most:
+        r = r or n_mutual(len(landmarks))
+        return Neighbourhoods(landmarks, r, 0.0, n_threads).mutual(number, p)
+    seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
+    landmarks = _k_means(some, p, seeds, n_threads)
+    landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
+    return Neighbourhoods(landmarks, r or N_NEIGHBOURS, 0.0, n_threads).widened(some, p)
+
+
+def automatic_landmarks(k: int) -> tuple[int, int]:
+    """The number of rows up to which all are landmarks, for k clusters, and how many there are of
+    more rows.
+
+    With all m rows the time of the eigenvectors, of which there are more for more clusters, grows
+    like m k^2, and more landmarks than rows that cover a few clusters gain nothing.
+    """
+    most = int(_MOST_ROWS * min(1.0, (_MOST_CLUSTERS / k) ** 2))
+    return min(_MOST_ROWS, max(most, N_LANDMARKS, _LANDMARKS_A_CLUSTER * k)), N_LANDMARKS
+
+
+def n_mutual(n: int) -> int:
+    """Neighbors of each of n rows, of which those that are mutual count."""
+    return max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(n)))
+
+
+def _sample(X: Columns, weight: Array | None, size: int, random: Any) -> tuple[Array, Array | None]:
+    """The numbers, rising, of so many random rows, drawn in proportion to their weights; of all
+    that count, and their weights, where those are no more."""
+    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    if len(index) <= size:
+        return index, None if weight is None else weight[index]
+    share = None if weight is None else weight[index] / weight.sum()
+    generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
+    drawn = generator.choice(index, size, replace=weight is not None, p=share, shuffle=False)
+    return np.sort(drawn), None
+
+
+def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
+    """So many distinct rows or more, or all that there are and the number of the one that each row
+    equals."""
+    if len(X) > least:
+        drawn, number = distinct_rows(X[random.choice(len(X), least, replace=False)])
+        if len(drawn) == least:
+            return drawn, number
+    return distinct_rows(X)
+
+
+def _k_means(X: Columns, weight: Array | None, centroids: Columns, n_threads: int) -> Columns:
+    """Centroids after a few passes over the rows of X; those of empty clusters stay."""
+    p = np.ones(len(X)) if weight is None else weight
+    ends = np.arange(len(X) + 1)
+    for _ in range(_PASSES):
+        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
+        members = csr_matrix((p, labels, ends), shape=(len(X), len(centroids)))
+        mass = np.bincount(labels, p, len(centroids))[:, None]
+        if isinstance(X, SparseRows):
+            some = diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
+            rest = diags(1.0 * (mass == 0)[:, 0])
+            moved = some @ members.T @ X.matrix + rest @ centroids.matrix
+            centroids = sparse_rows(moved.tocsr()).astype(X.dtype)
+            continue
+        means = np.divide(members.T @ X, mass, out=centroids.astype(np.float64), where=mass > 0)
+        centroids = means.astype(X.dtype)
+    return centroids
+
+
+def _matrix(X: Columns) -> csr_array:
+    return (X.astype(np.float64, copy=False).matrix if isinstance(X, SparseRows)
+            else csr_array(X.astype(np.float64, copy=False)))  # fmt: skip
+
+
+def unit_rows(X: Columns) -> Any:
+    """The rows of X scaled to length one; zeros stay."""
+    if isinstance(X, SparseRows):
+        largest = abs(X.matrix).max(axis=1).toarray().ravel()
+        X = scaled_rows(X, np.where(largest > 0, largest, 1))
+        lengths = np.sqrt(squared_norms(X))
+        return scaled_rows(X, np.where(lengths > 0, lengths, 1))
+    largest = np.abs(X).max(axis=1, keepdims=True)  # so that squares do not overflow
+    X = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.divide(X, lengths, out=X, where=lengths > 0)
