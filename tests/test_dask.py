@@ -128,9 +128,8 @@ def test_float32_keeps_its_type(rows, client):
 
 
 def test_the_bits_do_not_depend_on_the_workers(rows, monkeypatch):
-    monkeypatch.setattr(
-        dask_workers, "_GROUP", 2
-    )  # of three workers results are joined in two steps
+    # results of three workers are joined in two steps
+    monkeypatch.setattr(dask_workers, "_GROUP", 2)
     X, models = divided(rows, (2000,) * 11 + (1000,)), []
     for n in (1, 2, 3):
         with workers(n):

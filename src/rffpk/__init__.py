@@ -2,6 +2,7 @@
 
 from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind this thread
 from rffpk._utils.config import __version__, show_config
+from rffpk._utils.model_state import ESTIMATORS
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
 from rffpk.fusion.coregsc import CoregSC
@@ -71,3 +72,8 @@ __all__ = [
     "show_config",
     "xie_beni_index",
 ]
+
+# What a model file may name.
+ESTIMATORS.update(
+    (name, each) for name, each in vars().items() if name in __all__ and isinstance(each, type)
+)

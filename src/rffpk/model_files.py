@@ -12,48 +12,20 @@ from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._utils.arrays import Fourier, Structure
 from rffpk._utils.estimator import VersionError, read_model
-from rffpk._utils.model_state import ESTIMATORS, RECORDS, Record
+from rffpk._utils.model_state import RECORDS, Record
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError
-from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
-from rffpk.fusion.coregsc import CoregSC
-from rffpk.fusion.famkkm import FAMKKM
-from rffpk.fusion.lkam import LKAM
-from rffpk.fusion.lmkkm import LMKKM
-from rffpk.fusion.mkkm import MKKM, AverageMKKM
-from rffpk.fusion.mkkm_mr import MKKMMR
-from rffpk.fusion.mvclfa import MVCLFA
-from rffpk.fusion.nystroem import NystroemKernelKMeans
-from rffpk.fusion.onkc import ONKC
 from rffpk.fusion.operators import Exact, Finished, Nystroem
 from rffpk.fusion.operators import Fourier as FourierFeatures
-from rffpk.fusion.rmkkm import RMKKM
-from rffpk.fusion.simplemkkm import SimpleMKKM
-from rffpk.fusion.smkc import SMKC
-from rffpk.fuzzy import FuzzyCMeans
-from rffpk.maps.diffusion_map import DiffusionMap
 from rffpk.maps.fourier import RandomFourierFeatures
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum
-from rffpk.multiview import RFFMultiKernelPowerKMeans
-from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
 
 _ARRAY, _TABLE, _NONE = (np.ndarray,), (dict,), type(None)
 _MAYBE_ARRAY = (np.ndarray, _NONE)
 _INT, _FLOAT, _BOOL, _DTYPE = (int,), (float, int), (bool,), (np.dtype,)
 _FEATURES = (FourierFeatures, Nystroem)
-
-ESTIMATORS |= {
-    cls.__name__: cls
-    for cls in (
-        FAMKKM, LKAM, LMKKM, MKKM, MKKMMR, MVCLFA, ONKC, RMKKM, SMKC, AverageMKKM, CoregSC,
-        DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, KernelKMeans, KernelPowerKMeans,
-        MultiKernelPowerKMeans, NystroemKernelKMeans, PowerKMeans, RFFKernelPowerKMeans,
-        RFFMultiKernelPowerKMeans, RandomFourierFeatures, SimpleMKKM,
-    )
-}  # fmt: skip
 
 RECORDS |= {
     "Fourier": Record(Fourier, {"frequencies": (np.ndarray, Structure)}),

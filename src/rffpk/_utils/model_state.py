@@ -30,7 +30,8 @@ class Record:
     optional: tuple[str, ...] = ()  # attributes that an instance may lack
 
 
-# Filled by `rffpk.model_files`, which lies above all classes: what a file may contain, by name.
+# What a file may contain, by name; filled by `rffpk` itself and by
+# `rffpk.model_files`, which lie above all classes.
 ESTIMATORS: dict[str, type[Any]] = {}
 RECORDS: dict[str, Record] = {}
 
