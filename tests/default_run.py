@@ -10,7 +10,7 @@ CHECKED = {
     "RandomFourierFeatures(n_frequencies=8)", "RFFKernelPowerKMeans()",
     "KernelPowerKMeans(n_init=2)", "NystroemKernelKMeans()", "MKKM()",
 }  # fmt: skip
-MANY = 5
+MANY = 5  # estimators, of which every third represents the others
 
 
 def chosen(cases):
