@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
+from rffpk._anneal import fit
 from rffpk._utils.linalg import leading_eigenvectors
 from rffpk.maps.neighbours import automatic_landmarks
 
@@ -222,13 +223,13 @@ def test_samples_of_a_graph_of_all_rows_are_rows_of_the_graph(digits, monkeypatc
     """With their features there, not those of new rows, and drawn by their degrees."""
     X, samples = digits[0], []
     X = np.r_[X, X[:9] + 1e4]  # a small component, whose rows have no degree
-    drawn = DiffusionPowerKMeans._samples
+    search = fit.search_centroids
 
-    def watched(*arguments):
-        samples.extend(drawn(*arguments))
-        return samples
+    def watched(rows, *arguments):
+        samples.extend(rows.samples)
+        return search(rows, *arguments)
 
-    monkeypatch.setattr(DiffusionPowerKMeans, "_samples", watched)
+    monkeypatch.setattr(fit, "search_centroids", watched)
     model = DiffusionPowerKMeans(10, n_landmarks=None, sample=300, random_state=0).fit(X)
     (sample,), mapped = samples, model.feature_map_
     assert not mapped.degrees_[-9:].any()

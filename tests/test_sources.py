@@ -171,7 +171,7 @@ def test_samples_do_not_depend_on_blocks(sizes, seed):
         expected = np.argsort(keys, kind="stable")[: min(21, np.isfinite(keys).sum())]
         if len(expected):
             sample = reservoir.sample()
-            assert_array_equal(sample.numbers, expected)
+            assert_array_equal(sample.indices, expected)
             assert_array_equal(sample.arrays[0], expected)
 
 

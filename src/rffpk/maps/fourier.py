@@ -418,7 +418,8 @@ def _warn_of_far_rows(
 ) -> None:
     """Warn if a few rows make the mean distance so large that the others are equal beside it."""
     spread = center_and_spread(X, weight)[1]
-    spread = math.sqrt(spread) if kernel == "laplacian" else spread
+    if kernel == "laplacian" and gamma != "scale":  # "scale" squares distances for all kernels
+        spread = math.sqrt(spread)
     if 0 < spread * _FAR < distance:
         warn(
             f"X has rows so far from the others that gamma={gamma!r} makes the kernel of these "
