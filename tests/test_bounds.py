@@ -1,5 +1,6 @@
 """Bounds of distances: the same labels and sums as passes over all rows."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -91,6 +92,21 @@ def test_a_centroid_that_moves_far_is_followed(dtype):
         assert_array_equal(bounded._labels, expected)
         theta = theta.copy()
         theta[step % 8] += random.standard_normal(5) * 10.0 ** random.uniform(-4, 1)
+
+
+def test_memory_is_that_of_the_bounds_and_of_small_copies():
+    """Thirteen bytes a row, at most eight more where it is active, and some megabytes."""
+    X, random = mixture(300_000, 10, 50, np.float32, 3, 0.15)
+    rows = make_rows([X], [None], None, 1)
+    theta = shifted_features(rows.take(np.arange(10))).astype(np.float64)
+    bounded = Counted(rows)
+    tracemalloc.start()
+    for _ in range(12):
+        theta = bounded.sums(theta).centroids(theta, rows.dtype)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert bounded.visited < 11.5 * rows.n
+    assert peak < 21 * rows.n + 8e6
 
 
 @pytest.mark.parametrize("estimator", [PowerKMeans, RFFKernelPowerKMeans])

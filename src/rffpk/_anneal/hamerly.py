@@ -10,11 +10,13 @@ a pass would give the row the label that it has. So the labels are those of pass
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from rffpk._rows.passes import one_pass
+from rffpk._rows.passes import SLOT_ROWS, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.store import pass_costs
 from rffpk._rows.sums import Sums
@@ -27,9 +29,12 @@ LEAST_ROWS = 20_000
 # bounds: with 50 columns and 10 clusters they do not.
 _COST = 20_000.0
 
-# All rows are visited if more than this part of them is active; active rows are copied in blocks of
-# so many bytes.
-_MOST_ACTIVE, _BLOCK_BYTES = 0.6, 32 << 20
+# All rows are visited if more than this part of them is active. Active rows are copied in parts of
+# so many bytes, and sums change by the rows of so many bytes at a time whose labels do, which are
+# few.
+_MOST_ACTIVE, _COPY_BYTES, _BLOCK_BYTES = 0.6, 4 << 20, 32 << 20
+
+_BOUNDS = 1 << 16  # rows whose bounds change at a time, so that intermediate results are small
 
 # All rows are visited, too, if the weight of a cluster is less than this part of its largest since
 # the last such visit: what is left of its sums has the rounding errors of what was subtracted.
@@ -57,10 +62,10 @@ class HardPasses:
         rounding errors of the sums."""
         theta = np.ascontiguousarray(theta, dtype=self.rows.dtype)
         active = None if self._theta is None else self._move(self._theta, theta)
-        if active is None or len(active) > _MOST_ACTIVE * self.rows.n:
+        if active is None or np.count_nonzero(active) > _MOST_ACTIVE * self.rows.n:
             self._visit_all(theta)
         else:
-            self._visit(active, theta)
+            self._visit(np.flatnonzero(active), theta)
             if (self._sums.G < _SHRUNKEN * self._largest).any():
                 self._visit_all(theta)
             np.maximum(self._largest, self._sums.G, out=self._largest)
@@ -84,24 +89,26 @@ class HardPasses:
         self._sums = Sums(**sums, soft=0.0, hard=0.0, widths=self.rows.widths)
 
     def _move(self, before: Array, theta: Array) -> Array:
-        """Adjust the bounds to new centroids; return the indices of the rows that they do not
-        decide."""
+        """Adjust the bounds to new centroids; return a mask of the rows that they do not decide."""
         shift = self.rows.scaled(theta.astype(np.float64) - before)
         eps = float(np.finfo(self.rows.dtype).eps)
         shifts = np.sqrt((shift**2).sum(axis=1)) * (1 + 4 * eps)
         farthest = int(shifts.argmax())
         others = np.full(len(shifts), shifts[farthest])
         others[farthest] = np.delete(shifts, farthest).max()
-        dtype = self.rows.dtype
-        self._upper += shifts.astype(dtype)[self._labels]
-        self._upper *= 1 + 2 * eps
-        self._lower -= others.astype(dtype)[self._labels]
-        self._lower *= 1 - 2 * eps
-        np.maximum(self._lower, 0, out=self._lower)
-        gap = (self._lower - self._upper) * (self._lower + self._upper)
-        return np.flatnonzero(~(gap > 2 * self._errors(self._upper, theta)))
+        shifts, others = shifts.astype(self.rows.dtype), others.astype(self.rows.dtype)
+        errors, active = self._errors(theta), np.empty(self.rows.n, dtype=bool)
+        for part in gen_batches(self.rows.n, _BOUNDS):
+            labels, upper, lower = self._labels[part], self._upper[part], self._lower[part]
+            upper += shifts[labels]
+            upper *= 1 + 2 * eps
+            lower -= others[labels]
+            lower *= 1 - 2 * eps
+            np.maximum(lower, 0, out=lower)
+            active[part] = ~((lower - upper) * (lower + upper) > 2 * errors(upper))
+        return active
 
-    def _errors(self, distances: Array, theta: Array) -> Array:
+    def _errors(self, theta: Array) -> Callable[[Array], Array]:
         """Bounds of the rounding errors of computed squared distances, for rows at most so far from
         one of the centroids: those of a sum of F products and two squared norms."""
         longest = math.sqrt((self.rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
@@ -110,15 +117,20 @@ class HardPasses:
             terms = int(np.diff(x.indptr).max())
             longest += float(np.linalg.norm(self.rows.shift.astype(np.float64)))
         unit = (terms + 8) / 2 * float(np.finfo(self.rows.dtype).eps)
-        return np.asarray((distances + 2 * longest) ** 2 * unit)
+        return lambda distances: np.asarray((distances + 2 * longest) ** 2 * unit)
 
     def _bounds(self, outputs: dict[str, Array], theta: Array) -> tuple[Array, Array]:
-        nearest, second = outputs["nearest"], outputs["second"]
-        errors = self._errors(np.sqrt(nearest), theta)
-        return np.sqrt(nearest + 2 * errors), np.sqrt(np.maximum(second - 2 * errors, 0))
+        """The bounds of distances, in place of the squared distances that a pass returned."""
+        errors, upper, lower = self._errors(theta), outputs["nearest"], outputs["second"]
+        for part in gen_batches(len(upper), _BOUNDS):
+            twice = 2 * errors(np.sqrt(upper[part]))
+            upper[part] = np.sqrt(upper[part] + twice)
+            lower[part] = np.sqrt(np.maximum(lower[part] - twice, 0))
+        return upper, lower
 
     def _visit_all(self, theta: Array) -> None:
-        vars(self).pop("_sums", None)  # so that the old and the new ones are not held together
+        for name in ("_sums", "_labels", "_upper", "_lower"):  # not held beside the new ones
+            vars(self).pop(name, None)
         self._sums, outputs = one_pass(self.rows, theta, -math.inf, want=_WANTED)
         self._largest = self._sums.G.copy()
         self._labels = outputs["labels"]
@@ -127,17 +139,16 @@ class HardPasses:
     def _visit(self, active: Array, theta: Array) -> None:
         """Visit the active rows; the sums change by the rows whose labels do."""
         assert self._theta is not None
-        size = max(1024, _BLOCK_BYTES // max(1, row_bytes(self.rows.xs)))
-        for begin in range(0, len(active), size):
-            index = active[begin : begin + size]
-            rows = self.rows.take(index)
-            _, outputs = one_pass(rows, theta, -math.inf, want=_WANTED)
-            self._upper[index], self._lower[index] = self._bounds(outputs, theta)
-            changed = np.flatnonzero(outputs["labels"] != self._labels[index])
+        a_row = max(1, row_bytes(self.rows.xs))
+        size = max(SLOT_ROWS, _COPY_BYTES // a_row // SLOT_ROWS * SLOT_ROWS)
+        at_a_time = max(1024, _BLOCK_BYTES // a_row)
+        for begin in range(0, len(active), at_a_time):
+            index = active[begin : begin + at_a_time]
+            parts = [index[part] for part in gen_batches(len(index), size)]
+            changed = np.concatenate([self._relabelled(part, theta) for part in parts])
             if not len(changed):
                 continue
-            self._labels[index] = outputs["labels"]
-            rows = rows.take(changed)
+            rows = self.rows.take(changed)
             left, joined = (one_pass(rows, at, -math.inf)[0] for at in (self._theta, theta))
             self._sums = replace(
                 self._sums,
@@ -145,6 +156,14 @@ class HardPasses:
                 G=self._sums.G + (joined.G - left.G),
                 Q=self._sums.Q + (joined.Q - left.Q),
             )
+
+    def _relabelled(self, index: Array, theta: Array) -> Array:
+        """Visit rows; return the numbers of those whose labels have changed."""
+        _, outputs = one_pass(self.rows.take(index), theta, -math.inf, want=_WANTED)
+        self._upper[index], self._lower[index] = self._bounds(outputs, theta)
+        changed = index[outputs["labels"] != self._labels[index]]
+        self._labels[index] = outputs["labels"]
+        return changed
 
     def _hard(self, theta: Array) -> float:
         """sum_i p_i ||phi_i - theta_label||^2 from the sums."""
