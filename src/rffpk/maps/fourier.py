@@ -436,7 +436,7 @@ def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, f
     nearly all rows keep: what few rows are does not matter. Of the rows of positive weight."""
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     most = max(1, min(_SPREAD_ROWS, _SPREAD_NUMBERS // X.shape[1]))
-    some = X[counted[:: -(-len(counted) // most)]]
+    some = X[counted[:: len(counted) // most + 1]]
     if isinstance(some, SparseRows):
         center, squares = np.zeros(X.shape[1]), squared_norms(some)
     else:
