@@ -19,7 +19,7 @@ from rffpk._data.progress import observed, reporting
 from rffpk._data.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._data.validation import Auto, is_option
 from rffpk._diffusion.graph import Diffusion, over_landmarks, over_rows
-from rffpk._diffusion.neighbourhoods import N_LANDMARKS, SUMMED_ROWS, automatic_landmarks, unit_rows
+from rffpk._diffusion.neighbourhoods import N_LANDMARKS, SUMMED_ROWS, landmark_numbers, unit_rows
 from rffpk._diffusion.spectrum import MAX_CLUSTERS, least_share, n_pairs, suggested_n_clusters
 from rffpk._docs import DIFFUSION, documented
 
@@ -189,11 +189,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if self.n_landmarks is None:
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:
-            automatic = isinstance(self.n_landmarks, str)
-            sizes = automatic_landmarks(k) if automatic else (int(self.n_landmarks),) * 2
-            found = over_landmarks(
-                rows, weight, *sizes, *limits, self._spherical, random, n_threads
-            )
+            some = landmark_numbers(self.n_landmarks, k)
+            found = over_landmarks(rows, weight, some, *limits, self._spherical, random, n_threads)
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         landmarks = found.neighbourhoods.landmarks
