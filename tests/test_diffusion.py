@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rffpk import DiffusionMap, DiffusionPowerKMeans
 from rffpk._anneal import fit
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk.maps.neighbours import automatic_landmarks
+from rffpk.maps.neighbours import landmark_numbers
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -374,7 +374,7 @@ def test_a_walk_with_most_steps_is_a_full_matrix(monkeypatch):
 
 def test_many_clusters_of_many_rows_have_few_landmarks():
     """Whose eigenvectors, four for each cluster, are a bounded effort."""
-    sizes = {k: automatic_landmarks(k)[0] for k in (1, 50, 51, 100, 200, 400, 5000)}
+    sizes = {k: landmark_numbers("auto", k)[0] for k in (1, 50, 51, 100, 200, 400, 5000)}
     assert sizes == {1: 5000, 50: 5000, 51: 4805, 100: 1250, 200: 1000, 400: 2000, 5000: 5000}
     X, y = make_blobs(1500, 5, centers=120, cluster_std=0.5, random_state=0)
     model = DiffusionPowerKMeans(120, n_init=1, swaps=0, random_state=0).fit(X)

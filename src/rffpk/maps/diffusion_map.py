@@ -18,7 +18,7 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.neighbours import N_LANDMARKS, SUMMED_ROWS, automatic_landmarks, unit_rows
+from rffpk.maps.neighbours import N_LANDMARKS, SUMMED_ROWS, landmark_numbers, unit_rows
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
@@ -193,11 +193,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if self.n_landmarks is None:
             found, node, part = over_rows(rows, weight, *limits, n_threads)
         else:
-            automatic = isinstance(self.n_landmarks, str)
-            most, m = automatic_landmarks(k) if automatic else (int(self.n_landmarks),) * 2
-            found = over_landmarks(
-                rows, weight, most, m, *limits, self._spherical, random, n_threads
-            )
+            some = landmark_numbers(self.n_landmarks, k)
+            found = over_landmarks(rows, weight, some, *limits, self._spherical, random, n_threads)
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         landmarks = found.neighbourhoods.landmarks

@@ -40,8 +40,8 @@ SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 _BLOCK_ROWS = 1 << 16
 
 
-# Products of sparse rows take the time of so many terms of a product of matrices for each of their
-# own, which is worth a copy where it saves some tenths of a second.
+# A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
+# Full copies are made where they save some tenths of a second: so many of the latter.
 _SPARSE_TERM, _WORTH = 36, 1e10
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
@@ -261,13 +261,15 @@ def make_neighbourhoods(
     return Neighbourhoods(landmarks, r or N_NEIGHBOURS, 0.0, n_threads).widened(some, p)
 
 
-def automatic_landmarks(k: int) -> tuple[int, int]:
-    """The number of rows up to which all are landmarks, for k clusters, and how many there are of
-    more rows.
+def landmark_numbers(wanted: Any, k: int) -> tuple[int, int]:
+    """The number of rows up to which all are landmarks, for k clusters, and that of the landmarks
+    of more rows; the same number if one is wanted in place of "auto".
 
     With all m rows the time of the eigenvectors, of which there are more for more clusters, grows
     like m k^2, and more landmarks than rows that cover a few clusters gain nothing.
     """
+    if not isinstance(wanted, str):
+        return int(wanted), int(wanted)
     most = int(_MOST_ROWS * min(1.0, (_MOST_CLUSTERS / k) ** 2))
     return min(_MOST_ROWS, max(most, N_LANDMARKS, _LANDMARKS_A_CLUSTER * k)), N_LANDMARKS
 

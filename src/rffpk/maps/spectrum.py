@@ -175,8 +175,7 @@ class Diffusion:
 def over_landmarks(
     X: Columns,
     weight: Array | None,
-    most: int,
-    n_landmarks: int,
+    numbers: tuple[int, int],
     r: int | None,
     least_share: float,
     pairs: int,
@@ -184,9 +183,9 @@ def over_landmarks(
     random: Any,
     n_threads: int,
 ) -> Diffusion:
-    """Rows step to their nearest landmarks and from there to the rows of these. Up to `most` rows
-    all are landmarks."""
-    found = make_neighbourhoods(X, weight, most, n_landmarks, r, spherical, random, n_threads)
+    """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
+    of `landmark_numbers`."""
+    found = make_neighbourhoods(X, weight, *numbers, r, spherical, random, n_threads)
     degrees, affinity = found.sums(X, weight, random)
     return _diffusion(found, affinity, degrees, least_share, pairs, half_steps=1)
 
