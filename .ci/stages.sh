@@ -17,7 +17,7 @@ blas_tests=(
 stage_tests() {
     rm -rf .venv
     local command
-    command=$(grep -E '^python3 -m venv .*pytest$' README.md)
+    command=$(grep -E '^python3 -m venv .* -m pytest' README.md)
     echo "+ $command"
     eval "$command" | tee "$work/tests.log"
 }
@@ -231,7 +231,7 @@ environment() {
 
 # build OPTION=VALUE...: the package in the environment `core`, built with these options of meson.
 build() {
-    environment core meson-python cython ninja pytest-xdist
+    environment core meson-python cython ninja
     "$work/core/bin/pip" install --quiet --no-build-isolation ".[test]" "${@/#/-Csetup-args=-D}"
 }
 

@@ -311,6 +311,7 @@ def in_a_shell(command, **options):
     return subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=120, **options)
 
 
+@pytest.mark.exhaustive
 def test_labels_are_alone_where_standard_error_is_closed(table):
     done = in_a_shell(f"cluster {table} -k 3 --verbose 2>&-")
     assert done.returncode == 0
@@ -319,6 +320,7 @@ def test_labels_are_alone_where_standard_error_is_closed(table):
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.exhaustive
 def test_closed_standard_output_is_named_unless_a_file_takes_the_results(table, tmp_path):
     done = in_a_shell(f"cluster {table} -k 3 >&-")
     assert done.returncode == 2

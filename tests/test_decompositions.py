@@ -51,6 +51,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_balanced_designs_are_clustered_by_every_class(name):
     X, k = DESIGNS[name], 2 if name == "circle 3" else 3

@@ -592,6 +592,7 @@ def test_spilled_rows(rows, tmp_path):
 # ---- rows that are not those of the read before -------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("change", ["one number", "two rows", "all rows", "blocks"])
 @pytest.mark.parametrize("views", [False, True])
 def test_rows_that_change_between_reads_are_refused(rows, tmp_path, small_blocks, change, views):
