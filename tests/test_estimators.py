@@ -310,10 +310,10 @@ def test_a_sample_finds_a_few_heavy_rows():
     X = np.random.default_rng(0).standard_normal((20_000, 2))
     weight = np.ones(20_000)
     weight[:10] = 2000
-    survey = sample_arrays([X], weight, 200, 200, 0, 1)
-    assert survey.sizes(200)[:2] == [200, 1600]
+    row_sample = sample_arrays([X], weight, 200, 200, 0, 1)
+    assert row_sample.sizes(200)[:2] == [200, 1600]
     for size in (200, 1600):
-        (rows,), p = survey.some(size)
+        (rows,), p = row_sample.some(size)
         heavy = np.isin(rows, X[:10]).all(axis=1)
         assert heavy.sum() == 10 and len(rows) == size
         assert_allclose(p[heavy], 2000, rtol=1e-4)

@@ -199,21 +199,21 @@ def test_random_features_and_exact_kernels_agree(views):
     )
     options = {**GIVEN, "weight_entropy": 10.0, "tol": 1e-9, "n_init": 1}
     exact = model_of(MultiKernelPowerKMeans, kernels=["linear"] * 3, init=labels, **options)
-    primal = model_of(
+    by_features = model_of(
         RFFMultiKernelPowerKMeans, kernels="linear", init=centers, possibilistic=False, sample=None,
         **options,
     )  # fmt: skip
     exact.fit(views)
-    primal.fit(views)
-    pairs = zip(*([r for r in m.history_ if "s" in r] for m in (exact, primal)))
+    by_features.fit(views)
+    pairs = zip(*([r for r in m.history_ if "s" in r] for m in (exact, by_features)))
     for a, b in itertools.islice(pairs, 60):
         assert_allclose(a["objective"], b["objective"], rtol=1e-6)
         assert_allclose(a["kernel_weights"], b["kernel_weights"], rtol=1e-4)
-    assert_array_equal(exact.labels_, primal.labels_)
-    assert_allclose(exact.objective_, primal.objective_, rtol=1e-6)
-    assert_allclose(exact.inertia_, primal.inertia_, rtol=1e-6)
-    assert_allclose(exact.transform(views), primal.transform(views), rtol=1e-4)
-    assert_allclose(exact.score(views), primal.score(views), rtol=1e-6)
+    assert_array_equal(exact.labels_, by_features.labels_)
+    assert_allclose(exact.objective_, by_features.objective_, rtol=1e-6)
+    assert_allclose(exact.inertia_, by_features.inertia_, rtol=1e-6)
+    assert_allclose(exact.transform(views), by_features.transform(views), rtol=1e-4)
+    assert_allclose(exact.score(views), by_features.score(views), rtol=1e-6)
 
 
 def masked_rows(dtype, typical, n=700):

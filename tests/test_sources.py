@@ -176,11 +176,11 @@ def test_samples_do_not_depend_on_blocks(sizes, seed):
 
 
 def test_smaller_samples_are_parts_of_larger_ones(rows):
-    survey = sample_arrays([rows], None, 500, 500, 3, 1)
-    (first,), _ = survey.some(500)
-    (second,), _ = survey.some(4000)
+    row_sample = sample_arrays([rows], None, 500, 500, 3, 1)
+    (first,), _ = row_sample.some(500)
+    (second,), _ = row_sample.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
-    assert survey.sizes(500) == [500, 4000]
+    assert row_sample.sizes(500) == [500, 4000]
 
 
 def test_moments_are_those_of_numpy(dtype):
@@ -223,8 +223,8 @@ def test_swaps_of_many_clusters_respect_weights(rows):
 
 def test_tiny_weights_are_sampled(rows):
     for unit in (1.0, 2.0**-1070):
-        survey = sample_arrays([rows], np.full(N, unit), 500, None, 0, 1)
-        (found,), weight = survey.some()
+        row_sample = sample_arrays([rows], np.full(N, unit), 500, None, 0, 1)
+        (found,), weight = row_sample.some()
         assert len(found) == 500 and (weight > 0).all()
         assert_array_equal(found, sample_arrays([rows], np.ones(N), 500, None, 0, 1).some()[0][0])
 
