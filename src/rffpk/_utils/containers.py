@@ -129,7 +129,10 @@ def _compare(first_name: str, first: Any, name: str, other: Any) -> None:
     row, before, found = next(pairs, (None, None, None))
     if row is None:  # equal labels of different types
         return
-    remedy, shared = f"{name}.to_numpy() if its rows are in the order of {first_name}", {*a} & {*b}
+    remedy = f"{name}.to_numpy() if its rows are in the order of {first_name}"
+    ours, theirs = {*a}, {*b}
+    # labels that repeat do not tell rows apart
+    shared = ours & theirs if len(ours) == len(theirs) == len(a) else ()
     if len(shared) == len(a):
         remedy = f"{name}.loc[{first_name}.index]"
     elif shared:
