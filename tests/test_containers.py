@@ -131,8 +131,19 @@ def test_equal_labels_are_equal_whatever_their_type():
         model_of(rffpk.MKKM).fit([a, b.set_axis(dates)])
     twice = np.repeat(np.arange(N // 2), 2)
     assert_clusters(model_of(rffpk.MKKM), [x.set_axis(twice) for x in (a, b)])
-    with pytest.raises(ValueError, match=r"pass X\[1\].to_numpy\(\) if"):
+    with pytest.raises(ValueError, match=r"pass X\[1\].to_numpy\(\) if .* order of X\[0\]\.$"):
         model_of(rffpk.MKKM).fit([a.set_axis(twice), b.set_axis(twice[::-1])])
+
+
+def test_missing_labels_are_compared():
+    """A comparison with pandas.NA has no truth value."""
+    a, b = (pd.DataFrame(x) for x in VIEWS)
+    index = pd.Index([pd.NA, *range(1, N)], dtype="Int64")
+    assert_clusters(model_of(rffpk.MKKM), [a.set_axis(index), b.set_axis(index.astype(object))])
+    views = [a.set_axis(index), b.set_axis(index[::-1])]
+    message = refusal(model_of(rffpk.MKKM), views)
+    assert "row 0 has the index" in message and "in X[0] <NA>" in message
+    assert_array_equal(followed(message, r"pass (.*)\.$", X=views), VIEWS[1][::-1])
 
 
 # ---- objects that are no arrays -----------------------------------------------------------------
@@ -244,6 +255,21 @@ def test_objects_are_refused_at_once(cls, X, name):
     if hasattr(cls, "predict"):
         with pytest.raises(TypeError, match=name):
             model_of(cls).fit(ROWS).predict(X)
+
+
+@pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
+def test_ragged_lists_are_refused_by_name(cls):
+    ragged = [[1, 2], [3]]
+    assert "inhomogeneous" in refusal(model_of(cls), [ragged, ragged])
+    assert "inhomogeneous" in refusal(model_of(cls), ROWS, sample_weight=ragged)
+    assert "X is of type dict" in refusal(model_of(cls), {"a": ragged})
+
+
+def test_a_dict_of_weights_keeps_their_labels():
+    weights, frame = dict(zip(NAMES, 1.0 + np.arange(N) % 2)), pd.DataFrame(ROWS, NAMES)
+    message = refusal(model_of(rffpk.PowerKMeans), frame, sample_weight=weights)
+    series = followed(message, r"pass (.*)\.$", sample_weight=weights)
+    assert_clusters(model_of(rffpk.PowerKMeans), frame, sample_weight=series)
 
 
 def test_iterators_are_refused():

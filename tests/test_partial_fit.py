@@ -264,7 +264,7 @@ def test_a_refused_batch_changes_nothing(model, first):
         with pytest.raises((ValueError, TypeError)):
             model.partial_fit(batch, sample_weight=weight)
         assert state(model) == before
-    if first > 60 and not hasattr(model, "feature_map_"):
+    if not hasattr(model, "feature_map_"):
         with pytest.raises(ValueError, match="X has values so large"):
             model.partial_fit(np.full((2, 4), 1e300))
         assert state(model) == before

@@ -14,7 +14,7 @@ from rffpk._rows.sample import is_source
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import concatenated
+from rffpk._utils.sparse_rows import Columns, SparseRows, concatenated
 
 M = TypeVar("M")
 
@@ -119,8 +119,9 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     return self
 
 
-def _collect(model: Any, X: Array, weight: Array | None) -> None:
+def _collect(model: Any, X: Columns, weight: Array | None) -> None:
     """Keep the rows of a batch, and fit all that are kept if they are enough."""
+    _check_squares(X)
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
     model._buffer = parts  # a new list, so that the one before it can be restored
     model.n_buffered_ = vars(model).get("n_buffered_", 0) + len(X)
@@ -136,6 +137,13 @@ def _collect(model: Any, X: Array, weight: Array | None) -> None:
     )
     if names is not None:
         model.feature_names_in_ = names
+
+
+def _check_squares(X: Columns) -> None:
+    """Refuse rows that no fit takes: once they are kept, each later batch would be refused."""
+    entries = X.data if isinstance(X, SparseRows) else X
+    largest = float(np.abs(entries).max(initial=0))
+    validation.check_overflow(largest * largest * entries.size, np.float64)
 
 
 def _follow(model: Any, X: Array, weight: Array | None) -> None:

@@ -111,7 +111,7 @@ class Stream:
 
     def _cut(self) -> Iterator[list[Array]]:
         if not self.listed:
-            return recut(self._views(self.sources[0]()))
+            return recut(self._views(_blocks_of(self.sources[0], "X")))
         views = [recut(_plain(source, f"X[{i}]")) for i, source in enumerate(self.sources)]
         return recut(self._views(_together(views)))
 
@@ -119,7 +119,6 @@ class Stream:
         first, begin = self.n is None, 0
         fresh = self.listed or _is_fresh(self.sources[0])
         for block in blocks:
-            refuse_sparse(block, "X gave a block that", "a source")
             if isinstance(block, list) or len(block):
                 with in_block(begin):
                     xs = self.check(block, first)
@@ -159,11 +158,26 @@ def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Ar
     return Stream(list(X) if listed else [X], listed, check, weight)
 
 
+def _blocks_of(source: Source, name: str) -> Iterator[Any]:
+    """The blocks that a source gives, none of which is sparse or a number."""
+    blocks: Any = source()
+    if not isinstance(blocks, Iterable) or getattr(blocks, "ndim", 3) < 3:
+        raise TypeError(
+            f"{name} is a function that returned {type(blocks).__name__}, must return an iterator "
+            "of blocks, two-dimensional arrays of consecutive rows: a single one is iter([block])."
+        )
+    for block in blocks:
+        refuse_sparse(block, f"{name} gave a block that", "a source")
+        if not hasattr(block, "__len__"):
+            kind = type(block).__name__
+            raise TypeError(f"{name} gave a block of type {kind}, must be an array.")
+        yield block
+
+
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:
     """Blocks of one of several sources, which are cut before they are checked together."""
     fresh = _is_fresh(source)
-    for block in source():
-        refuse_sparse(block, f"{name} gave a block that", "a source")
+    for block in _blocks_of(source, name):
         check_plain(block, name)
         block = np.array(block, copy=None if fresh else True)
         if block.ndim != 2:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_container, check_row_labels, is_list_of_views
+from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, some_columns, sparse_rows
 from rffpk._utils.validation import (
@@ -76,7 +76,8 @@ def _check_container(X: Any, several: bool) -> None:
     check_container(X, "X")
     if isinstance(X, np.ndarray) and X.ndim == 3:
         raise ValueError(f"X.shape == {X.shape}, {_instead_of_stack(X, several)}.")
-    if isinstance(X, np.ndarray) and X.dtype == object and any(np.ndim(x) == 2 for x in X.ravel()):
+    cells = X.ravel() if isinstance(X, np.ndarray) and X.dtype == object else ()
+    if any(dimensions(x) == 2 for x in cells):
         raise TypeError("X is an array of arrays, such as a cell array: pass [*X.ravel()].")
     check_row_labels(X)
 
@@ -220,7 +221,7 @@ def _with_nan_rows(x: Any, name: str) -> Any:
         return x
     rows = list(x)
     given = [row for row in rows if row is not None]
-    if len(given) == len(rows) or any(np.ndim(row) != 1 for row in given):
+    if len(given) == len(rows) or any(dimensions(row) != 1 for row in given):
         return x
     if not given:
         raise ValueError(f"{name} is None in all rows: give it the shape (n_samples, n_columns).")

@@ -22,7 +22,16 @@ _HOLDERS: list[tuple[tuple[str, ...], str]] = [
 
 def is_list_of_views(X: Any) -> bool:
     """Whether X is a list or tuple that contains a two-dimensional array."""
-    return isinstance(X, (list, tuple)) and any(len(np.shape(x)) == 2 for x in X)
+    return isinstance(X, (list, tuple)) and any(dimensions(x) == 2 for x in X)
+
+
+def dimensions(x: Any) -> int:
+    """The number of dimensions of an array, of nested lists or of a number; 0 of ragged lists,
+    which are refused by name where they are converted."""
+    try:
+        return np.ndim(x)
+    except ValueError:
+        return 0
 
 
 # ---- objects that are no arrays -----------------------------------------------------------------
@@ -76,8 +85,11 @@ def _instead_of_mapping(values: Mapping[Any, Any], name: str) -> str:
     parts = [*values.values()]
     if any(_has_loose_items(type(part)) for part in parts):
         return f"one of its values, such as {name}[{next(iter(values))!r}]"
-    if all(np.ndim(part) == 0 for part in parts):  # a row in a list of such
-        return f"pandas.DataFrame({name.partition('[')[0]})"
+    if all(dimensions(part) == 0 for part in parts):
+        rows, bracket, _ = name.partition("[")
+        if bracket:  # a row in a list of such
+            return f"pandas.DataFrame({rows})"
+        return "" if name == "X" else f"pandas.Series({name})"
     if any(hasattr(part, "index") and hasattr(part, "iloc") for part in parts):
         return f"pandas.concat([*{name}.values()], axis=1)"
     return f"numpy.column_stack([*{name}.values()])"
@@ -113,11 +125,14 @@ def _compare(first_name: str, first: Any, name: str, other: Any) -> None:
     a, b = first.index, other.index
     if len(a) != len(b) or a.equals(b):  # other numbers of rows are refused elsewhere
         return
-    pairs = ((i, p, q) for i, (p, q) in enumerate(zip(a, b)) if p != q and (p == p or q == q))
+    pairs = ((i, p, q) for i, (p, q) in enumerate(zip(a, b)) if _differ(p, q))
     row, before, found = next(pairs, (None, None, None))
     if row is None:  # equal labels of different types
         return
-    remedy, shared = f"{name}.to_numpy() if its rows are in the order of {first_name}", {*a} & {*b}
+    remedy = f"{name}.to_numpy() if its rows are in the order of {first_name}"
+    ours, theirs = {*a}, {*b}
+    # labels that repeat do not tell rows apart
+    shared = ours & theirs if len(ours) == len(theirs) == len(a) else ()
     if len(shared) == len(a):
         remedy = f"{name}.loc[{first_name}.index]"
     elif shared:
@@ -127,3 +142,11 @@ def _compare(first_name: str, first: Any, name: str, other: Any) -> None:
         f"{name} has other rows than {first_name}, or in another order: row {row} has the index "
         f"{found!r}, in {first_name} {before!r}; pass {remedy}."
     )
+
+
+def _differ(p: Any, q: Any) -> bool:
+    """Whether two labels differ; two that are missing do not."""
+    try:
+        return p is not q and bool(p != q and (p == p or q == q))
+    except TypeError:  # pandas.NA and another label, a comparison without a truth value
+        return True

@@ -446,7 +446,8 @@ def check_sample_weight(
         return None
     check_plain(sample_weight, "sample_weight")
     check_row_labels(X, sample_weight)
-    given = np.asarray(sample_weight)
+    with named("sample_weight"):
+        given = np.asarray(sample_weight)
     if np.iscomplexobj(given):
         raise ValueError("sample_weight is complex, must be real.")
     try:
