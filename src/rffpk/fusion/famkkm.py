@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -9,10 +10,10 @@ import numpy as np
 from rffpk._docs import FUSION, documented
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import fixed_signs, leading_eigenvectors, over_eigenvalues
 from rffpk._utils.tiles import by_blocks
-from rffpk._utils.validation import Auto
-from rffpk.fusion.base import KernelFusion, counted_rows
+from rffpk.fusion.base import Iteration, KernelFusion, counted_rows
 from rffpk.fusion.famkkm_solver import Alternation
 from rffpk.fusion.operators import Operator, check_definite, operators
 from rffpk.fusion.spectral import remainder
@@ -29,6 +30,7 @@ Approximation = Literal["rff", "nystroem"]
     "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
+@parameters
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
@@ -132,50 +134,16 @@ class FAMKKM(KernelFusion):
     1.0
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        lambda1: float = 1.0,
-        lambda2: float = 1.0,
-        fusion: Fusion = "both",
-        approximation: Approximation | None = None,
-        n_frequencies: Frequencies | int = "auto",
-        n_anchors: int = 256,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.fusion = fusion
-        self.approximation = approximation
-        self.n_frequencies = n_frequencies
-        self.n_anchors = n_anchors
-        self.max_iter = max_iter
-        self.tol = tol
+    _stage = "fusion"
+
+    lambda1: float = 1.0
+    lambda2: float = 1.0
+    fusion: Fusion = "both"
+    approximation: Approximation | None = None
+    n_frequencies: Frequencies | int = "auto"
+    n_anchors: int = 256
+    max_iter: int = 100
+    tol: float = 1e-6
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -202,33 +170,29 @@ class FAMKKM(KernelFusion):
 
     def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
         kernels = self._operators_of(xs, weight, k, random)
-        n_threads = config.n_threads(self.n_jobs)
+        n = kernels[0].n
         if self.fusion == "kernel":
-            maps = self._fuse_kernels(kernels, k)
+            last = self._converge(alternation(kernels, k), n)
+            scaled = over_eigenvalues(last.vectors, last.values)
+            pairs = zip(last.alpha**2, kernels)
+            maps = [one.gathered(square * scaled) for square, one in pairs]
         else:
-            given = None
-            if self.fusion == "partition":
-                # the result depends on the signs: they are those of the rows, without their weights
-                pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
-                given = [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
             state = Alternation(
-                kernels, k, float(self.lambda1), float(self.lambda2), random, n_threads, given
-            )
-            before = -np.inf
-            for _ in range(self.max_iter):
-                state.iterate()
-                objective = state.objective()
-                self._record(state.gamma, objective, kernels[0].n)
-                if abs(objective - before) <= float(self.tol) * abs(objective):
-                    break
-                before = objective
-            else:
-                self._warn_unconverged(self.tol, self.max_iter)
+                kernels, k, float(self.lambda1), float(self.lambda2), random,
+                config.n_threads(self.n_jobs), self._given(kernels, k),
+            )  # fmt: skip
+            self._converge(state.iterations(), n, rises=True)
             maps = state.maps()
-        self.n_iter_ = len(self.history_)
-        self.kernel_weights_ = self.history_[-1]["kernel_weights"]
         self._features, self._maps = [one.features for one in kernels], maps
         self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
+
+    def _given(self, kernels: list[Operator], k: int) -> list[tuple[Array, Array]] | None:
+        """The eigenpairs of each kernel, if the partitions stay these."""
+        if self.fusion != "partition":
+            return None
+        # the result depends on the signs: they are those of the rows, without their weights
+        pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
+        return [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
 
     def _operators_of(
         self, xs: list[Array], weight: Array | None, k: int, random: Any
@@ -252,33 +216,6 @@ class FAMKKM(KernelFusion):
                 check_definite(one, spec, name, k, float(self.lambda1))
         return found
 
-    def _fuse_kernels(self, found: list[Operator], k: int) -> list[Array]:
-        """Eq. (7): eigenvectors and weights in turn."""
-        gamma, before, start = np.full(len(found), 1 / len(found)), np.inf, None
-        for _ in range(self.max_iter):
-            squares = gamma**2
-
-            def times(V: Array, squares: Array = squares) -> Array:
-                return sum(weight * one.times(V) for weight, one in zip(squares, found))
-
-            values, F = leading_eigenvectors(times, k, found[0].n, start)
-            start = F.sum(axis=1)
-            kept = [float(np.vdot(F, one.times(F))) for one in found]
-            costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(found, kept)])
-            objective = float(squares @ costs)
-            self._record(gamma, objective, found[0].n)
-            if before - objective <= float(self.tol) * abs(objective):
-                break
-            before, gamma = objective, inverse_shares(costs)
-        else:
-            self._warn_unconverged(self.tol, self.max_iter)
-        scaled = over_eigenvalues(F, values)
-        return [one.gathered(weight * scaled) for weight, one in zip(squares, found)]
-
-    def _record(self, gamma: Array, objective: float, rows: int) -> None:
-        self._iterations.add("fusion", rows, objective, gamma)
-        self.objective_ = objective
-
     # ---- prediction
 
     def _embedded(self, xs: list[Array]) -> Array:
@@ -289,3 +226,20 @@ class FAMKKM(KernelFusion):
 
         width = max(map(len, self._maps))
         return by_blocks(embed, xs, width, config.n_threads(self.n_jobs))
+
+
+def alternation(kernels: list[Operator], k: int) -> Iterator[Iteration]:
+    """Eq. (7): eigenvectors and weights in turn."""
+    gamma, start = np.full(len(kernels), 1 / len(kernels)), None
+    while True:
+        squares = gamma**2
+
+        def times(V: Array, squares: Array = squares) -> Array:
+            return sum(weight * one.times(V) for weight, one in zip(squares, kernels))
+
+        values, F = leading_eigenvectors(times, k, kernels[0].n, start)
+        start = F.sum(axis=1)
+        kept = [float(np.vdot(F, one.times(F))) for one in kernels]
+        costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(kernels, kept)])
+        yield Iteration(gamma, float(squares @ costs), values, F)
+        gamma = inverse_shares(costs)

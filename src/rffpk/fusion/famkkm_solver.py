@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import orthonormal, over_eigenvalues, procrustes
+from rffpk.fusion.base import Iteration
 from rffpk.fusion.operators import Operator, polar
 
 
@@ -78,6 +79,11 @@ class Alternation:
         """The updates of an iteration, in their order."""
         common = [self.update_R, self.update_W, self.update_gamma, self.update_F]
         return common if self.fixed else [self.update_H, self.update_G, *common]
+
+    def iterations(self) -> Iterator[Iteration]:
+        while True:
+            self.iterate()
+            yield Iteration(self.gamma, self.objective())
 
     def iterate(self) -> None:
         for update in self.updates:
