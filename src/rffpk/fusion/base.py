@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Self, TypeVar
@@ -241,20 +243,24 @@ class KernelFusion(Clusterer):
     # ---- iterating -------------------------------------------------------------------------------
 
     def _converge(
-        self, iterations: Iterator[Iterated], rows: int, *, rises: bool = False
+        self,
+        iterations: Iterator[Iterated],
+        rows: int,
+        progress: Callable[[float], float] = operator.pos,
     ) -> Iterated:
-        """Record iterations on so many rows until the objective falls, or rises, by at most `tol`
-        of itself, or the change that they name is at most `tol`; the last one."""
-        max_iter, tol = int(self.max_iter), float(self.tol)
-        sign, before = (-1 if rises else 1), np.inf
+        """Record iterations on so many rows, and return the last: the first whose own `change` is
+        at most `tol`, or with `progress` of the fall of the objective at most `tol` of it."""
+        max_iter, tol, before = int(self.max_iter), float(self.tol), math.nan
         for last in islice(iterations, max_iter):
             named = {} if last.change is None else {"change": last.change}
             self._record(last.alpha, last.objective, rows, **named)
-            cost = sign * last.objective
-            fall = (before - cost, abs(cost)) if last.change is None else (last.change, 1.0)
-            if fall[0] <= tol * fall[1]:
+            if last.change is not None:
+                settled = last.change <= tol
+            else:
+                settled = progress(before - last.objective) <= tol * abs(last.objective)
+            if settled:
                 return last
-            before = cost
+            before = last.objective
         warn(
             f"{type(self).__name__} did not reach tol={tol:g} in max_iter={max_iter} iterations: "
             "take more iterations, or a larger tol.",

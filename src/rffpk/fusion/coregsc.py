@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any, Literal, get_args
@@ -141,7 +142,7 @@ class CoregSC(KernelFusion):
             K *= root[:, None]
             weighed(K, self._weight)
         state = Agreement(Ks, k, float(self.agreement), self.scheme == "centroid")
-        self._converge(state.iterations(), len(Ks[0]), rises=True)
+        self._converge(state.iterations(), len(Ks[0]), operator.neg)
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
 
     def _degrees(self, K: Array) -> Array:

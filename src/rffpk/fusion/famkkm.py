@@ -181,7 +181,7 @@ class FAMKKM(KernelFusion):
                 kernels, k, float(self.lambda1), float(self.lambda2), random,
                 config.n_threads(self.n_jobs), self._given(kernels, k),
             )  # fmt: skip
-            self._converge(state.iterations(), n, rises=True)
+            self._converge(state.iterations(), n, abs)
             maps = state.maps()
         self._features, self._maps = [one.features for one in kernels], maps
         self.embedding_ = self._embedded(xs)  # by the same products as in `transform`

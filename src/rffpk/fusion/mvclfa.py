@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
@@ -119,7 +120,7 @@ class MVCLFA(KernelFusion):
         Ks = matrices(kernels, self._weight)
         roots = None if self._weight is None else np.sqrt(self._weight)
         state = LateFusion(Ks, k, float(self.mean_weight), roots)
-        self._converge(state.iterations(), len(Ks[0]), rises=True)
+        self._converge(state.iterations(), len(Ks[0]), operator.neg)
         self._map = state.maps()
 
 
