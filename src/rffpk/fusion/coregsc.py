@@ -16,7 +16,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import leading_eigenvectors, over_eigenvalues, svd
 from rffpk.fusion.base import Iteration, KernelFusion
-from rffpk.fusion.spectral import by_matrices, check_alternation, embedded, fuse, matrix_of
+from rffpk.fusion.spectral import by_matrices, check_alternation, embedded, fuse, matrices
 from rffpk.fusion.weights import weighed
 from rffpk.maps.kernels import FittedKernel
 
@@ -130,7 +130,7 @@ class CoregSC(KernelFusion):
         validation.check_real(self.agreement, "agreement", 0)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = matrices(kernels)
         for number, K in enumerate(Ks):
             if K.min() < -_NEGATIVE * K.max():
                 raise ValueError(

@@ -23,7 +23,7 @@ from rffpk.fusion.spectral import (
     converge,
     embedded,
     fuse,
-    matrix_of,
+    matrices,
     mean_of,
 )
 from rffpk.fusion.weights import diversity_penalty, weighed
@@ -153,7 +153,7 @@ class LKAM(KernelFusion):
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = matrices(kernels)
         mean = mean_of(Ks)
         self._least = self._least_values(mean)
         members = mean >= self._least

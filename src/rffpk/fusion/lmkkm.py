@@ -22,7 +22,7 @@ from rffpk.fusion.spectral import (
     converge,
     embedded,
     fuse,
-    matrix_of,
+    matrices,
     mean_of,
     spectral_costs,
 )
@@ -135,7 +135,7 @@ class LMKKM(KernelFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
         check_memory(len(kernels), kernels[0].n)
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = matrices(kernels)
         self._squares = mean_of(Ks).diagonal()
         Ks = [weighed(K, self._weight) for K in Ks]
         convex = [K if one.definite else semidefinite(K) for K, one in zip(Ks, kernels)]

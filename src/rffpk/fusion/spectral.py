@@ -120,7 +120,7 @@ def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterat
             alpha = simplex_minimum(2 * np.diag(np.maximum(costs, 0)) + penalty)
 
 
-def matrices(kernels: list[FittedKernel], weight: Array | None) -> list[Array]:
+def matrices(kernels: list[FittedKernel], weight: Array | None = None) -> list[Array]:
     """P^(1/2) K_l P^(1/2) of each kernel."""
     return [weighed(K, weight) for K in map(matrix_of, kernels, count())]
 
