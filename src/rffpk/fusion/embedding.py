@@ -56,7 +56,8 @@ def transform(model: Any, X: Any) -> Array:
     Returns
     -------
     embedding : ndarray of shape (n_samples, n_columns)
-        In the space of `embedding_`, with its columns and its dtype.
+        In the space of `embedding_`, with its columns and its dtype. For collections of Dask a Dask
+        array.
     """
     check_is_fitted(model)
     xs = model._check_views(X, reset=False)

@@ -12,11 +12,11 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import fixed_signs, leading_eigenvectors, over_eigenvalues
-from rffpk._utils.tiles import by_blocks
+from rffpk._utils.sparse_rows import Columns
 from rffpk.fusion.base import Iteration, KernelFusion, counted_rows
 from rffpk.fusion.famkkm_solver import Alternation
 from rffpk.fusion.operators import Operator, check_definite, operators
-from rffpk.fusion.spectral import remainder
+from rffpk.fusion.spectral import by_matrices, in_blocks, remainder
 from rffpk.fusion.weights import inverse_shares
 from rffpk.maps.fourier import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.maps.kernels import BANKS
@@ -145,6 +145,8 @@ class FAMKKM(KernelFusion):
     max_iter: int = 100
     tol: float = 1e-6
 
+    _mapping = by_matrices
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name in ("lambda1", "lambda2", "tol"):
@@ -163,10 +165,10 @@ class FAMKKM(KernelFusion):
         validation.check_int(self.n_anchors, "n_anchors", 1)
         validation.check_int(self.max_iter, "max_iter", 1)
 
-    # ---- fitting
+    # ---- fitting ---------------------------------------------------------------------------------
 
     def _scale_matters(self) -> bool:
-        return bool(self.fusion == "both")
+        return self.fusion == "both"
 
     def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
         kernels = self._operators_of(xs, weight, k, random)
@@ -183,7 +185,7 @@ class FAMKKM(KernelFusion):
             )  # fmt: skip
             self._converge(state.iterations(), n, abs)
             maps = state.maps()
-        self._features, self._maps = [one.features for one in kernels], maps
+        self._features, self._map = [one.features for one in kernels], maps
         self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
 
     def _given(self, kernels: list[Operator], k: int) -> list[tuple[Array, Array]] | None:
@@ -216,16 +218,8 @@ class FAMKKM(KernelFusion):
                 check_definite(one, spec, name, k, float(self.lambda1))
         return found
 
-    # ---- prediction
-
-    def _embedded(self, xs: list[Array]) -> Array:
-        def embed(parts: list[Array]) -> Array:
-            views = self._view_of_each(parts, len(self._maps))
-            each = zip(self._features, views, self._maps)
-            return np.asarray(sum(features(x) @ B for features, x, B in each))
-
-        width = max(map(len, self._maps))
-        return by_blocks(embed, xs, width, config.n_threads(self.n_jobs))
+    def _embedded(self, xs: list[Columns]) -> Array:
+        return in_blocks(self, xs, self._features, max(map(len, self._map)))
 
 
 def alternation(kernels: list[Operator], k: int) -> Iterator[Iteration]:

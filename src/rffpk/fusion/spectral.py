@@ -71,15 +71,24 @@ def _choose_landmarks(
 
 
 def embedded(model: Any, xs: list[Columns]) -> Array:
-    """The embedding of rows, block by block, by threads. `_mapping` gives the function from the
-    kernels between some rows and those learned on to the embedding of the rows."""
+    """The embedding of rows by their kernels with those learned on."""
+    kernels = model._kernels
+    return in_blocks(model, xs, [kernel.values for kernel in kernels], kernels[0].n)
+
+
+def in_blocks(
+    model: Any, xs: list[Columns], functions: list[Callable[[Columns], Array]], width: int
+) -> Array:
+    """The embedding of rows, block by block, by threads: what the function that `_mapping` gives
+    makes of the values of `functions` of the view of each kernel, which have about `width`
+    columns."""
     mapping = model._mapping()
 
     def embed(parts: list[Columns]) -> Array:
-        views = model._view_of_each(parts, len(model._kernels))
-        return mapping([kernel.values(x) for kernel, x in zip(model._kernels, views)])
+        views = model._view_of_each(parts, len(functions))
+        return mapping([function(x) for function, x in zip(functions, views)])
 
-    return by_blocks(embed, xs, model._kernels[0].n, config.n_threads(model.n_jobs))
+    return by_blocks(embed, xs, width, config.n_threads(model.n_jobs))
 
 
 def by_eigenvectors(model: Any) -> Callable[[list[Array]], Array]:
@@ -88,7 +97,7 @@ def by_eigenvectors(model: Any) -> Callable[[list[Array]], Array]:
 
 
 def by_matrices(model: Any) -> Callable[[list[Array]], Array]:
-    """The mapping sum_l K_l B_l; `_map` holds the B_l, (L, n, k)."""
+    """The mapping sum_l K_l B_l; `_map` holds the B_l, (n, k) each."""
     return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, model._map)))
 
 
