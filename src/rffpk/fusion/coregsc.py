@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +129,7 @@ class CoregSC(KernelFusion):
         validation.check_choice(self.scheme, "scheme", get_args(Scheme))
         validation.check_real(self.agreement, "agreement", 0)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels)
         for number, K in enumerate(Ks):
             if K.min() < -_NEGATIVE * K.max():

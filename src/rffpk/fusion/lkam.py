@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +151,7 @@ class LKAM(KernelFusion):
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels)
         mean = mean_of(Ks)
         self._least = self._least_values(mean)

@@ -133,7 +133,7 @@ class LMKKM(KernelFusion):
         check_alternation(self)
         _clarabel()
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         check_memory(len(kernels), kernels[0].n)
         Ks = matrices(kernels)
         self._squares = mean_of(Ks).diagonal()

@@ -96,7 +96,7 @@ class AverageMKKM(KernelFusion):
         super()._check_parameters()
         check_landmarks(self)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         alpha = _given_weights(self.kernel_weights, len(kernels))
         Ks = matrices(kernels, self._weight)
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]))
@@ -169,7 +169,7 @@ class MKKM(KernelFusion):
     _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
     _check_parameters = check_alternation
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         converge(self, alternation(matrices(kernels, self._weight), k))
 
 

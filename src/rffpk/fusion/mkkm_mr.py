@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +109,6 @@ class MKKMMR(KernelFusion):
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
         converge(self, alternation(Ks, k, diversity_penalty(Ks, Ks, float(self.diversity))))

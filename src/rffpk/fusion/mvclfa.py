@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +115,7 @@ class MVCLFA(KernelFusion):
         check_alternation(self)
         validation.check_real(self.mean_weight, "mean_weight", 0)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
         roots = None if self._weight is None else np.sqrt(self._weight)
         state = LateFusion(Ks, k, float(self.mean_weight), roots)

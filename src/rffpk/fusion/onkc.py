@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +138,7 @@ class ONKC(KernelFusion):
     def _scale_matters(self) -> bool:
         return True
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
         state = NearKernel(Ks, k, float(self.rho), float(self.diversity))
         self.eigenvalues_ = self._converge(state.iterations(), len(Ks[0])).values

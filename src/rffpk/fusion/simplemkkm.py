@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +121,7 @@ class SimpleMKKM(KernelFusion):
         validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0, include="neither")
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):

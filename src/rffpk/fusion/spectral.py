@@ -36,10 +36,10 @@ def check_alternation(model: KernelFusion) -> None:
 
 
 def fuse(model: Any, xs: list[Columns], weight: Array | None, k: int, random: Any) -> None:
-    """`KernelFusion._fuse` by `_learn`, which takes kernels between all rows or landmarks, k and
-    random, and sets what it finds: `_weight` are the weights of the rows learned on, `_map` leads
-    from the kernels with them to the embedding. Kernels of weighted rows are P^(1/2) K_l P^(1/2),
-    with P the diagonal matrix of their weights."""
+    """`KernelFusion._fuse` by `_learn`, which takes the kernels between all rows or landmarks and
+    k, and sets what it finds: `_map` leads from the kernels with the rows learned on, of weights
+    `_weight`, to the embedding. Kernels of weighted rows are P^(1/2) K_l P^(1/2), with P the
+    diagonal matrix of these weights."""
     counted = counted_rows(weight)
     model.landmarks_ = _choose_landmarks(model.n_landmarks, len(xs[0]), counted, random)
     learned = counted if model.landmarks_ is None else model.landmarks_
@@ -53,7 +53,7 @@ def fuse(model: Any, xs: list[Columns], weight: Array | None, k: int, random: An
         )
         for x, spec in zip(xs_learned, specs)
     ]  # fmt: skip
-    model._learn(model._kernels, k, random)
+    model._learn(model._kernels, k)
     if model._weight is not None:  # rows are embedded by K P^(1/2)
         model._map = np.sqrt(model._weight)[:, None] * model._map
     model.embedding_ = embedded(model, xs)  # by the same products as in `transform`
@@ -120,12 +120,12 @@ def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterat
         start = H.sum(axis=1)
         costs = spectral_costs(Ks, H)
         objective = float(alpha**2 @ costs)
+        if penalty is not None:
+            objective += float(alpha @ penalty @ alpha) / 2
+        yield Iteration(alpha, objective, values, H)
         if penalty is None:
-            yield Iteration(alpha, objective, values, H)
             alpha = inverse_shares(costs)
         else:
-            objective += float(alpha @ penalty @ alpha) / 2
-            yield Iteration(alpha, objective, values, H)
             alpha = simplex_minimum(2 * np.diag(np.maximum(costs, 0)) + penalty)
 
 
