@@ -44,7 +44,7 @@ TESTS = {
         "rare_cases diffusion diffusion_views",
         "decay or (diffusion and not scikit)",
     ),
-    "fusion/famkkm_solver.py": (
+    "fusion/famkkm.py": (
         "rare_cases famkkm",
         "agreements or update or printed or map or fusion",
     ),

@@ -17,8 +17,10 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from rffpk import (
+    AverageMKKM,
     DiffusionPowerKMeans,
     FuzzyCMeans,
+    NystroemKernelKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
@@ -199,10 +201,18 @@ def test_without_a_cluster_a_collection_is_a_source(rows):
             assert_allclose(model.score(X), expected.score(rows), rtol=1e-12)
 
 
-def test_results_for_rows_are_lazy(rows):
-    model = RFFMultiKernelPowerKMeans(K, kernels=["linear"], random_state=0).fit(rows)
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        (RFFMultiKernelPowerKMeans(K, kernels=["linear"], random_state=0), ["typicality"]),
+        (AverageMKKM(K, n_landmarks=50, random_state=0), []),
+        (NystroemKernelKMeans(K, n_anchors=50, random_state=0), []),
+    ],
+)
+def test_results_for_rows_are_lazy(rows, model, more):
+    model.fit(rows)
     X = divided(rows.astype(np.float32))
-    for method in ("predict", "transform", "predict_proba", "typicality"):
+    for method in ("predict", "transform", "predict_proba", *more):
         found = getattr(model, method)(X)
         expected = getattr(model, method)(rows.astype(np.float32))
         assert isinstance(found, array.Array) and found.chunks[0] == X.chunks[0]

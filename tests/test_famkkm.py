@@ -17,8 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from rffpk import MKKM, PowerKMeans, center_kernel, normalize_kernel
 from rffpk._utils.linalg import orthonormal, procrustes
-from rffpk.fusion.famkkm import FAMKKM
-from rffpk.fusion.famkkm_solver import Alternation
+from rffpk.fusion.famkkm import FAMKKM, Alternation
 from rffpk.fusion.nystroem import NystroemKernelKMeans
 from rffpk.fusion.operators import DenseOperator, operators, polar
 from rffpk.maps.kernels import FittedKernel, Specification

@@ -19,7 +19,7 @@ from test_smkc import apart, direct
 
 import rffpk
 from rffpk._utils import tiles
-from rffpk.fusion import famkkm_solver
+from rffpk.fusion import famkkm
 from rffpk.fusion.lkam import least_values, least_values_of_mass, shares
 from rffpk.fusion.operators import DenseOperator
 from rffpk.maps.kernels import FittedKernel, Specification
@@ -132,7 +132,7 @@ def test_weights_of_famkkm_are_repeated_rows_from_the_same_start(monkeypatch, pa
     def started(rows, p):
         """The nearest orthonormal columns, in the coordinates P^(1/2)."""
         U, _, V = np.linalg.svd(np.sqrt(p)[:, None] * normal[rows], full_matrices=False)
-        monkeypatch.setattr(famkkm_solver, "orthonormal", lambda n, k, random: U @ V)
+        monkeypatch.setattr(famkkm, "orthonormal", lambda n, k, random: U @ V)
 
     started(COUNTED, WEIGHT[COUNTED])
     once = fit(rffpk.FAMKKM(4, tol=1e-9), VIEWS, WEIGHT, **parameters)
@@ -348,7 +348,7 @@ def test_famkkm_is_the_printed_algorithm_on_weighted_kernels(real):
     ]  # fmt: skip
     dense = [DenseOperator(kernel, 1, p) for kernel in kernels]
     # the same draws as in the fit, in which they are the first
-    state = famkkm_solver.Alternation(dense, 4, 0.5, 2.0, np.random.RandomState(0), 1)
+    state = famkkm.Alternation(dense, 4, 0.5, 2.0, np.random.RandomState(0), 1)
     F, gamma, values = printed_algorithm(Ks, state.H, 0.5, 2.0, model.n_iter_)
     assert_allclose(model.objective_, values[-1], rtol=1e-9)
     assert_allclose(model.kernel_weights_, gamma, atol=1e-6)

@@ -20,7 +20,7 @@ from rffpk._reference import TYPICALITY, fused_pass
 from rffpk._rows.passes import make_rows
 from rffpk._utils import config
 from rffpk._utils.linalg import fixed_signs, over_eigenvalues
-from rffpk.fusion.famkkm_solver import Alternation
+from rffpk.fusion.famkkm import Alternation
 from rffpk.maps.spectrum import Spectrum
 
 X = np.random.default_rng(0).standard_normal((60, 3))

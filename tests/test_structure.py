@@ -76,7 +76,9 @@ def test_folders_have_no_subfolders():
     [
         rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans,
         rffpk.DiffusionPowerKMeans, rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans,
-        rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM,
+        rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.AverageMKKM,
+        rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.LMKKM, rffpk.ONKC, rffpk.CoregSC, rffpk.MVCLFA,
+        rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM, rffpk.NystroemKernelKMeans,
     ],
 )  # fmt: skip
 def test_few_classes_lie_between_an_estimator_and_that_of_scikit_learn(cls):

@@ -21,7 +21,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
 from rffpk._utils.estimator import Clusterer
 from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.fusion.base import EmbeddingClusterer
+from rffpk.fusion.embedding import embedded_rows
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.selection import NClustersSelection
 
@@ -127,7 +127,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
 def _are_columns(model: Any) -> bool:
     """Whether centroids are points in the space of the columns."""
     maps = getattr(model, "feature_maps_", [getattr(model, "feature_map_", None)])
-    known = isinstance(model, Clusterer) and not isinstance(model, EmbeddingClusterer)
+    known = isinstance(model, Clusterer) and not hasattr(model, "_clusterer")
     return known and not any(maps)
 
 
@@ -166,8 +166,8 @@ def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]
 def _squared_distances(model: Any, rows: Any) -> Array | None:
     """Squared distances to the centroids: up to the squared norm of a row they are linear in its
     features, in the directions in which centroids differ. None: there are not two of them."""
-    if isinstance(model, EmbeddingClusterer):
-        rows, model = model._embedded_rows(rows), model._clusterer
+    if hasattr(model, "_clusterer"):  # of an embedding
+        rows, model = embedded_rows(model, rows), model._clusterer
     try:
         squares = np.asarray(model.transform(rows)) ** 2
     except ValueError:  # precomputed kernels without k(x, x)

@@ -2,178 +2,46 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import time
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import normalize
-from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.convergence_warnings import Cause, few_rows, low_rank
-from rffpk._anneal.fit import fit_model
+from rffpk._anneal.convergence_warnings import few_rows, low_rank
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_row_labels
-from rffpk._utils.estimator import Estimator, reporting
+from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import Columns
-from rffpk._utils.validation import Auto
+from rffpk.fusion.embedding import cluster, measure
+from rffpk.fusion.embedding import transform as embed
 from rffpk.maps.kernels import PRECOMPUTED, Specification, check_kernels, matched
-from rffpk.power import PowerKMeans
 
 # Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
 # degrees in the kernels grow differently with these.
 _SCALE = (0.1, 10.0)
 
+Iterated = TypeVar("Iterated", bound="Iteration")
 
-class EmbeddingClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator
-):
-    """Base of the methods that embed the rows and cluster the embedding by annealed k-means.
 
-    A subclass embeds new rows in `transform`.
-    """
+@dataclass(frozen=True)
+class Iteration:
+    """The kernel weights and the objective of an iteration of a fusion, and what it found."""
 
-    _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
-
-    n_init: Auto | int
-    n_jobs: int | None
-    store_memberships: bool
-    _clusterer: PowerKMeans  # of the rows of the embedding
-    # what a fit sets
-    labels_: NDArray[np.int32]
-    embedding_: Array
-    cluster_centers_: Array
-    inertia_: float
-    s_: float
-    memberships_: Array
-    n_features_in_: int
-    feature_names_in_: NDArray[np.object_]
-
-    def _prepared(self, embedding: Array) -> Array:
-        """The rows of an embedding as k-means takes them."""
-        return embedding
-
-    def _label(
-        self,
-        k: int,
-        weight: Array | None,
-        random: Any,
-        causes: list[Cause],
-        progress: Progress | None,
-    ) -> None:
-        """Annealed k-means with restarts on the embedding; `causes` that its centroids coincide
-        come before those in the embedding."""
-        seed = random.randint(2**31 - 1)
-        self._clusterer = PowerKMeans(k, n_init=self.n_init, random_state=seed, n_jobs=self.n_jobs)
-        fit_model(
-            self._clusterer, self._prepared(self.embedding_), weight, progress=progress,
-            causes=causes, rows_name="the embedding of X",
-        )  # fmt: skip
-        self.labels_ = self._clusterer.labels_
-        self.cluster_centers_ = self._clusterer.cluster_centers_
-        self.inertia_, self.s_ = self._clusterer.inertia_, self._clusterer.s_
-        self._n_features_out = self.embedding_.shape[1]
-        self.__dict__.pop("memberships_", None)  # of an earlier fit
-        if self.store_memberships:
-            self.memberships_ = self._clusterer.predict_proba(self._prepared(self.embedding_))
-
-    # ---- prediction ------------------------------------------------------------------------------
-
-    def transform(self, X: Any) -> Array:
-        """The embedding of rows, with the docstring of the subclass."""
-        raise NotImplementedError
-
-    def _embedded_rows(self, X: Any) -> Array:
-        """The embedding of rows as `_clusterer` takes it, whatever `set_output` says."""
-        return self._prepared(np.asarray(self.transform(X)))
-
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with the centroid nearest to its embedding.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
-            As in `transform`.
-
-        Returns
-        -------
-        labels : ndarray of int32, shape (n_samples,)
-            Indices of the clusters.
-        """
-        embedding = self._embedded_rows(X)
-        return self._clusterer.predict(embedding)
-
-    def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
-        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
-
-        u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij, in the space of
-        `cluster_centers_`, of embedded rows to centroids: the memberships of fuzzy c-means.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
-            As in `transform`.
-        s : float, optional
-            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
-            memberships; minus infinity gives 0 and 1.
-
-        Returns
-        -------
-        memberships : ndarray of shape (n_samples, n_clusters)
-            In [0, 1]; rows sum to one.
-        """
-        embedding = self._embedded_rows(X)
-        return self._clusterer.predict_proba(embedding, s=s)
-
-    def medoids(self, X: Any) -> NDArray[np.intp]:
-        """The row of X whose embedding is nearest to each centroid: an example of each cluster.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
-            As in `transform`.
-
-        Returns
-        -------
-        indices : ndarray of shape (n_clusters,)
-            Indices of rows; the first of equals. O(n_samples n_clusters) memory.
-        """
-        embedding = self._embedded_rows(X)
-        return self._clusterer.medoids(embedding)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the sum of squared distances of the embedded rows to their nearest centroids.
-
-        Scores of models with different embeddings, such as of other kernels or numbers of clusters,
-        do not compare.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_in_), or a list of views
-            As in `transform`.
-        y : Ignored
-            Present for scikit-learn's conventions.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the rows, by default one each.
-
-        Returns
-        -------
-        score : float
-            At most 0; the higher the better.
-        """
-        embedding = self._embedded_rows(X)
-        check_row_labels(X, sample_weight)
-        return self._clusterer.score(embedding, sample_weight=sample_weight)
+    alpha: Array
+    objective: float
+    values: Array = field(default_factory=lambda: np.empty(0))  # the leading eigenpairs, if any
+    vectors: Array = field(default_factory=lambda: np.empty(0))
+    change: float | None = None  # compared with `tol`; None: that of the objective is
 
 
 class Iterations:
@@ -205,42 +73,30 @@ class Iterations:
             self.progress.passed(record)
 
 
-class KernelFusion(EmbeddingClusterer):
+@parameters
+class KernelFusion(Clusterer):
     """Base of the methods that learn an embedding of the rows from kernels and cluster it by
     k-means.
 
     A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
     """
 
-    # of precomputed kernels those of the rows learned on; None: all
-    _columns: NDArray[np.intp] | None
+    _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
+    _stage = "weights"  # of the records of iterations
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernels = kernels
-        self.views = views
-        self.center = center
-        self.normalize = normalize
-        self.normalize_rows = normalize_rows
-        self.n_init = n_init
-        self.store_memberships = store_memberships
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    kernels: Any = None
+    views: Any = None
+    center: bool = True
+    normalize: bool = True
+    normalize_rows: bool = True
+    # what a fit sets
+    embedding_: Array = field(init=False)
+    cluster_centers_: Array = field(init=False)
+    kernel_weights_: Array = field(init=False)
+    # of precomputed kernels those of the rows learned on; None: all
+    _columns: NDArray[np.intp] | None = field(init=False)
+
+    _measure, transform = measure, embed
 
     # ---- what subclasses define ------------------------------------------------------------------
 
@@ -258,11 +114,13 @@ class KernelFusion(EmbeddingClusterer):
         """The embedding of rows whose views have been checked."""
         raise NotImplementedError
 
+    def _check_views(self, X: Any, reset: bool) -> list[Columns]:
+        return check_views(self, X, reset=reset)
+
     def _scale_matters(self) -> bool:
         """Whether a common factor of all weights changes the result, as the number of rows does."""
         return False
 
-    # ---- fitting ----------------------------------------------------------------------------
     # ---- fitting ---------------------------------------------------------------------------------
 
     @observed
@@ -313,7 +171,7 @@ class KernelFusion(EmbeddingClusterer):
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), config.one_blas_thread():
-            xs = check_views(self, X, reset=True)
+            xs = self._check_views(X, reset=True)
             weight = row_weights(sample_weight, len(xs[0]), X)
             if weight is not None and self._scale_matters():
                 self._warn_of_scale(weight)
@@ -329,7 +187,7 @@ class KernelFusion(EmbeddingClusterer):
             if weight is not None:  # its columns are orthonormal then
                 scaled = np.sqrt(weight)[:, None] * scaled
             flaw = low_rank(scaled, some, weight is not None)
-            self._label(k, weight, random, [few_rows("X", some), flaw], progress)
+            cluster(self, k, weight, random, [few_rows("X", some), flaw], progress)
             if self._clusterer._n_distinct == k and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
@@ -382,40 +240,43 @@ class KernelFusion(EmbeddingClusterer):
                 UserWarning,
             )
 
-    def _warn_unconverged(self, tol: float, max_iter: int) -> None:
+    # ---- iterating -------------------------------------------------------------------------------
+
+    def _converge(
+        self,
+        iterations: Iterator[Iterated],
+        rows: int,
+        progress: Callable[[float], float] = operator.pos,
+    ) -> Iterated:
+        """Record iterations on so many rows, and return the last: the first whose own `change` is
+        at most `tol`, or with `progress` of the fall of the objective at most `tol` of it."""
+        max_iter, tol, before = int(self.max_iter), float(self.tol), math.nan
+        for last in islice(iterations, max_iter):
+            named = {} if last.change is None else {"change": last.change}
+            self._record(last.alpha, last.objective, rows, **named)
+            if last.change is not None:
+                settled = last.change <= tol
+            else:
+                settled = progress(before - last.objective) <= tol * abs(last.objective)
+            if settled:
+                return last
+            before = last.objective
         warn(
             f"{type(self).__name__} did not reach tol={tol:g} in max_iter={max_iter} iterations: "
             "take more iterations, or a larger tol.",
             ConvergenceWarning,
         )
+        return last
 
-    def _prepared(self, embedding: Array) -> Array:
-        return normalize(embedding) if self.normalize_rows else embedding
-
-    # ---- prediction ------------------------------------------------------------------------------
-
-    def transform(self, X: Any) -> Array:
-        """Embed rows.
-
-        Parameters
-        ----------
-        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_l), or one
-            As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
-            shape (n_samples, n_samples_fit).
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_columns)
-            In the space of `embedding_`, with its columns.
-        """
-        check_is_fitted(self)
-        xs = check_views(self, X, reset=False)
-        with config.one_blas_thread():
-            return self._embedded(xs)
+    def _record(self, alpha: Array, objective: float, rows: int, **more: float) -> None:
+        self._iterations.add(self._stage, rows, objective, alpha, **more)
+        self.objective_, self.kernel_weights_ = objective, alpha
+        self.n_iter_ = len(self.history_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = validation.is_option(self.kernels, PRECOMPUTED)
+        tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 
 

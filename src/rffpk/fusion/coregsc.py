@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, get_args
+from dataclasses import field
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import leading_eigenvectors, over_eigenvalues, svd
-from rffpk._utils.validation import Auto
-from rffpk.fusion.spectral import Iteration, LinearFusion, matrix_of
+from rffpk.fusion.base import Iteration, KernelFusion
+from rffpk.fusion.spectral import by_matrices, check_alternation, embedded, fuse, matrices
 from rffpk.fusion.weights import weighed
 from rffpk.maps.kernels import FittedKernel
 
@@ -26,7 +30,8 @@ _NEGATIVE = 1e-9  # of the largest value: less is rounding
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class CoregSC(LinearFusion):
+@parameters
+class CoregSC(KernelFusion):
     """Co-regularised multi-view spectral clustering (CoregSC).
 
     With A_l = D_l^(-1/2) K_l D_l^(-1/2), D_l the row sums of kernel l, spectral clustering of one
@@ -108,51 +113,24 @@ class CoregSC(LinearFusion):
     (150, 6)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        scheme: Scheme = "pairwise",
-        agreement: float = 0.01,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=False,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.scheme = scheme
-        self.agreement = agreement
+    center: bool = field(default=False, init=False)  # affinities are not negative
+    scheme: Scheme = "pairwise"
+    agreement: float = 0.01
+    n_landmarks: int | None = None
+    max_iter: int = 100
+    tol: float = 1e-6
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+
+    _fuse, _embedded = fuse, embedded
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_alternation(self)
         validation.check_choice(self.scheme, "scheme", get_args(Scheme))
         validation.check_real(self.agreement, "agreement", 0)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels)
         for number, K in enumerate(Ks):
             if K.min() < -_NEGATIVE * K.max():
                 raise ValueError(
@@ -164,7 +142,7 @@ class CoregSC(LinearFusion):
             K *= root[:, None]
             weighed(K, self._weight)
         state = Agreement(Ks, k, float(self.agreement), self.scheme == "centroid")
-        self._converge(state.iterations(), rises=True)
+        self._converge(state.iterations(), len(Ks[0]), operator.neg)
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
 
     def _degrees(self, K: Array) -> Array:
@@ -172,7 +150,7 @@ class CoregSC(LinearFusion):
         return np.asarray(K.sum(axis=1) if self._weight is None else K @ self._weight)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
-        total = super()._mapping()
+        total = by_matrices(self)
 
         def embed(crosses: list[Array]) -> Array:
             scaled = [
@@ -218,7 +196,7 @@ class Agreement:
                 self._update(number)
             common = self._update_center() if self.centroid else self._common()
             traces = sum(np.vdot(U, A @ U) for A, U in zip(self.As, self.U))
-            yield Iteration(alpha, alpha, self.U[0], float(traces + self.weight * common))
+            yield Iteration(alpha, float(traces + self.weight * common))
 
     def _update(self, number: int) -> None:
         A, U = self.As[number], self.U[number]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -9,13 +10,18 @@ import numpy as np
 from rffpk._docs import FUSION, documented
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import fixed_signs, leading_eigenvectors, over_eigenvalues
-from rffpk._utils.tiles import by_blocks
-from rffpk._utils.validation import Auto
-from rffpk.fusion.base import KernelFusion, counted_rows
-from rffpk.fusion.famkkm_solver import Alternation
-from rffpk.fusion.operators import Operator, check_definite, operators
-from rffpk.fusion.spectral import remainder
+from rffpk._utils.estimator import parameters
+from rffpk._utils.linalg import (
+    fixed_signs,
+    leading_eigenvectors,
+    orthonormal,
+    over_eigenvalues,
+    procrustes,
+)
+from rffpk._utils.sparse_rows import Columns
+from rffpk.fusion.base import Iteration, KernelFusion, counted_rows
+from rffpk.fusion.operators import Operator, check_definite, operators, polar
+from rffpk.fusion.spectral import by_matrices, in_blocks, remainder
 from rffpk.fusion.weights import inverse_shares
 from rffpk.maps.fourier import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.maps.kernels import BANKS
@@ -29,6 +35,7 @@ Approximation = Literal["rff", "nystroem"]
     "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
+@parameters
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
@@ -132,50 +139,18 @@ class FAMKKM(KernelFusion):
     1.0
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        lambda1: float = 1.0,
-        lambda2: float = 1.0,
-        fusion: Fusion = "both",
-        approximation: Approximation | None = None,
-        n_frequencies: Frequencies | int = "auto",
-        n_anchors: int = 256,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.fusion = fusion
-        self.approximation = approximation
-        self.n_frequencies = n_frequencies
-        self.n_anchors = n_anchors
-        self.max_iter = max_iter
-        self.tol = tol
+    _stage = "fusion"
+
+    lambda1: float = 1.0
+    lambda2: float = 1.0
+    fusion: Fusion = "both"
+    approximation: Approximation | None = None
+    n_frequencies: Frequencies | int = "auto"
+    n_anchors: int = 256
+    max_iter: int = 100
+    tol: float = 1e-6
+
+    _mapping = by_matrices
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -195,40 +170,36 @@ class FAMKKM(KernelFusion):
         validation.check_int(self.n_anchors, "n_anchors", 1)
         validation.check_int(self.max_iter, "max_iter", 1)
 
-    # ---- fitting
+    # ---- fitting ---------------------------------------------------------------------------------
 
     def _scale_matters(self) -> bool:
-        return bool(self.fusion == "both")
+        return self.fusion == "both"
 
     def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
         kernels = self._operators_of(xs, weight, k, random)
-        n_threads = config.n_threads(self.n_jobs)
+        n = kernels[0].n
         if self.fusion == "kernel":
-            maps = self._fuse_kernels(kernels, k)
+            last = self._converge(eigenvectors_and_weights(kernels, k), n)
+            scaled = over_eigenvalues(last.vectors, last.values)
+            pairs = zip(last.alpha**2, kernels)
+            maps = [one.gathered(square * scaled) for square, one in pairs]
         else:
-            given = None
-            if self.fusion == "partition":
-                # the result depends on the signs: they are those of the rows, without their weights
-                pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
-                given = [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
             state = Alternation(
-                kernels, k, float(self.lambda1), float(self.lambda2), random, n_threads, given
-            )
-            before = -np.inf
-            for _ in range(self.max_iter):
-                state.iterate()
-                objective = state.objective()
-                self._record(state.gamma, objective, kernels[0].n)
-                if abs(objective - before) <= float(self.tol) * abs(objective):
-                    break
-                before = objective
-            else:
-                self._warn_unconverged(self.tol, self.max_iter)
+                kernels, k, float(self.lambda1), float(self.lambda2), random,
+                config.n_threads(self.n_jobs), self._given(kernels, k),
+            )  # fmt: skip
+            self._converge(state.iterations(), n, abs)
             maps = state.maps()
-        self.n_iter_ = len(self.history_)
-        self.kernel_weights_ = self.history_[-1]["kernel_weights"]
-        self._features, self._maps = [one.features for one in kernels], maps
+        self._features, self._map = [one.features for one in kernels], maps
         self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
+
+    def _given(self, kernels: list[Operator], k: int) -> list[tuple[Array, Array]] | None:
+        """The eigenpairs of each kernel, if the partitions stay these."""
+        if self.fusion != "partition":
+            return None
+        # the result depends on the signs: they are those of the rows, without their weights
+        pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
+        return [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
 
     def _operators_of(
         self, xs: list[Array], weight: Array | None, k: int, random: Any
@@ -252,40 +223,174 @@ class FAMKKM(KernelFusion):
                 check_definite(one, spec, name, k, float(self.lambda1))
         return found
 
-    def _fuse_kernels(self, found: list[Operator], k: int) -> list[Array]:
-        """Eq. (7): eigenvectors and weights in turn."""
-        gamma, before, start = np.full(len(found), 1 / len(found)), np.inf, None
-        for _ in range(self.max_iter):
-            squares = gamma**2
+    def _embedded(self, xs: list[Columns]) -> Array:
+        return in_blocks(self, xs, self._features, max(map(len, self._map)))
 
-            def times(V: Array, squares: Array = squares) -> Array:
-                return sum(weight * one.times(V) for weight, one in zip(squares, found))
 
-            values, F = leading_eigenvectors(times, k, found[0].n, start)
-            start = F.sum(axis=1)
-            kept = [float(np.vdot(F, one.times(F))) for one in found]
-            costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(found, kept)])
-            objective = float(squares @ costs)
-            self._record(gamma, objective, found[0].n)
-            if before - objective <= float(self.tol) * abs(objective):
-                break
-            before, gamma = objective, inverse_shares(costs)
+class Alternation:
+    """The variables of eq. (11), and an update of each that maximises over it.
+
+    Each matrix over the rows has a map: the features of all kernels of a row, side by side, times
+    the map are its line for that row, whether it is a fitted one or not.
+
+    If `given` holds eigenvalues and eigenvectors of each kernel, H and G are these eigenvectors,
+    they stay fixed, and the objective is eq. (10).
+    """
+
+    def __init__(
+        self,
+        kernels: list[Operator],
+        k: int,
+        lambda1: float,
+        lambda2: float,
+        random: Any,
+        n_threads: int,
+        given: list[tuple[Array, Array]] | None = None,
+    ) -> None:
+        self.kernels, self.lambda1, self.lambda2 = kernels, lambda1, lambda2
+        self.n_threads, self.fixed = n_threads, given is not None
+        ends = np.cumsum([one.n_features for one in kernels])
+        self._blocks = [slice(end - one.n_features, end) for one, end in zip(kernels, ends)]
+        if given is None:
+            starts = [self._drawn(i, k, random) for i in range(len(kernels))]
+            self.G = [H.copy() for H, _ in starts]
+            self._sums = [one.gathered(G) for one, G in zip(kernels, self.G)]
+            self.KG = [one.spread(sums) for one, sums in zip(kernels, self._sums)]
+            self._KH = np.empty_like(self.KG[0])
         else:
-            self._warn_unconverged(self.tol, self.max_iter)
-        scaled = over_eigenvalues(F, values)
-        return [one.gathered(weight * scaled) for weight, one in zip(squares, found)]
+            starts = [self._extended(i, *pairs) for i, pairs in enumerate(given)]
+            self.G = [H for H, _ in starts]
+        self.H = [H for H, _ in starts]
+        self._H_maps = [mapping for _, mapping in starts]
+        self._G_maps = list(self._H_maps)
+        self.R = [np.eye(k)] * len(kernels)
+        self.W = [np.eye(k)] * len(kernels)
+        self.gamma = np.full(len(kernels), 1 / len(kernels))
+        self.F = np.empty((kernels[0].n, k))
+        self.update_F()
 
-    def _record(self, gamma: Array, objective: float, rows: int) -> None:
-        self._iterations.add("fusion", rows, objective, gamma)
-        self.objective_ = objective
+    def _drawn(self, i: int, k: int, random: Any) -> tuple[Array, Array]:
+        """Orthonormal columns in the range of K_i, near it times a random matrix, and their map."""
+        one = self.kernels[i]
+        sums = one.gathered(orthonormal(one.n, k, random))
+        product = one.spread(sums)
+        P = polar(lambda rows: product[rows], H := np.empty_like(product), self.n_threads)
+        return H, self._map_of_one(i, sums @ P)
 
-    # ---- prediction
+    def _extended(self, i: int, values: Array, vectors: Array) -> tuple[Array, Array]:
+        """Eigenvectors of K_i, zero where the eigenvalue is, and their map."""
+        scaled = over_eigenvalues(vectors, values)
+        return scaled * values, self._map_of_one(i, self.kernels[i].gathered(scaled))
 
-    def _embedded(self, xs: list[Array]) -> Array:
-        def embed(parts: list[Array]) -> Array:
-            views = self._view_of_each(parts, len(self._maps))
-            each = zip(self._features, views, self._maps)
-            return np.asarray(sum(features(x) @ B for features, x, B in each))
+    def _map_of_one(self, i: int, sums: Array) -> Array:
+        """The map of lines features_i(x) @ sums."""
+        mapping = np.zeros((self._blocks[-1].stop, sums.shape[1]))
+        mapping[self._blocks[i]] = sums
+        return mapping
 
-        width = max(map(len, self._maps))
-        return by_blocks(embed, xs, width, config.n_threads(self.n_jobs))
+    @property
+    def updates(self) -> list[Callable[[], None]]:
+        """The updates of an iteration, in their order."""
+        common = [self.update_R, self.update_W, self.update_gamma, self.update_F]
+        return common if self.fixed else [self.update_H, self.update_G, *common]
+
+    def iterations(self) -> Iterator[Iteration]:
+        while True:
+            self.iterate()
+            yield Iteration(self.gamma, self.objective())
+
+    def iterate(self) -> None:
+        for update in self.updates:
+            update()
+
+    def update_F(self) -> None:
+        """Eq. (12)."""
+
+        def fused(rows: slice) -> Array:
+            parts = zip(self.gamma, self.H, self.R, self.G, self.W)
+            return np.asarray(sum(c * (H[rows] @ R + G[rows] @ W) for c, H, R, G, W in parts))
+
+        P = polar(fused, self.F, self.n_threads)
+        maps = zip(self.gamma, self._H_maps, self.R, self._G_maps, self.W)
+        self._F_map = np.asarray(sum(c * (H @ (R @ P) + G @ (W @ P)) for c, H, R, G, W in maps))
+
+    def update_H(self) -> None:
+        """Eq. (13)."""
+        for i, (H, G, KG) in enumerate(zip(self.H, self.G, self.KG)):
+            P, mapping = self._update(i, KG, G, self._G_maps[i], self.R[i], H)
+            mapping[self._blocks[i]] += self._sums[i] @ P
+            self._H_maps[i] = mapping
+
+    def update_G(self) -> None:
+        """Eq. (14)."""
+        for i, (one, H, G) in enumerate(zip(self.kernels, self.H, self.G)):
+            sums = one.gathered(H)
+            KH = one.spread(sums, self._KH)
+            P, mapping = self._update(i, KH, H, self._H_maps[i], self.W[i], G)
+            mapping[self._blocks[i]] += sums @ P
+            self._G_maps[i], self._sums[i] = mapping, one.gathered(G)
+            one.spread(self._sums[i], self.KG[i])
+
+    def _update(
+        self, i: int, product: Array, other: Array, other_map: Array, to_F: Array, out: Array
+    ) -> tuple[Array, Array]:
+        """Update one of H_i and G_i, in `out`, from the `other` and its product with K_i; P with
+        out = (K_i other + lambda1 other + F rotation) P, and the map of the last two terms."""
+        rotation = self.lambda2 * self.gamma[i] * to_F.T
+
+        def target(rows: slice) -> Array:
+            return product[rows] + self.lambda1 * other[rows] + self.F[rows] @ rotation
+
+        P = polar(target, out, self.n_threads)
+        return P, other_map @ (self.lambda1 * P) + self._F_map @ (rotation @ P)
+
+    def update_R(self) -> None:
+        """Eq. (15)."""
+        self.R = [procrustes(H.T @ self.F) for H in self.H]
+
+    def update_W(self) -> None:
+        """Eq. (16)."""
+        self.W = [procrustes(G.T @ self.F) for G in self.G]
+
+    def update_gamma(self) -> None:
+        """Eq. (18). After the updates of R and W no beta_i is negative."""
+        beta = np.maximum(self._agreements(), 0)
+        if beta.any():
+            self.gamma = beta / np.linalg.norm(beta)
+
+    def _agreements(self) -> Array:
+        """Tr(F'(H_i R_i + G_i W_i)) of each view."""
+        parts = zip(self.H, self.R, self.G, self.W)
+        return np.array(
+            [np.vdot(H.T @ self.F, R) + np.vdot(G.T @ self.F, W) for H, R, G, W in parts]
+        )
+
+    def objective(self) -> float:
+        """Eq. (11), or (10)."""
+        fused = float(self.gamma @ self._agreements())
+        if self.fixed:
+            return fused
+        parts = zip(self.H, self.KG, self.G)
+        kernels = sum(np.vdot(H, KG) + self.lambda1 * np.vdot(H, G) for H, KG, G in parts)
+        return float(kernels + self.lambda2 * fused)
+
+    def maps(self) -> list[Array]:
+        """B_i with f = sum_i features_i(x) B_i for the line f of F for a row x."""
+        return [self._F_map[block] for block in self._blocks]
+
+
+def eigenvectors_and_weights(kernels: list[Operator], k: int) -> Iterator[Iteration]:
+    """Eq. (7): eigenvectors and weights in turn."""
+    gamma, start = np.full(len(kernels), 1 / len(kernels)), None
+    while True:
+        squares = gamma**2
+
+        def times(V: Array, squares: Array = squares) -> Array:
+            return sum(weight * one.times(V) for weight, one in zip(squares, kernels))
+
+        values, F = leading_eigenvectors(times, k, kernels[0].n, start)
+        start = F.sum(axis=1)
+        kept = [float(np.vdot(F, one.times(F))) for one in kernels]
+        costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(kernels, kept)])
+        yield Iteration(gamma, float(squares @ costs), values, F)
+        gamma = inverse_shares(costs)

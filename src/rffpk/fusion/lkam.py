@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.interrupts import interruptible
 from rffpk._utils.tiles import row_tiles
-from rffpk._utils.validation import Auto
-from rffpk.fusion.spectral import AlternatingFusion, alternation, combined, matrix_of, mean_of
+from rffpk.fusion.base import KernelFusion
+from rffpk.fusion.spectral import (
+    alternation,
+    check_alternation,
+    combined,
+    converge,
+    embedded,
+    fuse,
+    matrices,
+    mean_of,
+)
 from rffpk.fusion.weights import diversity_penalty, weighed
 from rffpk.maps.kernels import FittedKernel
 
@@ -27,7 +38,8 @@ _EQUAL = 1e-9
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class LKAM(AlternatingFusion):
+@parameters
+class LKAM(KernelFusion):
     """Multiple kernel clustering by local kernel alignment maximisation (LKAM).
 
     The kernels have to agree with a clustering in the neighbourhood of each row alone, not between
@@ -117,47 +129,19 @@ class LKAM(AlternatingFusion):
     (2,)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        n_neighbors: float = 0.5,
-        diversity: float = 0.01,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.n_neighbors = n_neighbors
-        self.diversity = diversity
+    n_neighbors: float = 0.5
+    diversity: float = 0.01
+    n_landmarks: int | None = None
+    max_iter: int = 100
+    tol: float = 1e-6
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+    eigenvalues_: Array = field(init=False)
+
+    _fuse, _embedded = fuse, embedded
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_alternation(self)
         if isinstance(self.n_neighbors, float):
             validation.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
         else:
@@ -167,8 +151,8 @@ class LKAM(AlternatingFusion):
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels)
         mean = mean_of(Ks)
         self._least = self._least_values(mean)
         members = mean >= self._least
@@ -178,7 +162,7 @@ class LKAM(AlternatingFusion):
         near = [W * K for K in Ks]
         penalty = diversity_penalty(near, Ks, float(self.diversity))
         del Ks, mean, members, W
-        self._converge(alternation(near, k, penalty))
+        converge(self, alternation(near, k, penalty))
 
     def _least_values(self, mean: Array) -> Array:
         """The value of the mean kernel from which on rows belong to the neighbourhood of each

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.interrupts import interruptible
 from rffpk._utils.linalg import eigh, leading_eigenvectors
+from rffpk.fusion.base import Iteration, KernelFusion
 from rffpk.fusion.spectral import (
-    AlternatingFusion,
-    Iteration,
-    matrix_of,
+    check_alternation,
+    converge,
+    embedded,
+    fuse,
+    matrices,
     mean_of,
     spectral_costs,
 )
@@ -35,7 +41,8 @@ _PROGRAMME_WORK = 10
     "row_weights_", "objective_", "cluster_centers_", "inertia_", "s_", "n_iter_", "history_",
     "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class LMKKM(AlternatingFusion):
+@parameters
+class LMKKM(KernelFusion):
     """Localised multiple kernel k-means (LMKKM): each row has its own kernel weights.
 
     The learned kernel has the entries K_ij = sum_l theta_il theta_jl K_l,ij with weights theta >= 0
@@ -112,17 +119,27 @@ class LMKKM(AlternatingFusion):
     (150, 2)
     """
 
+    n_landmarks: int | None = None
+    max_iter: int = 100
+    tol: float = 1e-4
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+    eigenvalues_: Array = field(init=False)
+    row_weights_: Array = field(init=False)
+
+    _fuse, _embedded = fuse, embedded
+
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_alternation(self)
         _clarabel()
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         check_memory(len(kernels), kernels[0].n)
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        Ks = matrices(kernels)
         self._squares = mean_of(Ks).diagonal()
         Ks = [weighed(K, self._weight) for K in Ks]
         convex = [K if one.definite else semidefinite(K) for K, one in zip(Ks, kernels)]
-        self._converge(self._iterations_of(Ks, convex, k))
+        converge(self, self._iterations_of(Ks, convex, k))
 
     def _iterations_of(self, Ks: list[Array], convex: list[Array], k: int) -> Iterator[Iteration]:
         theta, start = np.full((len(Ks[0]), len(Ks)), 1 / len(Ks)), None
@@ -132,7 +149,7 @@ class LMKKM(AlternatingFusion):
             values, H = leading_eigenvectors(K, k, len(K), start)
             start = H.sum(axis=1)
             alpha = np.average(theta, axis=0, weights=self._weight)
-            yield Iteration(alpha, values, H, float(spectral_costs([K], H)[0]))
+            yield Iteration(alpha, float(spectral_costs([K], H)[0]), values, H)
             theta = row_weights(convex, H)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk._utils.validation import Auto
+from rffpk.fusion.base import KernelFusion
 from rffpk.fusion.spectral import (
-    AlternatingFusion,
-    SpectralFusion,
     alternation,
+    by_eigenvectors,
+    check_alternation,
+    check_landmarks,
     combined,
+    converge,
+    embedded,
+    fuse,
+    keep,
+    matrices,
     spectral_costs,
 )
 from rffpk.maps.kernels import FittedKernel
@@ -26,7 +35,8 @@ from rffpk.maps.kernels import FittedKernel
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class AverageMKKM(SpectralFusion):
+@parameters
+class AverageMKKM(KernelFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
 
     The embedding consists of the n_clusters leading eigenvectors of the combined kernel K_alpha =
@@ -74,45 +84,24 @@ class AverageMKKM(SpectralFusion):
     (150, 3)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        kernel_weights: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.kernel_weights = kernel_weights
+    kernel_weights: Any = None
+    n_landmarks: int | None = None
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+    eigenvalues_: Array = field(init=False)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_landmarks(self)
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         alpha = _given_weights(self.kernel_weights, len(kernels))
-        Ks = self._matrices(kernels)
+        Ks = matrices(kernels, self._weight)
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]))
-        self._record(alpha, float(alpha**2 @ spectral_costs(Ks, H)))
-        self._keep(values, H, alpha)
+        self._record(alpha, float(alpha**2 @ spectral_costs(Ks, H)), len(H))
+        keep(self, values, H)
 
 
 @documented(
@@ -120,7 +109,8 @@ class AverageMKKM(SpectralFusion):
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class MKKM(AlternatingFusion):
+@parameters
+class MKKM(KernelFusion):
     """Multiple kernel k-means with learned kernel weights (MKKM).
 
     Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) over weights alpha >= 0 of sum one and matrices H
@@ -169,9 +159,18 @@ class MKKM(AlternatingFusion):
     (2,)
     """
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = self._matrices(kernels)
-        self._converge(alternation(Ks, k))
+    n_landmarks: int | None = None
+    max_iter: int = 100
+    tol: float = 1e-4
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+    eigenvalues_: Array = field(init=False)
+
+    _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
+    _check_parameters = check_alternation
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        converge(self, alternation(matrices(kernels, self._weight), k))
 
 
 def _given_weights(given: Any, n_kernels: int) -> Array:

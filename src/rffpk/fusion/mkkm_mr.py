@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
-from rffpk._utils.validation import Auto
-from rffpk.fusion.spectral import AlternatingFusion, alternation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
+from rffpk.fusion.base import KernelFusion
+from rffpk.fusion.spectral import (
+    alternation,
+    by_eigenvectors,
+    check_alternation,
+    converge,
+    embedded,
+    fuse,
+    matrices,
+)
 from rffpk.fusion.weights import diversity_penalty
 from rffpk.maps.kernels import FittedKernel
 
@@ -17,7 +30,8 @@ from rffpk.maps.kernels import FittedKernel
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class MKKMMR(AlternatingFusion):
+@parameters
+class MKKMMR(KernelFusion):
     """Multiple kernel k-means with matrix-induced regularisation (MKKM-MR).
 
     Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha with M_pq =
@@ -78,50 +92,23 @@ class MKKMMR(AlternatingFusion):
     (2,)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        diversity: float = 0.01,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.diversity = diversity
+    diversity: float = 0.01
+    n_landmarks: int | None = None
+    max_iter: int = 100
+    tol: float = 1e-6
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+    eigenvalues_: Array = field(init=False)
+
+    _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_alternation(self)
         validation.check_real(self.diversity, "diversity", 0)
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = self._matrices(kernels)
-        self._converge(alternation(Ks, k, diversity_penalty(Ks, Ks, float(self.diversity))))
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels, self._weight)
+        converge(self, alternation(Ks, k, diversity_penalty(Ks, Ks, float(self.diversity))))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import (
     fixed_signs,
     leading_eigenvectors,
@@ -17,8 +20,8 @@ from rffpk._utils.linalg import (
     procrustes,
     svd,
 )
-from rffpk._utils.validation import Auto
-from rffpk.fusion.spectral import Iteration, LinearFusion, mean_of
+from rffpk.fusion.base import Iteration, KernelFusion
+from rffpk.fusion.spectral import by_matrices, check_alternation, embedded, fuse, matrices, mean_of
 from rffpk.maps.kernels import FittedKernel
 
 
@@ -27,7 +30,8 @@ from rffpk.maps.kernels import FittedKernel
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class MVCLFA(LinearFusion):
+@parameters
+class MVCLFA(KernelFusion):
     """Multi-view clustering via late fusion alignment maximisation (MVC-LFA).
 
     The k leading eigenvectors H_l of each kernel, its relaxed clustering, are fused into one matrix
@@ -98,52 +102,24 @@ class MVCLFA(LinearFusion):
     1.0
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        mean_weight: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.mean_weight = mean_weight
+    mean_weight: float = 1.0
+    n_landmarks: int | None = None
+    max_iter: int = 100
+    tol: float = 1e-6
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+
+    _fuse, _embedded, _mapping = fuse, embedded, by_matrices
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_alternation(self)
         validation.check_real(self.mean_weight, "mean_weight", 0)
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = self._matrices(kernels)
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels, self._weight)
         roots = None if self._weight is None else np.sqrt(self._weight)
         state = LateFusion(Ks, k, float(self.mean_weight), roots)
-        self._converge(state.iterations(), rises=True)
+        self._converge(state.iterations(), len(Ks[0]), operator.neg)
         self._map = state.maps()
 
 
@@ -171,7 +147,7 @@ class LateFusion:
             left, sizes, right = svd(target)
             self.P = right.T @ over_eigenvalues(right.T, sizes).T
             F = left @ right
-            yield Iteration(self.beta, sizes, F, float(sizes.sum()))
+            yield Iteration(self.beta, float(sizes.sum()), vectors=F)
             products = [H.T @ F for H in self.H]
             self.W = [procrustes(product) for product in products]
             agreements = np.array([np.vdot(p, W) for p, W in zip(products, self.W)])

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
 from rffpk._anneal.convergence_warnings import few_rows
 from rffpk._docs import FUSION, documented
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.estimator import reporting
+from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import eigh
 from rffpk._utils.progress import Progress, observed
+from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tiles import by_blocks
-from rffpk._utils.validation import Auto
-from rffpk.fusion.base import EmbeddingClusterer, counted_rows, drawn_rows, row_weights
+from rffpk.fusion.base import counted_rows, drawn_rows, row_weights
+from rffpk.fusion.embedding import cluster, measure
+from rffpk.fusion.embedding import transform as embed
 from rffpk.fusion.operators import FeatureOperator, Nystroem, nystroem_features
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import Specification, check_one_kernel, check_sparse, one_kernel
@@ -27,7 +29,8 @@ from rffpk.maps.kernels import Specification, check_one_kernel, check_sparse, on
     FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "s_",
     "n_iter_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
-class NystroemKernelKMeans(EmbeddingClusterer):
+@parameters
+class NystroemKernelKMeans(Clusterer):
     """Kernel k-means on Nystroem features.
 
     The kernel matrix is replaced by Z W^+ Z', with Z the kernel between the rows and random anchors
@@ -94,36 +97,19 @@ class NystroemKernelKMeans(EmbeddingClusterer):
     (200, 5)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernel: Any = "rbf",
-        gamma: Gamma | float | None = "mean",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        n_anchors: int = 256,
-        n_components: int | None = None,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_anchors = n_anchors
-        self.n_components = n_components
-        self.n_init = n_init
-        self.store_memberships = store_memberships
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    kernel: Any = "rbf"
+    gamma: Gamma | float | None = "mean"
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    n_anchors: int = 256
+    n_components: int | None = None
+    # what a fit sets
+    anchors_: NDArray[np.intp] = field(init=False)
+    embedding_: Array = field(init=False)
+    cluster_centers_: Array = field(init=False)
+
+    _measure, transform = measure, embed
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
@@ -180,8 +166,8 @@ class NystroemKernelKMeans(EmbeddingClusterer):
             self.anchors_ = drawn_rows(len(X), min(self.n_anchors, most), counted, random)
             raw = nystroem_features(X, spec, "kernel", self.anchors_, weight, random, n_threads)
             self._features = self._restricted(raw, X, weight, n_threads)
-            self.embedding_ = self._embedded(X)
-            self._label(k, weight, random, [few_rows("X", [X], weight)], progress)
+            self.embedding_ = self._embedded([X])
+            cluster(self, k, weight, random, [few_rows("X", [X], weight)], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 
@@ -198,36 +184,11 @@ class NystroemKernelKMeans(EmbeddingClusterer):
         _, vectors = eigh(full.gathered(stored))
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
-    def _embedded(self, X: Array) -> Array:
-        n_threads = config.n_threads(self.n_jobs)
-
-        def embed(parts: list[Array]) -> Array:
+    def _embedded(self, xs: list[Columns]) -> Array:
+        def block(parts: list[Columns]) -> Array:
             with np.errstate(over="ignore", invalid="ignore"):
-                return self._features(parts[0]).astype(X.dtype, copy=False)
+                return self._features(parts[0]).astype(xs[0].dtype, copy=False)
 
-        features = by_blocks(embed, [X], len(self.anchors_), n_threads)
+        features = by_blocks(block, xs, len(self.anchors_), config.n_threads(self.n_jobs))
         validation.check_finite_kernel(features)
         return features
-
-    def transform(self, X: Any) -> Array:
-        """Compute the features of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite numbers, with as many columns as in `fit`.
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_components)
-            Their features, in the dtype of X.
-        """
-        check_is_fitted(self)
-        X = validation.check_rows(self, X, reset=False)
-        with config.one_blas_thread():
-            return self._embedded(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.interrupts import A_NUMBER, interruptible
 from rffpk._utils.linalg import (
     DENSE,
@@ -19,8 +21,8 @@ from rffpk._utils.linalg import (
     over_eigenvalues,
     ritz_values,
 )
-from rffpk._utils.validation import Auto
-from rffpk.fusion.spectral import Iteration, LinearFusion, combined
+from rffpk.fusion.base import Iteration, KernelFusion
+from rffpk.fusion.spectral import by_matrices, check_alternation, combined, embedded, fuse, matrices
 from rffpk.fusion.weights import inner_products, simplex_minimum
 from rffpk.maps.kernels import FittedKernel
 
@@ -34,7 +36,8 @@ _FEW, _SPARE = 0.125, 8
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class ONKC(LinearFusion):
+@parameters
+class ONKC(KernelFusion):
     """Optimal neighbourhood kernel clustering with multiple kernels (ONKC).
 
     The clustering is that of a kernel G which need not be a combination of the given kernels, but
@@ -116,62 +119,30 @@ class ONKC(LinearFusion):
     (2,)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        rho: float = 1.0,
-        diversity: float = 0.1,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.rho = rho
-        self.diversity = diversity
+    rho: float = 1.0
+    diversity: float = 0.1
+    n_landmarks: int | None = None
+    max_iter: int = 100
+    tol: float = 1e-4
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+    eigenvalues_: Array = field(init=False)
+
+    _fuse, _embedded, _mapping = fuse, embedded, by_matrices
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_alternation(self)
         validation.check_real(self.rho, "rho", 0, include="neither")
         validation.check_real(self.diversity, "diversity", 0)
 
     def _scale_matters(self) -> bool:
         return True
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        Ks = self._matrices(kernels)
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels, self._weight)
         state = NearKernel(Ks, k, float(self.rho), float(self.diversity))
-        self._converge(state.iterations())
+        self.eigenvalues_ = self._converge(state.iterations(), len(Ks[0])).values
         self._map = np.array(state.maps)
-
-    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
-        super()._keep(values, H, alpha)
-        self.eigenvalues_ = values
 
 
 class NearKernel:
@@ -203,7 +174,7 @@ class NearKernel:
             apart = max(squares - 2 * float(self.alpha @ products) + size, 0.0)
             lost = float(largest[: -self.k].sum())
             objective = lost + self.rho / 2 * apart + self.diversity / 2 * size
-            yield Iteration(self.alpha, largest[-self.k :][::-1], self.H, objective)
+            yield Iteration(self.alpha, objective, largest[-self.k :][::-1])
 
     def _near(self) -> tuple[Array, Array]:
         """Eigenvalues, rising, and eigenvectors of B = K_alpha - (I - HH') / rho, all those with

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.interrupts import A_NUMBER, interruptible
 from rffpk._utils.linalg import basis_of, leading_eigenvectors, svd
 from rffpk._utils.messages import warn
-from rffpk._utils.validation import Auto
-from rffpk.fusion.spectral import SpectralFusion, matrix_of
+from rffpk.fusion.base import KernelFusion
+from rffpk.fusion.spectral import by_eigenvectors, check_landmarks, embedded, fuse, keep, matrix_of
 from rffpk.fusion.weights import weighed
 from rffpk.maps.kernels import FittedKernel
 
@@ -34,7 +35,8 @@ _NEW = 1e-6
     "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
     "feature_names_in_",
 )  # fmt: skip
-class SimpleMKKM(SpectralFusion):
+@parameters
+class SimpleMKKM(KernelFusion):
     """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
 
     Minimises over weights alpha >= 0 of sum one F(alpha) = max_H Tr(K_alpha HH') / n, the maximum
@@ -104,47 +106,22 @@ class SimpleMKKM(SpectralFusion):
     (2,)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.max_iter = max_iter
-        self.tol = tol
+    n_landmarks: int | None = None
+    max_iter: int = 100
+    tol: float = 1e-5
+    # what a fit sets
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+    eigenvalues_: Array = field(init=False)
+
+    _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_landmarks(self)
         validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0, include="neither")
 
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
@@ -152,8 +129,8 @@ class SimpleMKKM(SpectralFusion):
             interruptible(A_NUMBER * n**2, np.copyto, Ks[number], K)
         total = None if self._weight is None else float(self._weight.sum())
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
-            self._record(point.alpha, point.objective, gap=point.gap)
-        self._keep(point.values, point.vectors, point.alpha)
+            self._record(point.alpha, point.objective, n, gap=point.gap)
+        keep(self, point.values, point.vectors)
 
 
 @dataclass(frozen=True)

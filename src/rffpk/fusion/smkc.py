@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from itertools import islice
+from dataclasses import field, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -16,13 +15,14 @@ from sklearn.cluster import kmeans_plusplus
 from rffpk._docs import FUSION, documented
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import basis_of, fixed_signs
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.tiles import by_blocks
 from rffpk._utils.validation import Auto
 from rffpk.fusion.base import KernelFusion, counted_rows, drawn_rows
-from rffpk.fusion.smkc_solver import AnchorKernels, Iteration, iterations
+from rffpk.fusion.smkc_solver import AnchorIteration, AnchorKernels, iterations
 from rffpk.fusion.spectral import matrix_of
 from rffpk.maps.fourier import resolve_gamma
 from rffpk.maps.kernels import (
@@ -50,6 +50,7 @@ _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 excee
     "objective_", "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_",
     "n_features_in_", "feature_names_in_",
 )  # fmt: skip
+@parameters
 class SMKC(KernelFusion):
     """Scalable multiple kernel clustering (SMKC): rank-k parts of anchor kernels, fused.
 
@@ -165,42 +166,16 @@ class SMKC(KernelFusion):
 
     _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        n_anchors: Auto | int = "auto",
-        anchors: Anchors | Any = "uniform",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        normalize_rows: bool = False,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.n_anchors = n_anchors
-        self.anchors = anchors
-        self.max_iter = max_iter
-        self.tol = tol
+    _stage = "fusion"
+
+    n_anchors: Auto | int = "auto"
+    anchors: Anchors | Any = "uniform"
+    max_iter: int = 100
+    tol: float = 1e-4
+    normalize_rows: bool = False
+    # what a fit sets
+    anchors_: NDArray[np.intp] | None = field(init=False)
+    singular_values_: Array = field(init=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -259,10 +234,11 @@ class SMKC(KernelFusion):
             if not (kernel.definite or kernel.precomputed):
                 matrix_of(kernel, number)  # warns if it is indefinite among the anchors
         B = self._anchored(xs, None if weight is None else np.sqrt(weight))
-        self.kernel_weights_ = np.full(len(self._kernels), 1 / len(self._kernels))
-        last = self._iterate(B.coordinates(), k, len(xs[0]))
+        n_threads = config.n_threads(self.n_jobs)
+        endless = iterations(B.coordinates(), len(self._kernels), k, n_threads)
+        last = self._converge(endless, len(xs[0]))
+        _warn_of_ratio(last.ratio)
         self.singular_values_ = np.sqrt(last.fused.squares)
-        self.objective_, self.n_iter_ = last.objective, len(self.history_)
         self._finish(B, last)
 
     def _choose_anchors(
@@ -313,26 +289,7 @@ class SMKC(KernelFusion):
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
         return AnchorKernels(views, self._kernels, s, config.n_threads(self.n_jobs), roots)
 
-    def _iterate(self, B: Array, k: int, n: int) -> Iteration:
-        """Iterate until G converges; return the last iteration."""
-        endless = iterations(B, len(self._kernels), k, config.n_threads(self.n_jobs))
-        for iteration in islice(endless, self.max_iter):
-            objective, change = iteration.objective, iteration.change
-            self._iterations.add("fusion", n, objective, self.kernel_weights_, change=change)
-            if iteration.change <= self.tol:
-                break
-        else:
-            self._warn_unconverged(self.tol, self.max_iter)
-        if iteration.ratio > _RATIO:
-            warn(
-                f"sigma_1 / sigma_k of the fused kernels is {iteration.ratio:.2g}, and singular "
-                "vectors are taken from squares: their error may be above 1e-6. Take fewer "
-                "clusters, or kernels with a larger gamma.",
-                UserWarning,
-            )
-        return iteration
-
-    def _finish(self, B: AnchorKernels, last: Iteration) -> None:
+    def _finish(self, B: AnchorKernels, last: AnchorIteration) -> None:
         """U = B C with orthonormal columns of P^(1/2) U, as many as G has singular values that are
         resolved."""
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
@@ -352,23 +309,6 @@ class SMKC(KernelFusion):
         """U from B L, for rows that were fitted and for new ones."""
         return by_blocks(lambda parts: parts[0] @ self._right, [Y], len(self._right), 1)
 
-    # ---- prediction ------------------------------------------------------------------------
-
-    def transform(self, X: Any) -> Array:
-        """Embed rows: B_new C, see the notes of the class.
-
-        Parameters
-        ----------
-        X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
-            As in `fit`; with precomputed kernels those between the new rows and the anchors.
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_clusters)
-            In the space of `embedding_`.
-        """
-        return super().transform(X)
-
     def _embedded(self, xs: list[Array]) -> Array:
         return self._rotated(self._anchored(xs).times(self._left))
 
@@ -376,6 +316,16 @@ class SMKC(KernelFusion):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = False  # a subset of the rows keeps all anchors, the columns
         return tags
+
+
+def _warn_of_ratio(ratio: float) -> None:
+    if ratio > _RATIO:
+        warn(
+            f"sigma_1 / sigma_k of the fused kernels is {ratio:.2g}, and singular vectors are "
+            "taken from squares: their error may be above 1e-6. Take fewer clusters, or kernels "
+            "with a larger gamma.",
+            UserWarning,
+        )
 
 
 def _basis(B: AnchorKernels, Y: Array) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import basis_of, leading_eigenvectors, pivoted_cholesky
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
+from rffpk.fusion.base import Iteration
 from rffpk.maps.kernels import FittedKernel
 
 _TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times
@@ -129,22 +130,22 @@ class Product:
         return np.asarray(self.squares > most)
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """The result of an iteration of SMKC, which updates G and then all H_v."""
+@dataclass(frozen=True, kw_only=True)
+class AnchorIteration(Iteration):
+    """The result of an iteration of SMKC, which updates G and then all H_v: `objective` is sum_v
+    ||H_v - G_v||^2 + ||H_v - G||^2, and `change` is ||G - previous G|| / ||G||."""
 
     fused: Product
     coefficients: Array  # L (V s, k): G = B L R'
-    objective: float  # sum_v ||H_v - G_v||^2 + ||H_v - G||^2
-    change: float  # ||G - previous G|| / ||G||
     ratio: float  # the largest sigma_1 / sigma_k of G and all H_v
 
 
-def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
+def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[AnchorIteration]:
     """The endless iterations of SMKC, from B or its coordinates (r, V s): Liang et al., ICML 2024,
     algorithm 1. O(V r s k + V^2 (r + s) k^2) each."""
     views = [View(G, _gram(G, n_threads)) for G in np.split(B, V, axis=1)]
     parts = run_all(lambda view: view.initial_part(k), views, n_threads)
+    alpha = np.full(V, 1 / V)  # no weights are learned
     before, L = None, np.zeros((B.shape[1], k))
     while True:
         G, coefficients = _fused(parts, k)
@@ -157,7 +158,7 @@ def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[Iteration]:
         parts, objective = [H for H, _ in found], sum(cost for _, cost in found)
         change = np.inf if before is None else _relative_change(G, before)
         ratio = max(product.ratio for product in (G, *parts))
-        yield Iteration(G, L, objective, change, ratio)
+        yield AnchorIteration(alpha, objective, change=change, fused=G, coefficients=L, ratio=ratio)
         before = G
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,199 +14,101 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.interrupts import A_NUMBER, interruptible
 from rffpk._utils.linalg import leading_eigenvectors, over_eigenvalues, ritz_values
+from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tiles import by_blocks
-from rffpk._utils.validation import Auto
-from rffpk.fusion.base import KernelFusion, counted_rows, drawn_rows
+from rffpk.fusion.base import Iteration, KernelFusion, counted_rows, drawn_rows
 from rffpk.fusion.weights import inverse_shares, simplex_minimum, weighed
 from rffpk.maps.kernels import FittedKernel
 
 
-class SpectralFusion(KernelFusion):
-    """Base of the methods whose embedding consists of leading eigenvectors of sum_l alpha_l^2 K_l,
-    and that can learn on landmarks."""
+def check_landmarks(model: Any) -> None:
+    if model.n_landmarks is not None:
+        validation.check_int(model.n_landmarks, "n_landmarks", model.n_clusters)
 
-    _weight: Array | None  # of the rows learned on
-    _map: Array  # from the kernels with the rows learned on to the embedding
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
+def check_alternation(model: KernelFusion) -> None:
+    """Check the parameters of a method that updates an embedding and kernel weights in turn, until
+    their objective falls no more."""
+    KernelFusion._check_parameters(model)
+    check_landmarks(model)
+    validation.check_int(model.max_iter, "max_iter", 1)
+    validation.check_real(model.tol, "tol", 0)
+
+
+def fuse(model: Any, xs: list[Columns], weight: Array | None, k: int, random: Any) -> None:
+    """`KernelFusion._fuse` by `_learn`, which takes the kernels between all rows or landmarks and
+    k, and sets what it finds: `_map` leads from the kernels with the rows learned on, of weights
+    `_weight`, to the embedding. Kernels of weighted rows are P^(1/2) K_l P^(1/2), with P the
+    diagonal matrix of these weights."""
+    counted = counted_rows(weight)
+    model.landmarks_ = _choose_landmarks(model.n_landmarks, len(xs[0]), counted, random)
+    learned = counted if model.landmarks_ is None else model.landmarks_
+    model._weight = weight if weight is None or learned is None else weight[learned]
+    xs_learned, specs = model._matched(xs, learned)
+    model._kernels = [
+        FittedKernel(
+            x, spec, weight=model._weight, random=random,
+            n_threads=config.n_threads(model.n_jobs), center=model.center,
+            normalize=model.normalize,
         )
-        self.n_landmarks = n_landmarks
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.n_landmarks is not None:
-            validation.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
-
-    def _learn(self, kernels: list[FittedKernel], k: int, random: Any) -> None:
-        """Append to `history_` by `_record`, and end with `_keep`. Kernels of weighted rows are
-        P^(1/2) K_l P^(1/2), with P the diagonal matrix of `_weight`."""
-        raise NotImplementedError
-
-    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
-        """Set the fitted attributes except those of k-means."""
-        counted = counted_rows(weight)
-        self.landmarks_ = self._choose_landmarks(len(xs[0]), counted, random)
-        learned = counted if self.landmarks_ is None else self.landmarks_
-        self._weight = weight if weight is None or learned is None else weight[learned]
-        xs_learned, specs = self._matched(xs, learned)
-        self._kernels = [
-            FittedKernel(
-                x, spec, weight=self._weight, random=random,
-                n_threads=config.n_threads(self.n_jobs), center=self.center,
-                normalize=self.normalize,
-            )
-            for x, spec in zip(xs_learned, specs)
-        ]  # fmt: skip
-        self._learn(self._kernels, k, random)
-        if self._weight is not None:  # rows are embedded by K P^(1/2)
-            self._map = np.sqrt(self._weight)[:, None] * self._map
-        self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
-        for kernel in self._kernels:
-            kernel.drop_matrix()
-
-    def _choose_landmarks(
-        self, n: int, counted: NDArray[np.intp] | None, random: Any
-    ) -> NDArray[np.intp] | None:
-        """Indices of the random rows to learn on, in rising order; None: all that are counted."""
-        most = n if counted is None else len(counted)
-        if self.n_landmarks is None or self.n_landmarks >= most:
-            return None
-        return drawn_rows(n, self.n_landmarks, counted, random)
-
-    def _matrices(self, kernels: list[FittedKernel]) -> list[Array]:
-        """P^(1/2) K_l P^(1/2) of each kernel."""
-        return [weighed(K, self._weight) for K in map(matrix_of, kernels, count())]
-
-    def _record(self, alpha: Array, objective: float, **more: float) -> None:
-        self._iterations.add("weights", self._kernels[0].n, objective, alpha, **more)
-        self.objective_ = objective
-
-    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
-        self.eigenvalues_, self.kernel_weights_ = values, alpha
-        self.n_iter_ = len(self.history_)
-        self._map = over_eigenvalues(H, values)
-
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        """The function from the kernels between some rows and those learned on to the embedding of
-        the rows."""
-        return lambda crosses: combined(crosses, self.kernel_weights_) @ self._map
-
-    def _embedded(self, xs: list[Array]) -> Array:
-        """The embedding of rows, block by block, by threads."""
-        mapping = self._mapping()
-
-        def embed(parts: list[Array]) -> Array:
-            views = self._view_of_each(parts, len(self._kernels))
-            return mapping([kernel.values(x) for kernel, x in zip(self._kernels, views)])
-
-        n_threads = config.n_threads(self.n_jobs)
-        return by_blocks(embed, xs, self._kernels[0].n, n_threads)
+        for x, spec in zip(xs_learned, specs)
+    ]  # fmt: skip
+    model._learn(model._kernels, k)
+    if model._weight is not None:  # rows are embedded by K P^(1/2)
+        model._map = np.sqrt(model._weight)[:, None] * model._map
+    model.embedding_ = embedded(model, xs)  # by the same products as in `transform`
+    for kernel in model._kernels:
+        kernel.drop_matrix()
 
 
-class AlternatingFusion(SpectralFusion):
-    """Base of the methods that update an embedding and kernel weights in turn, until their
-    objective falls no more."""
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernels: Any = None,
-        views: Any = None,
-        center: bool = True,
-        normalize: bool = True,
-        normalize_rows: bool = True,
-        n_init: Auto | int = "auto",
-        store_memberships: bool = False,
-        n_landmarks: int | None = None,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            kernels=kernels,
-            views=views,
-            center=center,
-            normalize=normalize,
-            normalize_rows=normalize_rows,
-            n_init=n_init,
-            store_memberships=store_memberships,
-            n_landmarks=n_landmarks,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        validation.check_int(self.max_iter, "max_iter", 1)
-        validation.check_real(self.tol, "tol", 0)
-
-    def _converge(self, iterations: Iterator[Iteration], rises: bool = False) -> None:
-        """Record iterations until the objective falls, or rises, by at most `tol` of itself, and
-        keep the last."""
-        sign, before = (-1 if rises else 1), np.inf
-        for last in islice(iterations, self.max_iter):
-            self._record(last.alpha, last.objective)
-            cost = sign * last.objective
-            if before - cost <= float(self.tol) * abs(cost):
-                break
-            before = cost
-        else:
-            self._warn_unconverged(self.tol, self.max_iter)
-        self._keep(last.values, last.vectors, last.alpha)
+def _choose_landmarks(
+    size: int | None, n: int, counted: NDArray[np.intp] | None, random: Any
+) -> NDArray[np.intp] | None:
+    """Indices of the random rows to learn on, in rising order; None: all that are counted."""
+    if size is None or size >= (n if counted is None else len(counted)):
+        return None
+    return drawn_rows(n, size, counted, random)
 
 
-class LinearFusion(AlternatingFusion):
-    """Base of the methods whose embedding is sum_l K_l B_l; `_map` holds the B_l, (L, n, k)."""
-
-    def _keep(self, values: Array, H: Array, alpha: Array) -> None:
-        self.kernel_weights_, self.n_iter_ = alpha, len(self.history_)
-
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, self._map)))
+def embedded(model: Any, xs: list[Columns]) -> Array:
+    """The embedding of rows by their kernels with those learned on."""
+    kernels = model._kernels
+    return in_blocks(model, xs, [kernel.values for kernel in kernels], kernels[0].n)
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """The weights and the leading eigenpairs of an iteration, and the objective of both."""
+def in_blocks(
+    model: Any, xs: list[Columns], functions: list[Callable[[Columns], Array]], width: int
+) -> Array:
+    """The embedding of rows, block by block, by threads: what the function that `_mapping` gives
+    makes of the values of `functions` of the view of each kernel, which have about `width`
+    columns."""
+    mapping = model._mapping()
 
-    alpha: Array
-    values: Array
-    vectors: Array
-    objective: float
+    def embed(parts: list[Columns]) -> Array:
+        views = model._view_of_each(parts, len(functions))
+        return mapping([function(x) for function, x in zip(functions, views)])
+
+    return by_blocks(embed, xs, width, config.n_threads(model.n_jobs))
+
+
+def by_eigenvectors(model: Any) -> Callable[[list[Array]], Array]:
+    """The mapping by the leading eigenvectors of sum_l alpha_l^2 K_l."""
+    return lambda crosses: combined(crosses, model.kernel_weights_) @ model._map
+
+
+def by_matrices(model: Any) -> Callable[[list[Array]], Array]:
+    """The mapping sum_l K_l B_l; `_map` holds the B_l, (n, k) each."""
+    return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, model._map)))
+
+
+def converge(model: Any, iterations: Iterator[Iteration]) -> None:
+    """Keep the eigenpairs of the last of the iterations."""
+    last = model._converge(iterations, model._kernels[0].n)
+    keep(model, last.values, last.vectors)
+
+
+def keep(model: Any, values: Array, H: Array) -> None:
+    model.eigenvalues_, model._map = values, over_eigenvalues(H, values)
 
 
 def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterator[Iteration]:
@@ -219,12 +120,18 @@ def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterat
         start = H.sum(axis=1)
         costs = spectral_costs(Ks, H)
         objective = float(alpha**2 @ costs)
+        if penalty is not None:
+            objective += float(alpha @ penalty @ alpha) / 2
+        yield Iteration(alpha, objective, values, H)
         if penalty is None:
-            yield Iteration(alpha, values, H, objective)
             alpha = inverse_shares(costs)
         else:
-            yield Iteration(alpha, values, H, objective + float(alpha @ penalty @ alpha) / 2)
             alpha = simplex_minimum(2 * np.diag(np.maximum(costs, 0)) + penalty)
+
+
+def matrices(kernels: list[FittedKernel], weight: Array | None = None) -> list[Array]:
+    """P^(1/2) K_l P^(1/2) of each kernel."""
+    return [weighed(K, weight) for K in map(matrix_of, kernels, count())]
 
 
 def matrix_of(kernel: FittedKernel, number: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ from rffpk._docs import DIFFUSION, documented
 from rffpk._rows.missing import has_view
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Map
-from rffpk._utils.estimator import Estimator, reporting
+from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
@@ -35,6 +36,7 @@ _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared dist
 
 
 @documented(DIFFUSION, "n_features_in_", "feature_names_in_")
+@parameters
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map rows to features whose distances are diffusion distances.
 
@@ -117,24 +119,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     (500, 3)
     """
 
-    def __init__(
-        self,
-        n_components: Auto | int = "auto",
-        *,
-        n_neighbors: Auto | int = "auto",
-        n_landmarks: Auto | int | None = "auto",
-        time: Auto | float = "auto",
-        metric: Metric = "euclidean",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.n_landmarks = n_landmarks
-        self.time = time
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: Auto | int = field(default="auto", kw_only=False)
+    n_neighbors: Auto | int = "auto"
+    n_landmarks: Auto | int | None = "auto"
+    time: Auto | float = "auto"
+    metric: Metric = "euclidean"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

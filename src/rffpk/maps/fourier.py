@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import field
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Structure
-from rffpk._utils.estimator import Estimator, reporting
+from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, dense, pair_distances, squared_norms
@@ -108,6 +109,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
 
 
 @documented(FEATURES, "n_features_in_", "feature_names_in_")
+@parameters
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
 
@@ -172,22 +174,12 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     (100, 400)
     """
 
-    def __init__(
-        self,
-        n_frequencies: Auto | int = "auto",
-        *,
-        kernel: Kernel = "rbf",
-        gamma: Gamma | float = "mean",
-        sampling: Sampling = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_frequencies = n_frequencies
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sampling = sampling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_frequencies: Auto | int = field(default="auto", kw_only=False)
+    kernel: Kernel = "rbf"
+    gamma: Gamma | float = "mean"
+    sampling: Sampling = "auto"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
