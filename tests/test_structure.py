@@ -83,6 +83,7 @@ def test_folders_have_no_subfolders():
 )  # fmt: skip
 def test_few_classes_lie_between_an_estimator_and_that_of_scikit_learn(cls):
     own = [base for base in cls.__mro__ if base.__module__.startswith("rffpk.")]
+    own = [base for base in own if base.__name__ != "CallbackSupportMixin"]  # of older versions
     assert len(own) - 1 <= 3
 
 
