@@ -35,8 +35,8 @@ ALL_GIVEN = {"kernels": "precomputed"}
 SOFT = {"s_final": -3.0, "anneal_every": 2}
 STORED = {"store_memberships": True}
 
-# Fits of each class that set all of its attributes, between them.
-FITS = {
+# Fits of each class that set all of its attributes, between them: for most, one of a frame.
+FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES} | {
     "RandomFourierFeatures": [({}, FRAME), ({"sampling": "structured"}, ROWS)],
     "PowerKMeans": [
         (STORED, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
