@@ -420,9 +420,7 @@ def _evaluated(
     centers = (run.theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
     visit = partial(_both_sums, theta, end.s, None if elsewhere else take, rows.stream is None)
-    soft, hard = rows.fold(
-        visit, lambda first, second: (first[0] + second[0], first[1] + second[1])
-    )
+    soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
     means = hard.centroids(theta, rows.dtype)

@@ -1,1 +1,1 @@
-"""What nothing of clustering is known in: validation, threads, linear algebra, files, progress."""
+"""Validation, threads, linear algebra, files, progress, and the bases of all estimators."""
