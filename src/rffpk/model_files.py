@@ -15,9 +15,7 @@ from rffpk._utils.estimator import VersionError, read_model
 from rffpk._utils.model_state import RECORDS, Record
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError
-from rffpk.fusion.operators import Exact, Finished, Nystroem
-from rffpk.fusion.operators import Fourier as FourierFeatures
-from rffpk.maps.fourier import RandomFourierFeatures
+from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum
@@ -67,7 +65,7 @@ RECORDS |= {
         },
     ),
     "Exact": Record(Exact, {"kernel": (FittedKernel,), "roots": _MAYBE_ARRAY}),
-    "FourierFeatures": Record(FourierFeatures, {"mapping": (RandomFourierFeatures,)}),
+    "FourierFeatures": Record(FourierFeatures, {"mapping": (Fourier,)}),
     "Nystroem": Record(Nystroem, {"kernel": (FittedKernel,), "anchors": _ARRAY, "root": _ARRAY}),
     "Finished": Record(Finished, {"raw": _FEATURES, "mean": _ARRAY, "normalize": _BOOL}),
 }  # fmt: skip

@@ -19,9 +19,9 @@ from rffpk._utils.linalg import (
     procrustes,
 )
 from rffpk._utils.sparse_rows import Columns
-from rffpk.fusion.base import Iteration, KernelFusion, counted_rows
+from rffpk.fusion.base import Iteration, KernelFusion, WeightedRows, by_matrices
 from rffpk.fusion.operators import Operator, check_definite, operators, polar
-from rffpk.fusion.spectral import by_matrices, in_blocks, remainder
+from rffpk.fusion.spectral import remainder
 from rffpk.fusion.weights import inverse_shares
 from rffpk.maps.fourier import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.maps.kernels import BANKS
@@ -147,15 +147,13 @@ class FAMKKM(KernelFusion):
     approximation: Approximation | None = None
     n_frequencies: Frequencies | int = "auto"
     n_anchors: int = 256
-    max_iter: int = 100
-    tol: float = 1e-6
 
     _mapping = by_matrices
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("lambda1", "lambda2", "tol"):
-            validation.check_real(getattr(self, name), name, 0)
+        validation.check_real(self.lambda1, "lambda1", 0)
+        validation.check_real(self.lambda2, "lambda2", 0)
         validation.check_choice(self.fusion, "fusion", get_args(Fusion))
         if self.approximation is not None:
             validation.check_choice(
@@ -168,15 +166,14 @@ class FAMKKM(KernelFusion):
                 )
         check_n_frequencies(self.n_frequencies)
         validation.check_int(self.n_anchors, "n_anchors", 1)
-        validation.check_int(self.max_iter, "max_iter", 1)
 
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _scale_matters(self) -> bool:
         return self.fusion == "both"
 
-    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
-        kernels = self._operators_of(xs, weight, k, random)
+    def _fuse(self, rows: WeightedRows, k: int, random: Any) -> None:
+        kernels = self._operators_of(rows, k, random)
         n = kernels[0].n
         if self.fusion == "kernel":
             last = self._converge(eigenvectors_and_weights(kernels, k), n)
@@ -188,10 +185,10 @@ class FAMKKM(KernelFusion):
                 kernels, k, float(self.lambda1), float(self.lambda2), random,
                 config.n_threads(self.n_jobs), self._given(kernels, k),
             )  # fmt: skip
-            self._converge(state.iterations(), n, abs)
+            self._converge(state.iterations(), n, rising=True)
             maps = state.maps()
         self._features, self._map = [one.features for one in kernels], maps
-        self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
+        self.embedding_ = self._embedded(rows.xs)  # by the same products as in `transform`
 
     def _given(self, kernels: list[Operator], k: int) -> list[tuple[Array, Array]] | None:
         """The eigenpairs of each kernel, if the partitions stay these."""
@@ -201,22 +198,15 @@ class FAMKKM(KernelFusion):
         pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
         return [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
 
-    def _operators_of(
-        self, xs: list[Array], weight: Array | None, k: int, random: Any
-    ) -> list[Operator]:
-        one_array, counted = not self._n_views, counted_rows(weight)
-        xs, specs = self._matched(xs, counted)
-        if weight is not None and counted is not None:
-            weight = weight[counted]
-        names = [f"X[{i}]" for i in range(len(xs))]
-        if one_array:
-            given = self.kernels is not None and not isinstance(self.kernels, str)
-            names = [f"kernels[{i}]" if given else "X" for i in range(len(xs))]
+    def _operators_of(self, rows: WeightedRows, k: int, random: Any) -> list[Operator]:
+        xs, specs = self._matched(rows.xs, rows.counted)
+        prefix = "kernels" if isinstance(self.kernels, (list, tuple)) and not self._n_views else "X"
+        names = [f"{prefix}[{i}]" for i in range(len(xs))]
         found = operators(
             xs, specs, names, self.approximation,
             n_frequencies=n_frequencies(self.n_frequencies, k), n_anchors=self.n_anchors,
             center=self.center, normalize=self.normalize, random=random,
-            n_threads=config.n_threads(self.n_jobs), weight=weight,
+            n_threads=config.n_threads(self.n_jobs), weight=rows.weight_of(rows.counted),
         )  # fmt: skip
         if self.approximation is None:
             for one, spec, name in zip(found, specs, names):
@@ -224,7 +214,7 @@ class FAMKKM(KernelFusion):
         return found
 
     def _embedded(self, xs: list[Columns]) -> Array:
-        return in_blocks(self, xs, self._features, max(map(len, self._map)))
+        return self._in_blocks(xs, self._features, max(map(len, self._map)))
 
 
 class Alternation:
@@ -256,7 +246,6 @@ class Alternation:
             self.G = [H.copy() for H, _ in starts]
             self._sums = [one.gathered(G) for one, G in zip(kernels, self.G)]
             self.KG = [one.spread(sums) for one, sums in zip(kernels, self._sums)]
-            self._KH = np.empty_like(self.KG[0])
         else:
             starts = [self._extended(i, *pairs) for i, pairs in enumerate(given)]
             self.G = [H for H, _ in starts]
@@ -325,11 +314,10 @@ class Alternation:
         """Eq. (14)."""
         for i, (one, H, G) in enumerate(zip(self.kernels, self.H, self.G)):
             sums = one.gathered(H)
-            KH = one.spread(sums, self._KH)
-            P, mapping = self._update(i, KH, H, self._H_maps[i], self.W[i], G)
+            P, mapping = self._update(i, one.spread(sums), H, self._H_maps[i], self.W[i], G)
             mapping[self._blocks[i]] += sums @ P
             self._G_maps[i], self._sums[i] = mapping, one.gathered(G)
-            one.spread(self._sums[i], self.KG[i])
+            self.KG[i] = one.spread(self._sums[i])
 
     def _update(
         self, i: int, product: Array, other: Array, other_map: Array, to_F: Array, out: Array

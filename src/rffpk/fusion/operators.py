@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn.preprocessing import normalize
@@ -12,8 +12,8 @@ from sklearn.utils import gen_batches
 
 from rffpk._rows.passes import unshifted
 from rffpk._rows.store import written_out
-from rffpk._utils.arrays import Array
-from rffpk._utils.arrays import Fourier as Frequencies
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array, Fourier
 from rffpk._utils.linalg import eigh, leading_eigenvectors, ritz_values, svd
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.tiles import row_tiles, run_all
@@ -66,125 +66,97 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     return np.asarray((right[:rank].T / values[:rank]) @ right[:rank])
 
 
-class Operator(Protocol):
-    """A kernel over n fitted rows: k(x, fitted rows) @ B is features(x) @ gathered(B).
+class Operator:
+    """A kernel over n fitted rows as inner products of features: k(x, fitted rows) @ B is
+    features(x) @ gathered(B). O(n F) memory, O(n F k) a product with k columns.
 
     Where the rows have weights, K stands for P^(1/2) K P^(1/2) with their diagonal matrix P, a line
     of whose products is that of the row times the root of its weight: k(x, fitted rows) P^(1/2) @ B
     is features(x) @ gathered(B).
     """
 
-    n: int
-    n_features: int
-    trace: float
-    roots: Array | None  # of the weights
+    def __init__(
+        self, features: Features, stored: Array, n_threads: int, weight: Array | None = None
+    ) -> None:
+        self.features, self._stored, self._n_threads = features, stored, n_threads
+        self.n, self.n_features = stored.shape
+        self.roots = None if weight is None else np.sqrt(weight)
+        self._tiles = row_tiles(*stored.shape)
+        self.trace = self._trace()
 
-    @property
-    def features(self) -> Features:
-        """The features of new rows; holds no array of the size of n except the fitted rows."""
+    def _by_tiles(self, function: Callable[[slice], Any]) -> list[Any]:
+        return run_all(function, self._tiles, self._n_threads)
 
-    def times(self, V: Array, out: Array | None = None) -> Array:
-        """K V, float64, in `out` if that is given."""
+    def _trace(self) -> float:
+        return float(sum(self._by_tiles(lambda tile: (self._tile(tile) ** 2).sum())))
+
+    def _tile(self, tile: slice) -> Array:
+        """Some rows of P^(1/2) features(fitted rows)."""
+        stored = self._stored[tile].astype(np.float64, copy=False)
+        return stored if self.roots is None else self.roots[tile, None] * stored
+
+    def times(self, V: Array) -> Array:
+        """K V, float64."""
+        return self.spread(self.gathered(V))
 
     def gathered(self, B: Array) -> Array:
         """The matrix that maps `features` to k(x, fitted rows) @ B; it may be B itself."""
+        parts = self._by_tiles(lambda tile: self._tile(tile).T @ B[tile])
+        return sum(parts[1:], parts[0])
 
-    def spread(self, sums: Array, out: Array | None = None) -> Array:
-        """P^(1/2) features(fitted rows) @ sums, in `out` if that is given."""
-
-
-def _filled(
-    function: Callable[[slice], Array],
-    tiles: list[slice],
-    shape: tuple[int, ...],
-    out: Array | None,
-    n_threads: int,
-) -> Array:
-    """`function` of each tile, in one array; `out` saves the page faults of a new large array."""
-    found = np.empty(shape) if out is None else out
-
-    def fill(tile: slice) -> None:
-        found[tile] = function(tile)
-
-    run_all(fill, tiles, n_threads)
-    return found
+    def spread(self, sums: Array) -> Array:
+        """P^(1/2) features(fitted rows) @ sums."""
+        return np.concatenate(self._by_tiles(lambda tile: self._tile(tile) @ sums))
 
 
-class DenseOperator:
-    """The kernel matrix: O(n^2) memory, O(n^2 k) a product. `kernel` drops its precomputed matrix,
-    of which this is a copy."""
+class DenseOperator(Operator):
+    """The kernel matrix: the features of a row are the values of the kernel. `kernel` drops its
+    precomputed matrix, of which this is a copy."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array | None = None) -> None:
-        self.roots = None if weight is None else np.sqrt(weight)
-        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel, self.roots)
-        self._matrix = weighed(kernel.matrix(), weight)
+        matrix = weighed(kernel.matrix(), weight)
         kernel.drop_matrix()
-        self.n_features, self.trace = self.n, float(np.trace(self._matrix))
+        roots = None if weight is None else np.sqrt(weight)
+        super().__init__(Exact(kernel, roots), matrix, n_threads, weight)
 
-    def times(self, V: Array, out: Array | None = None) -> Array:
-        return self.spread(V, out)
+    def _trace(self) -> float:
+        return float(np.trace(self._stored))
 
-    def spread(self, sums: Array, out: Array | None = None) -> Array:
-        tiles = row_tiles(self.n, self.n)
-        shape = (self.n, *sums.shape[1:])
-        return _filled(lambda t: self._matrix[t] @ sums, tiles, shape, out, self._n_threads)
+    def _tile(self, tile: slice) -> Array:
+        return self._stored[tile]
 
     def gathered(self, B: Array) -> Array:
         return B
 
 
-class FeatureOperator:
-    """Inner products of explicit features: O(n F) memory, O(n F k) a product.
+def feature_operator(
+    x: Columns,
+    raw: Features,
+    *,
+    center: bool,
+    normalize: bool,
+    n_threads: int,
+    weight: Array | None = None,
+) -> Operator:
+    """The kernel of features, which are optionally centered at their mean and scaled to length one.
+    They are stored in the dtype of x."""
+    width = raw(x[:1]).shape[1]
+    tiles = row_tiles(len(x), width)
 
-    Features are optionally centered at their mean and scaled to length one. They are stored in the
-    dtype of x; sums are float64.
-    """
+    def total(tile: slice) -> Array:
+        found = raw(x[tile])
+        return np.asarray(found.sum(axis=0) if weight is None else weight[tile] @ found)
 
-    def __init__(
-        self,
-        x: Array,
-        raw: Features,
-        *,
-        center: bool,
-        normalize: bool,
-        n_threads: int,
-        weight: Array | None = None,
-    ) -> None:
-        self._n_threads, self.n = n_threads, len(x)
-        self.roots = None if weight is None else np.sqrt(weight)
-        self.n_features = width = raw(x[:1]).shape[1]
-        self._tiles = row_tiles(self.n, width)
-        mean = np.zeros(width)
-        if center:
-            sums = run_all(lambda t: _sum(raw(x[t]), weight, t), self._tiles, n_threads)
-            mean = np.sum(sums, axis=0) / (self.n if weight is None else weight.sum())
-        self.features = Finished(raw, mean, normalize)
-        self.stored = np.empty((self.n, width), dtype=x.dtype)
+    def fill(tile: slice) -> None:
+        stored[tile] = features(x[tile])
 
-        def fill(tile: slice) -> float:
-            self.stored[tile] = self.features(x[tile])
-            return float((self._tile(tile) ** 2).sum())
-
-        self.trace = sum(run_all(fill, self._tiles, n_threads))
-
-    def _tile(self, tile: slice) -> Array:
-        stored = self.stored[tile].astype(np.float64, copy=False)
-        return stored if self.roots is None else self.roots[tile, None] * stored
-
-    def times(self, V: Array, out: Array | None = None) -> Array:
-        return self.spread(self.gathered(V), out)
-
-    def spread(self, sums: Array, out: Array | None = None) -> Array:
-        shape = (self.n, *sums.shape[1:])
-        return _filled(lambda t: self._tile(t) @ sums, self._tiles, shape, out, self._n_threads)
-
-    def gathered(self, B: Array) -> Array:
-        parts = run_all(lambda t: self._tile(t).T @ B[t], self._tiles, self._n_threads)
-        return sum(parts[1:], parts[0])
-
-
-def _sum(features: Array, weight: Array | None, rows: slice) -> Array:
-    return np.asarray(features.sum(axis=0) if weight is None else weight[rows] @ features)
+    mean = np.zeros(width)
+    if center:
+        n = len(x) if weight is None else weight.sum()
+        mean = np.sum(run_all(total, tiles, n_threads), axis=0) / n
+    features, stored = Finished(raw, mean, normalize), np.empty((len(x), width), dtype=x.dtype)
+    run_all(fill, tiles, n_threads)
+    return Operator(features, stored, n_threads, weight)
 
 
 # ---- functions from rows to features, float64; they hold no array of the size of n -------------
@@ -218,16 +190,15 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Fourier:
+class FourierFeatures:
     """Random Fourier features."""
 
-    mapping: RandomFourierFeatures
+    mapping: Fourier
 
     def __call__(self, x: Columns) -> Array:
-        x = x.astype(np.float64, copy=False)
-        if isinstance(x, SparseRows):  # as the fit chose, whatever number of entries these have
-            return unshifted(x, self.mapping._fourier.astype(x.dtype), 1)
-        return self.mapping.transform(x)
+        features = unshifted(x.astype(np.float64, copy=False), self.mapping, 1)
+        validation.check_overflow(float(features.sum()), features.dtype)
+        return features
 
 
 @dataclass(frozen=True)
@@ -250,25 +221,21 @@ def fourier_features(
     weight: Array | None,
     random: Any,
     n_threads: int,
-) -> Fourier:
+) -> FourierFeatures:
     """Random Fourier features of a shift-invariant kernel."""
     if spec.metric not in ("rbf", "laplacian"):
         raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
-    mapping = RandomFourierFeatures(
+    gamma = with_gamma(spec, x, weight, random, 1).params["gamma"]
+    fitted = RandomFourierFeatures(
         n_frequencies,
         kernel=cast(Kernel, spec.metric),
-        gamma=_gamma(x, spec, weight, random, 1),
+        gamma=1 / x.shape[1] if gamma is None else gamma,
         random_state=random.randint(2**31 - 1),
         n_jobs=1,
-    )
-    if not isinstance(x, SparseRows):
-        return Fourier(mapping.fit(x, sample_weight=weight))
-    mapping.fit(
-        x.matrix, sample_weight=weight
-    )  # whose frequencies are written out once, and not for each tile
-    found = written_out(x.astype(np.float64, copy=False), mapping._fourier, n_threads)
-    mapping._fourier = Frequencies(found.frequencies)
-    return Fourier(mapping)
+    ).fit(x.matrix if isinstance(x, SparseRows) else x, sample_weight=weight)
+    # once, and not for each tile, and alike for new rows, whatever number of entries these have
+    found = written_out(x.astype(np.float64, copy=False), fitted._fourier, n_threads)
+    return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
 
 
 def nystroem_features(
@@ -289,9 +256,7 @@ def nystroem_features(
     if precomputed:
         kernel = FittedKernel(np.ascontiguousarray(x[np.ix_(anchors, anchors)]), spec)
     else:
-        params = {**spec.params, "gamma": _gamma(x, spec, weight, random, n_threads)}
-        params = {key: value for key, value in params.items() if value is not None}
-        kernel = FittedKernel(x[anchors], replace(spec, params=params))
+        kernel = FittedKernel(x[anchors], with_gamma(spec, x, weight, random, n_threads))
     values, vectors = eigh(kernel.matrix())
     kernel.drop_matrix()
     if values[0] < -_ROUNDING * max(values[-1], 0):
@@ -304,15 +269,16 @@ def nystroem_features(
     return Nystroem(kernel, anchors, vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def _gamma(x: Array, spec: Specification, weight: Array | None, random: Any, n_threads: int) -> Any:
-    """For kernels of distances, the number, estimated from all rows if it is a name; for other
-    kernels the given number, or None."""
+def with_gamma(
+    spec: Specification, x: Columns, weight: Array | None, random: Any, n_threads: int
+) -> Specification:
+    """The specification, for a kernel of distances with the number that the name of its gamma
+    stands for, estimated from all rows."""
     gamma: Any = spec.params.get("gamma", "mean")
-    if spec.metric not in ("rbf", "laplacian"):
-        return None if isinstance(gamma, str) else gamma
-    if gamma is None:
-        return 1 / x.shape[1]  # the default of scikit-learn's kernels
-    return resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
+    if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
+        gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
+        return replace(spec, params={**spec.params, "gamma": gamma})
+    return spec
 
 
 def check_definite(
@@ -338,7 +304,7 @@ def check_definite(
 
 
 def operators(
-    xs: list[Array],
+    xs: list[Columns],
     specs: list[Specification],
     names: list[str],
     approximation: str | None,
@@ -359,24 +325,23 @@ def operators(
     anchors = np.arange(n)
     if approximation == "nystroem" and n_anchors < n:
         anchors = np.sort(random.choice(n, n_anchors, replace=False))
-    found: list[Operator] = []
-    for x, spec, name in zip(xs, specs, names):
-        computed = spec.metric != PRECOMPUTED
-        finish: dict[str, Any] = {
-            "center": center and computed,
-            "normalize": normalize and computed,
-        }
+
+    def one(x: Columns, spec: Specification, name: str) -> Operator:
         if approximation is None:
             kernel = FittedKernel(
-                x, spec, weight=weight, random=random, n_threads=n_threads, **finish
-            )
-            found.append(DenseOperator(kernel, n_threads, weight))
-            continue
+                x, spec, weight=weight, random=random, n_threads=n_threads, center=center,
+                normalize=normalize,
+            )  # fmt: skip
+            return DenseOperator(kernel, n_threads, weight)
+        raw: Features
         if approximation == "rff":
-            raw: Features = fourier_features(
-                x, spec, name, n_frequencies, weight, random, n_threads
-            )
+            raw = fourier_features(x, spec, name, n_frequencies, weight, random, n_threads)
         else:
             raw = nystroem_features(x, spec, name, anchors, weight, random, n_threads)
-        found.append(FeatureOperator(x, raw, n_threads=n_threads, weight=weight, **finish))
-    return found
+        computed = spec.metric != PRECOMPUTED
+        return feature_operator(
+            x, raw, center=center and computed, normalize=normalize and computed,
+            n_threads=n_threads, weight=weight,
+        )  # fmt: skip
+
+    return [one(*given) for given in zip(xs, specs, names)]

@@ -1,4 +1,4 @@
-"""Kernel weights on the simplex, and kernels of weighted rows."""
+"""Kernel weights on the simplex, kernels of weighted rows, and sums of kernels."""
 
 from __future__ import annotations
 
@@ -77,3 +77,19 @@ def inner_products(Ks: list[Array], others: list[Array]) -> Array:
 def diversity_penalty(Ks: list[Array], others: list[Array], weight: float) -> Array | None:
     """The matrix weight Tr(K_p C_q); None if the weight is zero."""
     return weight * inner_products(Ks, others) if weight > 0 else None
+
+
+def combined(Ks: list[Array], alpha: Array) -> Array:
+    """sum_l alpha_l^2 K_l."""
+
+    def total() -> Array:
+        found = alpha[0] ** 2 * Ks[0]
+        for weight, K in zip(alpha[1:], Ks[1:]):
+            found += weight**2 * K
+        return found
+
+    return interruptible(A_NUMBER * len(Ks) * Ks[0].size, total)
+
+
+def mean_of(Ks: list[Array]) -> Array:
+    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
