@@ -24,7 +24,8 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
 )
 from rffpk._rows import streams
-from rffpk._rows.sample import Reservoir, column_moments, row_keys, sample_arrays
+from rffpk._rows.reservoir import Reservoir, row_keys
+from rffpk._rows.sample import column_moments, sample_arrays
 from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
 
 N, D, K = 23_000, 5, 4

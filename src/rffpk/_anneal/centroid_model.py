@@ -91,9 +91,9 @@ def visits(
         return
     none = True
     stream = make_stream(X, sample_weight, lambda x, first: model._check_views(x, reset=False))
-    for xs, weight in stream.blocks():
+    for part in stream.blocks():
         none = False
-        yield visit(model, xs, weight, s, want, typical)
+        yield visit(model, part.xs, part.weight, s, want, typical)
     if none:
         raise ValueError("X gave no rows, must give at least one.")
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import getitem
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,15 @@ class Clock:
         return found
 
 
+class Part(NamedTuple):
+    """Consecutive rows of a stream, as they are visited."""
+
+    xs: list[Array]
+    weight: Array | None
+    begin: int  # the number of the first row
+    n_threads: int | None = None  # on a worker of a cluster
+
+
 @dataclass(frozen=True)
 class Stream:
     """The rows of a source, or of one for each view, as checked views of one dtype."""
@@ -64,12 +73,27 @@ class Stream:
     # ones are compared; None: there is one read
     digests: list[tuple[int, int]] | None = None
 
-    def blocks(self) -> Iterator[tuple[list[Array], Array | None]]:
-        """The views and weights of consecutive rows, in blocks whose sizes are multiples of
-        SLOT_ROWS except that of the last one; read by another thread, one block ahead."""
+    def blocks(self) -> Iterator[Part]:
+        """Consecutive rows, in blocks whose sizes are multiples of SLOT_ROWS except that of the
+        last one; read by another thread, one block ahead."""
         return prefetched(self._checked, self.clock)
 
-    def _checked(self) -> Iterator[tuple[list[Array], Array | None]]:
+    def fold(
+        self,
+        visit: Callable[[Part, Any, Any], Any],
+        add: Callable[[Any, Any], Any],
+        shared: Any = None,
+    ) -> Any:
+        """What `visit` makes of each block, the object `shared`, and its result for the blocks
+        before, None at the first; `add` joins results on a cluster."""
+        found = None
+        for part in self.blocks():
+            found = visit(part, shared, found)
+        if found is None:
+            raise ValueError("X gave no rows, must give at least one.")
+        return found
+
+    def _checked(self) -> Iterator[Part]:
         begin, dtype = 0, self.dtype
         for number, xs in enumerate(self._cut()):
             dtype = dtype or xs[0].dtype
@@ -83,7 +107,8 @@ class Stream:
                 break
             if self.digests is not None:
                 self._compare(number, begin, xs)
-            yield self.prepare(xs), None if self.weight is None else self.weight[begin:end]
+            weight = None if self.weight is None else self.weight[begin:end]
+            yield Part(self.prepare(xs), weight, begin)
             begin = end
         else:
             end = begin

@@ -69,8 +69,8 @@ class WeightedRows:
     """Rows that have been checked, with their weights."""
 
     xs: list[Columns]
-    weight: Array | None  # None: one each
-    counted: NDArray[np.intp] | None  # the rows of positive weight; None: all
+    weight: Array | None = None  # None: one each
+    counted: NDArray[np.intp] | None = None  # the rows of positive weight; None: all
 
     @property
     def n_counted(self) -> int:
