@@ -18,6 +18,7 @@ import numpy as np
 from rffpk._rows.streams import Source, block_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.dask_collections import sources_of
 from rffpk._utils.files import whole_file
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
@@ -288,19 +289,13 @@ def from_dask(X: Any) -> Callable[[], Iterator[Any]]:
     ------
     TypeError
         If X is not such a collection.
+    ValueError
+        If it is an array whose rows are not each in one chunk.
     """
     if not hasattr(X, "to_delayed"):
         raise TypeError(f"X is of type {type(X).__name__}, must be an array or frame of Dask.")
-    parts = np.ravel(np.asarray(X.to_delayed(), dtype=object))
-    if hasattr(X, "numblocks") and (X.ndim != 2 or X.numblocks[1] != 1):
-        raise TypeError(
-            "X must be two-dimensional, with all columns in one chunk: X.rechunk({1: -1})."
-        )
-
-    def blocks() -> Iterator[Any]:
-        return (part.compute() for part in parts)
-
-    return _fresh(blocks)
+    source: Callable[[], Iterator[Any]] = sources_of(X)
+    return source
 
 
 def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator[Array]]:

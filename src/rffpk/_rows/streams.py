@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import getitem
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -103,21 +103,23 @@ class Stream:
                 )
             xs = each(xs, np.asarray, dtype)
             end = begin + len(xs[0])
-            if self.weight is not None and end > len(self.weight):
-                break
+            weight = None if self.weight is None else self.weight[begin:end]
+            if weight is not None and len(weight) < len(xs[0]):
+                self._refuse_weight(end)
             if self.digests is not None:
                 self._compare(number, begin, xs)
-            weight = None if self.weight is None else self.weight[begin:end]
             yield Part(self.prepare(xs), weight, begin)
             begin = end
-        else:
-            end = begin
-        if self.weight is not None and end != len(self.weight):
-            raise ValueError(
-                f"sample_weight has {len(self.weight)} entries, but X gave {end} rows or more."
-            )
-        if self.n is not None and end != self.n:
-            raise ValueError(f"X gave {end} rows, but {self.n} when it was read before.")
+        if self.weight is not None and begin < len(self.weight):
+            self._refuse_weight(begin)
+        if self.n is not None and begin != self.n:
+            raise ValueError(f"X gave {begin} rows, but {self.n} when it was read before.")
+
+    def _refuse_weight(self, n: int) -> NoReturn:
+        assert self.weight is not None
+        raise ValueError(
+            f"sample_weight has {len(self.weight)} entries, but X gave {n} rows or more."
+        )
 
     def _compare(self, number: int, begin: int, xs: list[Array]) -> None:
         """Keep the digest of a block, or refuse one that is not as it was."""
@@ -273,12 +275,9 @@ def block_rows(arrays: list[Array]) -> int:
 def _joined(parts: list[list[Array]]) -> list[Array]:
     if len(parts) == 1:
         return parts[0]
-    joined: dict[tuple[int, ...], Array] = {}
-    for column in zip(*parts):
-        key = tuple(map(id, column))
-        if key not in joined:
-            joined[key] = np.concatenate(column)
-    return [joined[tuple(map(id, column))] for column in zip(*parts)]
+    keys = [tuple(map(id, column)) for column in zip(*parts)]
+    joined = {key: np.concatenate(column) for key, column in zip(keys, zip(*parts))}
+    return [joined[key] for key in keys]
 
 
 def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
@@ -291,8 +290,8 @@ def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
     wanted.put(True)
     try:
         while (item := found.take()) is not _END:
-            if isinstance(item, _Failure):
-                raise item.error
+            if isinstance(item, BaseException):
+                raise item
             wanted.put(True)
             started = time.perf_counter()
             yield item
@@ -304,21 +303,14 @@ def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
 _END: Any = object()
 
 
-@dataclass(frozen=True)
-class _Failure:
-    """What a reading thread ended by."""
-
-    error: BaseException
-
-
 def _read(
     make: Callable[[], Iterator[T]],
     wanted: SimpleQueue[bool],
     found: Handover[Any],
     clock: Clock,
 ) -> None:
-    """Advance an iterator as often as is wanted, and put what it gives, then _END, or a _Failure
-    in place of what it raises."""
+    """Advance an iterator as often as is wanted, and put what it gives, then _END, or what it
+    raises."""
     items: Any = ()
     item: Any = None
     try:
@@ -329,7 +321,7 @@ def _read(
             clock.reading += time.perf_counter() - started
             found.give(item)
     except BaseException as error:
-        found.give(_Failure(error))
+        found.give(error)
     finally:
         if hasattr(items, "close"):
             items.close()
