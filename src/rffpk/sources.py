@@ -148,21 +148,12 @@ def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
 def _npy_blocks(name: str) -> Iterator[Array]:
     dtype, (n, d), begin = _opened(name)
     step = block_rows([np.empty((0, d), dtype=dtype)])
-    with open(name, "rb", buffering=0) as file:
-        file.seek(begin)
-        for first in range(0, n, step):
-            block = np.empty((min(step, n - first), d), dtype=dtype)
-            _fill(file, block.data.cast("B"), name)
-            yield block
-
-
-def _fill(file: Any, buffer: memoryview, name: str) -> None:
-    """Read as many bytes as the buffer holds."""
-    while buffer:
-        count = file.readinto(buffer)
-        if not count:
+    for first in range(0, n, step):
+        count = d * min(step, n - first)
+        block = np.fromfile(name, dtype, count, offset=begin + first * d * dtype.itemsize)
+        if len(block) < count:
             raise ValueError(f"{name} ends before the last row of its array.")
-        buffer = buffer[count:]
+        yield block.reshape(-1, d)
 
 
 def from_parquet(

@@ -240,14 +240,14 @@ def _arguments(
         eta = eta if rows.present is None else aligned(rows.eta)
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
     if before is not None:
-        options = {**options, "carry": scaled_parts(1 / rows.weight_unit, *before.parts())}
+        options = {**options, "carry": scaled_parts(1 / rows.weight_unit, before.parts())}
     weight = None if rows.weight is None else aligned(rows.weight)
     xs, shifts, alpha = each(rows.xs, aligned), each(rows.shifts, aligned), aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
 
 
 def _sums(rows: Rows, parts: Parts) -> Sums:
-    return Sums(*scaled_parts(rows.weight_unit, *parts), rows.widths)
+    return Sums(*scaled_parts(rows.weight_unit, parts), rows.widths)
 
 
 # Steps end if the objective exceeds its goal by more than so many times the gain of the last one.

@@ -127,14 +127,9 @@ def stored_bytes(rows: Rows) -> int:
 
 def stored(rows: Rows) -> Rows:
     """The rows with their stored features as columns, so that no map is applied in the pass."""
-    views = range(len(rows.xs))
-    return replace(rows, xs=[_features(rows, i) for i in views], maps=[None] * len(views))
-
-
-def _features(rows: Rows, i: int) -> Array:
-    """Features of view i, without the shift."""
-    x, each = rows.xs[i], rows.maps[i]
-    return x if each is None else unshifted(x, each, rows.n_threads)
+    views = zip(rows.xs, rows.maps)
+    xs = [x if each is None else unshifted(x, each, rows.n_threads) for x, each in views]
+    return replace(rows, xs=xs, maps=[None] * len(xs))
 
 
 def check_cache(cache: Any, memory_limit: Any) -> None:
