@@ -4,7 +4,6 @@ typicality, the sums of a pass, which are additive over rows, their objectives a
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -83,7 +82,8 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         """The sums of the rows of both."""
-        return Sums(*map(operator.add, self.parts(), other.parts()), self.widths)
+        moments = self.N + other.N, self.G + other.G, self.Q + other.Q, self.E + other.E
+        return Sums(*moments, self.soft + other.soft, self.hard + other.hard, self.widths)
 
     def objective(self, s: float) -> float:
         """sum_i p_i M_s at the centroids of the pass."""
@@ -122,13 +122,16 @@ class Step(NamedTuple):
     repairs: int = 0  # number of centroids of empty clusters that were moved
 
 
-Parts = tuple[Any, ...]  # N, G, Q, E, soft and hard
+Parts = tuple[Array, Array, Array, Array, float, float]
 
 
 def scaled_parts(unit: float, parts: Parts) -> Parts:
     """Sums times a power of two."""
+    if unit == 1:
+        return parts
+    N, G, Q, E, soft, hard = parts
     with np.errstate(over="ignore"):  # an objective that overflows is refused by name
-        return parts if unit == 1 else tuple(part * unit for part in parts)
+        return N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
 
 
 # ---- rules: weights of rows and of views ---------------------------------------------------------
