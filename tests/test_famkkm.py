@@ -19,7 +19,7 @@ from rffpk import MKKM, PowerKMeans, center_kernel, normalize_kernel
 from rffpk._utils.linalg import orthonormal, procrustes
 from rffpk.fusion.famkkm import FAMKKM, Alternation
 from rffpk.fusion.nystroem import NystroemKernelKMeans
-from rffpk.fusion.operators import DenseOperator, operators, polar
+from rffpk.fusion.operators import Approximation, DenseOperator, polar
 from rffpk.maps.kernels import FittedKernel, Specification
 
 OPERATORS = [
@@ -243,13 +243,13 @@ def test_partition_fusion_keeps_the_eigenvectors(matrices):
 
 
 def operators_of(xs, approximation, n_threads=1, center=True, normalize=True, metric="rbf", **more):
-    options = {"n_frequencies": 64, "n_anchors": 60, **more}
+    sizes = {"n_frequencies": 64, "n_anchors": 60, **more}
     specs = [Specification(metric, {"gamma": 0.05} if metric == "rbf" else {})] * len(xs)
     names = [f"X[{i}]" for i in range(len(xs))]
-    return operators(
-        xs, specs, names, approximation, center=center, normalize=normalize,
-        random=np.random.RandomState(0), n_threads=n_threads, **options,
-    )  # fmt: skip
+    return Approximation(
+        approximation, center=center, normalize=normalize, random=np.random.RandomState(0),
+        n_threads=n_threads, **sizes,
+    ).operators(xs, specs, names)  # fmt: skip
 
 
 @pytest.mark.parametrize("approximation", [None, "rff", "nystroem"])

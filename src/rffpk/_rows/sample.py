@@ -115,7 +115,7 @@ def row_sample(
         check = model._check_views
         return sample_stream(make_stream(X, sample_weight, lambda x, new: check(x, reset=new)), how)
     xs = model._check_views(X, reset=True)
-    return sample_arrays(xs, validation.check_sample_weight(sample_weight, len(xs[0]), X), *how)
+    return sample_arrays(xs, validation.check_sample_weight(sample_weight, len(xs[0]), X), how)
 
 
 def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Partitions:
@@ -250,25 +250,17 @@ class RowSample:
         return sizes if sizes or self.stream is None else [self.how.size]
 
 
-def sample_arrays(
-    xs: list[Array],
-    weight: Array | None,
-    size: int,
-    first: int | None,
-    seed: int,
-    n_threads: int,
-) -> RowSample:
-    """Rows in arrays, with a sample of at most `size` rows, and growing samples of `first` rows or
-    more if that is given."""
-    n, how = len(xs[0]), Sampling(size, first, seed, n_threads)
+def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSample:
+    """Rows in arrays, with samples if there are more rows than the first has."""
+    n = len(xs[0])
     found = RowSample(xs, weight, n, how, None)
-    if found.counted <= min(size, first or size):
+    if found.counted <= min(how.sizes(xs)[0], how.size):
         return found
     reservoir = how.reservoir(xs)
     in_units = None if weight is None else weight / weight_unit(weight)
     for begin in range(0, n, _KEYS):
         part = None if in_units is None else in_units[begin : begin + _KEYS]
-        reservoir.add(begin, row_keys(seed, begin, min(_KEYS, n - begin), part), [])
+        reservoir.add(begin, row_keys(how.seed, begin, min(_KEYS, n - begin), part), [])
     return replace(found, sample=reservoir.sample())
 
 
@@ -276,7 +268,8 @@ def sample_of_rows(rows: Rows, given: Auto | int | None, k: int, random: Any) ->
     """Rows of one view that have features already, with samples for the parameter `sample`."""
     first = None if given is None else min(_starting_size(given, k), rows.n_counted)
     weight = None if rows.weight is None else rows.weight_unit * rows.weight
-    return sample_arrays(rows.xs, weight, first or rows.n, first, _seed(random), rows.n_threads)
+    how = Sampling(first or rows.n, first, _seed(random), rows.n_threads)
+    return sample_arrays(rows.xs, weight, how)
 
 
 # ---- rows that are read --------------------------------------------------------------------------
@@ -292,7 +285,7 @@ def sample_stream(stream: Stream, how: Sampling) -> RowSample:
     found = stream.fold(reading.visit, _Found.followed_by)
     if found.kept:
         views = [np.concatenate(blocks) for blocks in zip(*found.kept)]
-        return sample_arrays([views[i] for i in reading.same], weight, *how)
+        return sample_arrays([views[i] for i in reading.same], weight, how)
     empty = reading.empty
     stream = replace(stream, n=found.n, dtype=empty[0].dtype)
     moments = {id(empty[i]): reading.moments(i, sums, stream) for i, sums in found.sums.items()}

@@ -301,18 +301,14 @@ class KernelFusion(Clusterer):
 
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
-        if not self._needs_every_kernel:
-            return
         precomputed = validation.is_option(self.kernels, PRECOMPUTED)
-        if precomputed:
-            zero, what = [not x.any() for x in xs], "is zero everywhere"
-        elif self.center:
-            zero = [not validation.rows_differ(x) for x in xs]
-            what = "has equal rows, so that its centered kernel is zero"
-        else:
+        if not self._needs_every_kernel or not (precomputed or self.center):
             return
+        zero = [not (x.any() if precomputed else validation.rows_differ(x)) for x in xs]
         if any(zero) and not all(zero):
             name = "X" if self._view_columns is None else "views"
+            what = "has equal rows, so that its centered kernel is zero"
+            what = "is zero everywhere" if precomputed else what
             raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")
 
     def _warn_of_scale(self, weight: Array) -> None:

@@ -20,14 +20,14 @@ from rffpk._utils.linalg import (
 )
 from rffpk._utils.sparse_rows import Columns
 from rffpk.fusion.base import Iteration, KernelFusion, WeightedRows, by_matrices
-from rffpk.fusion.operators import Operator, check_definite, operators, polar
+from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
 from rffpk.fusion.spectral import remainder
 from rffpk.fusion.weights import inverse_shares
 from rffpk.maps.fourier import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.maps.kernels import BANKS
 
 Fusion = Literal["both", "partition", "kernel"]
-Approximation = Literal["rff", "nystroem"]
+Features = Literal["rff", "nystroem"]
 
 
 @documented(
@@ -144,7 +144,7 @@ class FAMKKM(KernelFusion):
     lambda1: float = 1.0
     lambda2: float = 1.0
     fusion: Fusion = "both"
-    approximation: Approximation | None = None
+    approximation: Features | None = None
     n_frequencies: Frequencies | int = "auto"
     n_anchors: int = 256
 
@@ -157,7 +157,7 @@ class FAMKKM(KernelFusion):
         validation.check_choice(self.fusion, "fusion", get_args(Fusion))
         if self.approximation is not None:
             validation.check_choice(
-                self.approximation, "approximation", get_args(Approximation), also="None"
+                self.approximation, "approximation", get_args(Features), also="None"
             )
             if isinstance(self.kernels, str) and self.kernels in BANKS:
                 raise ValueError(
@@ -202,12 +202,10 @@ class FAMKKM(KernelFusion):
         xs, specs = self._matched(rows.xs, rows.counted)
         prefix = "kernels" if isinstance(self.kernels, (list, tuple)) and not self._n_views else "X"
         names = [f"{prefix}[{i}]" for i in range(len(xs))]
-        found = operators(
-            xs, specs, names, self.approximation,
-            n_frequencies=n_frequencies(self.n_frequencies, k), n_anchors=self.n_anchors,
-            center=self.center, normalize=self.normalize, random=random,
-            n_threads=config.n_threads(self.n_jobs), weight=rows.weight_of(rows.counted),
-        )  # fmt: skip
+        found = Approximation(
+            self.approximation, n_frequencies(self.n_frequencies, k), self.n_anchors, self.center,
+            self.normalize, random, config.n_threads(self.n_jobs), rows.weight_of(rows.counted),
+        ).operators(xs, specs, names)  # fmt: skip
         if self.approximation is None:
             for one, spec, name in zip(found, specs, names):
                 check_definite(one, spec, name, k, float(self.lambda1))
@@ -305,32 +303,34 @@ class Alternation:
 
     def update_H(self) -> None:
         """Eq. (13)."""
-        for i, (H, G, KG) in enumerate(zip(self.H, self.G, self.KG)):
-            P, mapping = self._update(i, KG, G, self._G_maps[i], self.R[i], H)
-            mapping[self._blocks[i]] += self._sums[i] @ P
-            self._H_maps[i] = mapping
+        for i, (G, KG, R) in enumerate(zip(self.G, self.KG, self.R)):
+            self._H_maps[i] = self._update(i, self.H[i], G, self._G_maps[i], self._sums[i], KG, R)
 
     def update_G(self) -> None:
         """Eq. (14)."""
-        for i, (one, H, G) in enumerate(zip(self.kernels, self.H, self.G)):
+        for i, (one, H, W) in enumerate(zip(self.kernels, self.H, self.W)):
             sums = one.gathered(H)
-            P, mapping = self._update(i, one.spread(sums), H, self._H_maps[i], self.W[i], G)
-            mapping[self._blocks[i]] += sums @ P
-            self._G_maps[i], self._sums[i] = mapping, one.gathered(G)
+            KH = one.spread(sums)
+            self._G_maps[i] = self._update(i, self.G[i], H, self._H_maps[i], sums, KH, W)
+            self._sums[i] = one.gathered(self.G[i])
             self.KG[i] = one.spread(self._sums[i])
 
     def _update(
-        self, i: int, product: Array, other: Array, other_map: Array, to_F: Array, out: Array
-    ) -> tuple[Array, Array]:
-        """Update one of H_i and G_i, in `out`, from the `other` and its product with K_i; P with
-        out = (K_i other + lambda1 other + F rotation) P, and the map of the last two terms."""
+        self, i: int, out: Array, other: Array, other_map: Array, sums: Array, product: Array,
+        to_F: Array,
+    ) -> Array:  # fmt: skip
+        """Update one of H_i and G_i, in `out`, to the columns nearest to K_i other + lambda1 other
+        + lambda2 gamma_i F to_F', from the `product` K_i other, which is the spread of `sums`; its
+        map."""
         rotation = self.lambda2 * self.gamma[i] * to_F.T
 
         def target(rows: slice) -> Array:
             return product[rows] + self.lambda1 * other[rows] + self.F[rows] @ rotation
 
         P = polar(target, out, self.n_threads)
-        return P, other_map @ (self.lambda1 * P) + self._F_map @ (rotation @ P)
+        mapping = other_map @ (self.lambda1 * P) + self._F_map @ (rotation @ P)
+        mapping[self._blocks[i]] += sums @ P
+        return mapping
 
     def update_R(self) -> None:
         """Eq. (15)."""

@@ -20,7 +20,7 @@ from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.base import weighted_rows
 from rffpk.fusion.embedding import cluster, measure
 from rffpk.fusion.embedding import transform as embed
-from rffpk.fusion.operators import Nystroem, nystroem_features
+from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import Specification, check_one_kernel, check_sparse, one_kernel
 
@@ -161,7 +161,8 @@ class NystroemKernelKMeans(Clusterer):
             (x,), weight = rows.xs, rows.weight
             check_sparse(x, spec.metric, "X")
             self.anchors_ = rows.drawn(min(self.n_anchors, rows.n_counted), random)
-            raw = nystroem_features(x, spec, "kernel", self.anchors_, weight, random, n_threads)
+            spec = with_gamma(spec, x, weight, random, n_threads)
+            raw = nystroem_features(x, spec, "kernel", self.anchors_)
             self._features = self._restricted(raw, x, weight, n_threads)
             self.embedding_ = self._embedded([x])
             cluster(self, k, weight, random, [few_rows("X", [x], weight)], progress)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
@@ -129,36 +130,6 @@ class DenseOperator(Operator):
         return B
 
 
-def feature_operator(
-    x: Columns,
-    raw: Features,
-    *,
-    center: bool,
-    normalize: bool,
-    n_threads: int,
-    weight: Array | None = None,
-) -> Operator:
-    """The kernel of features, which are optionally centered at their mean and scaled to length one.
-    They are stored in the dtype of x."""
-    width = raw(x[:1]).shape[1]
-    tiles = row_tiles(len(x), width)
-
-    def total(tile: slice) -> Array:
-        found = raw(x[tile])
-        return np.asarray(found.sum(axis=0) if weight is None else weight[tile] @ found)
-
-    def fill(tile: slice) -> None:
-        stored[tile] = features(x[tile])
-
-    mean = np.zeros(width)
-    if center:
-        n = len(x) if weight is None else weight.sum()
-        mean = np.sum(run_all(total, tiles, n_threads), axis=0) / n
-    features, stored = Finished(raw, mean, normalize), np.empty((len(x), width), dtype=x.dtype)
-    run_all(fill, tiles, n_threads)
-    return Operator(features, stored, n_threads, weight)
-
-
 # ---- functions from rows to features, float64; they hold no array of the size of n -------------
 
 
@@ -213,39 +184,91 @@ class Nystroem:
         return self.kernel.values(x[:, self.anchors] if self.kernel.precomputed else x) @ self.root
 
 
-def fourier_features(
-    x: Columns,
-    spec: Specification,
-    name: str,
-    n_frequencies: Auto | int,
-    weight: Array | None,
-    random: Any,
-    n_threads: int,
-) -> FourierFeatures:
-    """Random Fourier features of a shift-invariant kernel."""
-    if spec.metric not in ("rbf", "laplacian"):
-        raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
-    gamma = with_gamma(spec, x, weight, random, 1).params["gamma"]
-    fitted = RandomFourierFeatures(
-        n_frequencies,
-        kernel=cast(Kernel, spec.metric),
-        gamma=1 / x.shape[1] if gamma is None else gamma,
-        random_state=random.randint(2**31 - 1),
-        n_jobs=1,
-    ).fit(x.matrix if isinstance(x, SparseRows) else x, sample_weight=weight)
-    # once, and not for each tile, and alike for new rows, whatever number of entries these have
-    found = written_out(x.astype(np.float64, copy=False), fitted._fourier, n_threads)
-    return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
+# ---- kernels as operators ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """How kernels become operators: by matrices (None), "rff" or "nystroem" features. Precomputed
+    kernels are neither centered nor normalised."""
+
+    approximation: str | None
+    n_frequencies: Auto | int
+    n_anchors: int
+    center: bool
+    normalize: bool
+    random: Any
+    n_threads: int
+    weight: Array | None = None  # of the rows
+
+    def operators(
+        self, xs: list[Columns], specs: list[Specification], names: list[str]
+    ) -> list[Operator]:
+        """One for each view and its kernel."""
+        n = len(xs[0])
+        anchors = np.arange(n)
+        if self.approximation == "nystroem" and self.n_anchors < n:
+            anchors = np.sort(self.random.choice(n, self.n_anchors, replace=False))
+        return [self._operator(*given, anchors) for given in zip(xs, specs, names)]
+
+    def _operator(
+        self, x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
+    ) -> Operator:
+        if self.approximation == "rff":
+            return self._of_features(x, spec, self._fourier(x, spec, name))
+        if self.approximation == "nystroem":
+            found = nystroem_features(x, self._with_gamma(x, spec), name, anchors)
+            return self._of_features(x, spec, found)
+        kernel = FittedKernel(
+            x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
+            center=self.center, normalize=self.normalize,
+        )  # fmt: skip
+        return DenseOperator(kernel, self.n_threads, self.weight)
+
+    def _with_gamma(self, x: Columns, spec: Specification) -> Specification:
+        return with_gamma(spec, x, self.weight, self.random, self.n_threads)
+
+    def _fourier(self, x: Columns, spec: Specification, name: str) -> FourierFeatures:
+        """Random Fourier features of a shift-invariant kernel."""
+        if spec.metric not in ("rbf", "laplacian"):
+            raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
+        gamma = self._with_gamma(x, spec).params["gamma"]
+        fitted = RandomFourierFeatures(
+            self.n_frequencies,
+            kernel=cast(Kernel, spec.metric),
+            gamma=1 / x.shape[1] if gamma is None else gamma,
+            random_state=self.random.randint(2**31 - 1),
+            n_jobs=1,
+        ).fit(x.matrix if isinstance(x, SparseRows) else x, sample_weight=self.weight)
+        # once, and not for each tile, and alike for new rows, whatever number of entries these have
+        found = written_out(x.astype(np.float64, copy=False), fitted._fourier, self.n_threads)
+        return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
+
+    def _of_features(self, x: Columns, spec: Specification, raw: Features) -> Operator:
+        """The kernel of features, optionally less their mean and scaled to length one, which are
+        stored in the dtype of x."""
+        computed, weight, width = spec.metric != PRECOMPUTED, self.weight, raw(x[:1]).shape[1]
+        tiles = row_tiles(len(x), width)
+
+        def total(tile: slice) -> Array:
+            found = raw(x[tile])
+            return np.asarray(found.sum(axis=0) if weight is None else weight[tile] @ found)
+
+        def fill(tile: slice) -> None:
+            stored[tile] = features(x[tile])
+
+        mean = np.zeros(width)
+        if self.center and computed:
+            n = len(x) if weight is None else weight.sum()
+            mean = np.sum(run_all(total, tiles, self.n_threads), axis=0) / n
+        features = Finished(raw, mean, self.normalize and computed)
+        stored = np.empty((len(x), width), dtype=x.dtype)
+        run_all(fill, tiles, self.n_threads)
+        return Operator(features, stored, self.n_threads, weight)
 
 
 def nystroem_features(
-    x: Array,
-    spec: Specification,
-    name: str,
-    anchors: Array,
-    weight: Array | None,
-    random: Any,
-    n_threads: int,
+    x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
 ) -> Nystroem:
     """Features with the inner products Z W^+ Z'; eigenvalues of W that are rounding are left out.
 
@@ -256,7 +279,7 @@ def nystroem_features(
     if precomputed:
         kernel = FittedKernel(np.ascontiguousarray(x[np.ix_(anchors, anchors)]), spec)
     else:
-        kernel = FittedKernel(x[anchors], with_gamma(spec, x, weight, random, n_threads))
+        kernel = FittedKernel(x[anchors], spec)
     values, vectors = eigh(kernel.matrix())
     kernel.drop_matrix()
     if values[0] < -_ROUNDING * max(values[-1], 0):
@@ -301,47 +324,3 @@ def check_definite(
             f"{name} is too far from positive semidefinite: it has an eigenvalue of "
             f"{values[0]:.3g}, n_clusters and lambda1 allow {-(kth + 2 * shift):.3g}."
         )
-
-
-def operators(
-    xs: list[Columns],
-    specs: list[Specification],
-    names: list[str],
-    approximation: str | None,
-    *,
-    n_frequencies: Auto | int,
-    n_anchors: int,
-    center: bool,
-    normalize: bool,
-    random: Any,
-    n_threads: int,
-    weight: Array | None = None,
-) -> list[Operator]:
-    """One for each view and its kernel: a matrix (None), "rff" or "nystroem" features.
-
-    Precomputed kernels are neither centered nor normalised.
-    """
-    n = len(xs[0])
-    anchors = np.arange(n)
-    if approximation == "nystroem" and n_anchors < n:
-        anchors = np.sort(random.choice(n, n_anchors, replace=False))
-
-    def one(x: Columns, spec: Specification, name: str) -> Operator:
-        if approximation is None:
-            kernel = FittedKernel(
-                x, spec, weight=weight, random=random, n_threads=n_threads, center=center,
-                normalize=normalize,
-            )  # fmt: skip
-            return DenseOperator(kernel, n_threads, weight)
-        raw: Features
-        if approximation == "rff":
-            raw = fourier_features(x, spec, name, n_frequencies, weight, random, n_threads)
-        else:
-            raw = nystroem_features(x, spec, name, anchors, weight, random, n_threads)
-        computed = spec.metric != PRECOMPUTED
-        return feature_operator(
-            x, raw, center=center and computed, normalize=normalize and computed,
-            n_threads=n_threads, weight=weight,
-        )  # fmt: skip
-
-    return [one(*given) for given in zip(xs, specs, names)]
