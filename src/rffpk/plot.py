@@ -21,7 +21,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
 from rffpk._utils.estimator import Clusterer
 from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.fusion.embedding import embedded_rows
+from rffpk.fusion.base import embedded_rows
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.selection import NClustersSelection
 

@@ -1,4 +1,6 @@
-"""The base classes of the methods that fuse kernels into an embedding of the rows."""
+"""The base of the methods that fuse kernels into an embedding of the rows, and annealed k-means on
+an embedding, with predictions by it. A model embeds rows whose views have been checked by
+`_embedded`."""
 
 from __future__ import annotations
 
@@ -12,21 +14,25 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.convergence_warnings import few_rows, low_rank
+from rffpk._anneal.convergence_warnings import Cause, few_rows, low_rank
+from rffpk._anneal.fit import fit_model
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.containers import check_row_labels
+from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import over_eigenvalues
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tiles import by_blocks
-from rffpk.fusion.embedding import cluster, measure
-from rffpk.fusion.embedding import transform as embed
-from rffpk.fusion.weights import combined
+from rffpk.fusion.spectral import Iteration, combined
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification, check_kernels, matched
+from rffpk.power import PowerKMeans
 
 # Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
 # degrees in the kernels grow differently with these.
@@ -36,17 +42,6 @@ _SCALE = (0.1, 10.0)
 _OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct", "repairs"))}
 
 Iterated = TypeVar("Iterated", bound="Iteration")
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """The kernel weights and the objective of an iteration of a fusion, and what it found."""
-
-    alpha: Array
-    objective: float
-    values: Array = field(default_factory=lambda: np.empty(0))  # the leading eigenpairs, if any
-    vectors: Array = field(default_factory=lambda: np.empty(0))
-    change: float | None = None  # compared with `tol`; None: that of the objective is
 
 
 class Iterations:
@@ -106,6 +101,76 @@ def weighted_rows(model: Any, X: Any, sample_weight: Any) -> tuple[WeightedRows,
     return rows, validation.check_n_clusters(model.n_clusters, len(xs[0]), rows.n_counted)
 
 
+# ---- k-means on an embedding ---------------------------------------------------------------------
+
+
+def cluster(
+    model: Any,
+    k: int,
+    weight: Array | None,
+    random: Any,
+    causes: list[Cause],
+    progress: Progress | None,
+) -> None:
+    """Annealed k-means with restarts on `embedding_`; `causes` that its centroids coincide come
+    before those in the embedding."""
+    seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
+    model._clusterer = PowerKMeans(k, n_init=model.n_init, random_state=seed, n_jobs=model.n_jobs)
+    fit_model(
+        model._clusterer, rows, weight, progress=progress, causes=causes,
+        rows_name="the embedding of X",
+    )  # fmt: skip
+    for name in ("labels_", "cluster_centers_", "inertia_", "s_"):
+        setattr(model, name, getattr(model._clusterer, name))
+    model._n_features_out = model.embedding_.shape[1]
+    vars(model).pop("memberships_", None)  # of an earlier fit
+    if model.store_memberships:
+        model.memberships_ = model._clusterer.predict_proba(rows)
+
+
+@by_partitions
+def transform(model: Any, X: Any) -> Array:
+    """Embed rows.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
+        As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
+        shape (n_samples, n_samples_fit), or the anchors.
+
+    Returns
+    -------
+    embedding : ndarray of shape (n_samples, n_columns)
+        In the space of `embedding_`, with its columns and its dtype. For collections of Dask a Dask
+        array.
+    """
+    check_is_fitted(model)
+    xs = model._check_views(X, reset=False)
+    with config.one_blas_thread():
+        return model._embedded(xs)
+
+
+def measure(
+    model: Any, X: Any, want: str, s: float | None = None, sample_weight: Any = None
+) -> Any:
+    """What `want` names of rows; see `Clusterer._measure`."""
+    rows = embedded_rows(model, X)
+    check_row_labels(X, sample_weight)
+    return model._clusterer._measure(rows, want, s, sample_weight)
+
+
+def embedded_rows(model: Any, X: Any) -> Array:
+    """The embedding of rows as k-means takes it, whatever `set_output` says."""
+    return _prepared(model, np.asarray(model.transform(X)))
+
+
+def _prepared(model: Any, embedding: Array) -> Array:
+    return normalize(embedding) if getattr(model, "normalize_rows", False) else embedding
+
+
+# ---- fusions -------------------------------------------------------------------------------------
+
+
 @parameters
 class KernelFusion(Clusterer):
     """Base of the methods that learn an embedding of the rows from kernels and cluster it by
@@ -138,7 +203,7 @@ class KernelFusion(Clusterer):
     # of precomputed kernels those of the rows learned on; None: all
     _columns: NDArray[np.intp] | None = field(init=False)
 
-    _measure, transform = measure, embed
+    _measure, transform = measure, transform
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
@@ -247,14 +312,7 @@ class KernelFusion(Clusterer):
         learned = rows.counted if self.landmarks_ is None else self.landmarks_
         self._weight = rows.weight_of(learned)
         xs, specs = self._matched(rows.xs, learned)
-        self._kernels = [
-            FittedKernel(
-                x, spec, weight=self._weight, random=random,
-                n_threads=config.n_threads(self.n_jobs), center=self.center,
-                normalize=self.normalize,
-            )
-            for x, spec in zip(xs, specs)
-        ]  # fmt: skip
+        self._kernels = [self._fitted(*pair, self._weight, random) for pair in zip(xs, specs)]
         self._learn(self._kernels, k)
         if self._weight is not None:  # rows are embedded by K P^(1/2)
             self._map = np.sqrt(self._weight)[:, None] * self._map
@@ -298,6 +356,14 @@ class KernelFusion(Clusterer):
             return mapping([function(x) for function, x in zip(functions, views)])
 
         return by_blocks(embed, xs, width, config.n_threads(self.n_jobs))
+
+    def _fitted(
+        self, x: Columns, spec: Specification, weight: Array | None = None, random: Any = None
+    ) -> FittedKernel:
+        return FittedKernel(
+            x, spec, weight=weight, random=random, n_threads=config.n_threads(self.n_jobs),
+            center=self.center, normalize=self.normalize,
+        )  # fmt: skip
 
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""

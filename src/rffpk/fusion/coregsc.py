@@ -13,9 +13,8 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import leading_eigenvectors, over_eigenvalues, svd
-from rffpk.fusion.base import Iteration, KernelFusion, by_matrices
-from rffpk.fusion.spectral import matrices
-from rffpk.fusion.weights import weighed
+from rffpk.fusion.base import KernelFusion, by_matrices
+from rffpk.fusion.spectral import Iteration, matrices, weighed
 from rffpk.maps.kernels import FittedKernel
 
 Scheme = Literal["pairwise", "centroid"]

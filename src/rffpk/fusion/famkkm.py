@@ -19,10 +19,9 @@ from rffpk._utils.linalg import (
     procrustes,
 )
 from rffpk._utils.sparse_rows import Columns
-from rffpk.fusion.base import Iteration, KernelFusion, WeightedRows, by_matrices
+from rffpk.fusion.base import KernelFusion, WeightedRows, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
-from rffpk.fusion.spectral import remainder
-from rffpk.fusion.weights import inverse_shares
+from rffpk.fusion.spectral import Iteration, inverse_shares, remainder
 from rffpk.maps.fourier import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.maps.kernels import BANKS
 

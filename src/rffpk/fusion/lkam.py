@@ -13,8 +13,14 @@ from rffpk._utils.estimator import parameters
 from rffpk._utils.interrupts import interruptible
 from rffpk._utils.tiles import row_tiles
 from rffpk.fusion.base import KernelFusion
-from rffpk.fusion.spectral import alternation, matrices
-from rffpk.fusion.weights import combined, diversity_penalty, mean_of, weighed
+from rffpk.fusion.spectral import (
+    alternation,
+    combined,
+    diversity_penalty,
+    matrices,
+    mean_of,
+    weighed,
+)
 from rffpk.maps.kernels import FittedKernel
 
 # Values of the mean kernel that differ by this fraction of the largest are equal: rounding must not

@@ -15,9 +15,8 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.interrupts import interruptible
 from rffpk._utils.linalg import eigh, leading_eigenvectors
-from rffpk.fusion.base import Iteration, KernelFusion
-from rffpk.fusion.spectral import matrices, spectral_costs
-from rffpk.fusion.weights import mean_of, weighed
+from rffpk.fusion.base import KernelFusion
+from rffpk.fusion.spectral import Iteration, matrices, mean_of, spectral_costs, weighed
 from rffpk.maps.kernels import FittedKernel
 
 # Bytes of the programme and of its factors, over L n^2: measured for L = 1 to 6, n = 300 to 1000.

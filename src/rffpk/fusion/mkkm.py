@@ -12,9 +12,8 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk.fusion.base import Iteration, KernelFusion
-from rffpk.fusion.spectral import alternation, matrices, spectral_costs
-from rffpk.fusion.weights import combined
+from rffpk.fusion.base import KernelFusion
+from rffpk.fusion.spectral import Iteration, alternation, combined, matrices, spectral_costs
 from rffpk.maps.kernels import FittedKernel
 
 

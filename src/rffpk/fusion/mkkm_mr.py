@@ -6,8 +6,7 @@ from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.estimator import parameters
 from rffpk.fusion.base import KernelFusion
-from rffpk.fusion.spectral import alternation, matrices
-from rffpk.fusion.weights import diversity_penalty
+from rffpk.fusion.spectral import alternation, diversity_penalty, matrices
 from rffpk.maps.kernels import FittedKernel
 
 

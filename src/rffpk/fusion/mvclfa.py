@@ -17,9 +17,8 @@ from rffpk._utils.linalg import (
     procrustes,
     svd,
 )
-from rffpk.fusion.base import Iteration, KernelFusion, by_matrices
-from rffpk.fusion.spectral import matrices
-from rffpk.fusion.weights import mean_of
+from rffpk.fusion.base import KernelFusion, by_matrices
+from rffpk.fusion.spectral import Iteration, matrices, mean_of
 from rffpk.maps.kernels import FittedKernel
 
 

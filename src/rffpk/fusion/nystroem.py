@@ -17,9 +17,7 @@ from rffpk._utils.linalg import eigh
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
-from rffpk.fusion.base import weighted_rows
-from rffpk.fusion.embedding import cluster, measure
-from rffpk.fusion.embedding import transform as embed
+from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import Specification, check_one_kernel, check_sparse, one_kernel
@@ -109,7 +107,7 @@ class NystroemKernelKMeans(Clusterer):
     embedding_: Array = field(init=False)
     cluster_centers_: Array = field(init=False)
 
-    _measure, transform = measure, embed
+    _measure, transform = measure, transform
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)

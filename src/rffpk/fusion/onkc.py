@@ -19,9 +19,8 @@ from rffpk._utils.linalg import (
     over_eigenvalues,
     ritz_values,
 )
-from rffpk.fusion.base import Iteration, KernelFusion, by_matrices
-from rffpk.fusion.spectral import matrices
-from rffpk.fusion.weights import combined, inner_products, simplex_minimum
+from rffpk.fusion.base import KernelFusion, by_matrices
+from rffpk.fusion.spectral import Iteration, combined, inner_products, matrices, simplex_minimum
 from rffpk.maps.kernels import FittedKernel
 
 # Up to this fraction of all eigenvectors Lanczos' method is faster than a full decomposition

@@ -19,7 +19,7 @@ from rffpk._utils.linalg import eigh, leading_eigenvectors, ritz_values, svd
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.validation import Auto
-from rffpk.fusion.weights import weighed
+from rffpk.fusion.spectral import weighed
 from rffpk.maps.fourier import Kernel, RandomFourierFeatures, resolve_gamma
 from rffpk.maps.kernels import (
     PRECOMPUTED,

@@ -16,9 +16,8 @@ from rffpk._utils.estimator import parameters
 from rffpk._utils.interrupts import A_NUMBER, interruptible
 from rffpk._utils.linalg import basis_of, leading_eigenvectors, svd
 from rffpk._utils.messages import warn
-from rffpk.fusion.base import Iteration, KernelFusion
-from rffpk.fusion.spectral import matrix_of
-from rffpk.fusion.weights import weighed
+from rffpk.fusion.base import KernelFusion
+from rffpk.fusion.spectral import Iteration, matrix_of, weighed
 from rffpk.maps.kernels import FittedKernel
 
 # The tolerance in the subspace, relative to the tolerance of the fit.

@@ -268,12 +268,9 @@ class SMKC(KernelFusion):
         anchors, specs = matched(anchors, self.kernels, not self._n_views)
         n_threads = config.n_threads(self.n_jobs)
         return [
-            FittedKernel(
-                rows, with_gamma(spec, x, weight, random, n_threads), n_threads=n_threads,
-                center=self.center, normalize=self.normalize,
-            )
+            self._fitted(rows, with_gamma(spec, x, weight, random, n_threads))
             for x, rows, spec in zip(self._view_of_each(xs, len(specs)), anchors, specs)
-        ]  # fmt: skip
+        ]
 
     def _anchored(self, xs: list[Array], roots: Array | None = None) -> AnchorKernels:
         views = self._view_of_each(xs, len(self._kernels))
