@@ -280,12 +280,13 @@ def from_dask(X: Any) -> Callable[[], Iterator[Any]]:
     ------
     TypeError
         If X is not such a collection.
-    ValueError
-        If it is an array whose rows are not each in one chunk.
     """
     if not hasattr(X, "to_delayed"):
         raise TypeError(f"X is of type {type(X).__name__}, must be an array or frame of Dask.")
-    source: Callable[[], Iterator[Any]] = sources_of(X)
+    try:
+        source: Callable[[], Iterator[Any]] = sources_of(X)
+    except ValueError as error:
+        raise TypeError(str(error)) from error
     return source
 
 

@@ -39,11 +39,8 @@ def make_rows(
     widths = [width(x, each) for x, each in zip(xs, maps)]
     zeros = [np.zeros(F, dtype=dtype) for F in widths]
     alpha = np.full(len(xs), 1.0 / len(xs))
-    shifts_or_zeros = zeros if shifts is None else shifts
-    rows = Rows(xs, maps, shifts_or_zeros, alpha, weight, unit, n_threads, present=present)
-    if shifts is not None:
-        return rows
-    return replace(rows, shifts=mean_features(rows))
+    rows = Rows(xs, maps, shifts or zeros, alpha, weight, unit, n_threads, present=present)
+    return rows if shifts is not None else replace(rows, shifts=mean_features(rows))
 
 
 def mean_features(rows: Rows) -> list[Array]:

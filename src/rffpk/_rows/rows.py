@@ -57,8 +57,7 @@ class Rows:
     @property
     def n_counted(self) -> int:
         """The number of rows whose weight is not zero."""
-        weight = self.weight if self.stream is None else self.stream.weight
-        return self.n if weight is None else int(np.count_nonzero(weight))
+        return len(self.counted_indices())
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -206,15 +205,9 @@ class Rows:
         if self.present is not None:
             rows = self.take(np.flatnonzero(present_views(self.present, len(self.xs))[:, i]))
         return replace(
-            rows,
-            xs=[rows.xs[i]],
-            maps=[self.maps[i]],
-            shifts=[self.shifts[i]],
-            alpha=np.ones(1),
-            eta=None,
-            present=None,
-            coverage=None,
-        )
+            rows, xs=[rows.xs[i]], maps=[self.maps[i]], shifts=[self.shifts[i]], alpha=np.ones(1),
+            eta=None, present=None, coverage=None,
+        )  # fmt: skip
 
     def counted(self) -> Rows:
         """The rows in arrays whose weight is not zero."""

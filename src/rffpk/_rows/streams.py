@@ -11,7 +11,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import getitem
 from queue import SimpleQueue
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -151,10 +151,6 @@ class Stream:
                     xs = self.check(block, first)
                 yield xs if fresh else each(xs, np.copy)
                 first, begin = False, begin + len(xs[0])
-
-    def prepared(self, prepare: Callable[[list[Array]], list[Array]]) -> Stream:
-        """The same rows, prepared for passes."""
-        return replace(self, prepare=prepare)
 
 
 @contextmanager

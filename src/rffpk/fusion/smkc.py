@@ -235,7 +235,13 @@ class SMKC(KernelFusion):
         n_threads = config.n_threads(self.n_jobs)
         endless = iterations(B.coordinates(), len(self._kernels), k, n_threads)
         last = self._converge(endless, len(xs[0]))
-        _warn_of_ratio(last.ratio)
+        if last.ratio > _RATIO:
+            warn(
+                f"sigma_1 / sigma_k of the fused kernels is {last.ratio:.2g}, and singular vectors "
+                "are taken from squares: their error may be above 1e-6. Take fewer clusters, or "
+                "kernels with a larger gamma.",
+                UserWarning,
+            )
         self.singular_values_ = np.sqrt(last.fused.squares)
         self._finish(B, last)
 
@@ -283,11 +289,12 @@ class SMKC(KernelFusion):
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
-        Q, triangle = _basis(B, Y)
+        roots = 1 if B.roots is None else B.roots[:, None]
+        Q, triangle = basis_of(roots * Y)
         apart = np.abs(triangle.diagonal()) > _DEPENDENT
         if not apart.all():  # a singular value of rounding alone that is not below all rounding
             L, Y = L[:, apart], Y[:, apart]
-            Q, triangle = _basis(B, Y)
+            Q, triangle = basis_of(roots * Y)
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
         inverse = solve_triangular(triangle, np.diag(signs))
         self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))
@@ -304,21 +311,6 @@ class SMKC(KernelFusion):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = False  # a subset of the rows keeps all anchors, the columns
         return tags
-
-
-def _warn_of_ratio(ratio: float) -> None:
-    if ratio > _RATIO:
-        warn(
-            f"sigma_1 / sigma_k of the fused kernels is {ratio:.2g}, and singular vectors are "
-            "taken from squares: their error may be above 1e-6. Take fewer clusters, or kernels "
-            "with a larger gamma.",
-            UserWarning,
-        )
-
-
-def _basis(B: AnchorKernels, Y: Array) -> tuple[Array, Array]:
-    """The QR decomposition of P^(1/2) Y."""
-    return basis_of(Y if B.roots is None else B.roots[:, None] * Y)
 
 
 # ---- anchors ------------------------------------------------------------------------------------
