@@ -265,7 +265,7 @@ def test_an_operator_is_its_matrix(views, approximation, center, normalize):
     V = np.random.default_rng(0).standard_normal((240, 3))
     assert_allclose(one.times(V), K @ V, atol=1e-11)
     assert_allclose(one.times(V[:, 0]), K @ V[:, 0], atol=1e-11)
-    assert_allclose(one.features(x) @ one.gathered(V), K @ V, atol=1e-11)
+    assert_allclose(one.features(x) @ one.coefficients(V), K @ V, atol=1e-11)
     if normalize:
         assert_allclose(np.diagonal(K), 1, atol=1e-12)
     if center and not normalize:
@@ -288,7 +288,7 @@ def test_many_features_agree_with_the_matrix(views, center, normalize):
     assert_allclose(rff.times(unit), K, atol=0.06)
     new = np.random.default_rng(1).standard_normal((7, 12))
     V = np.random.default_rng(2).standard_normal((240, 2))
-    rows, expected = anchors.features(new) @ anchors.gathered(V), exact.features(new) @ V
+    rows, expected = anchors.features(new) @ anchors.coefficients(V), exact.features(new) @ V
     if normalize:  # the anchors do not span new rows, whose lengths differ then
         rows, expected = (a / np.linalg.norm(a, axis=1)[:, None] for a in (rows, expected))
     assert_allclose(rows, expected, atol=1e-6)

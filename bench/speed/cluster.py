@@ -143,7 +143,7 @@ def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int, int]:
         one_pass(rows, theta, -math.inf)
     finally:
         dask_workers.results_of, Partitions._send = results_of, send
-    count = sum(len(nodes) for nodes, _ in received)
+    count = sum(len(found.nodes) for found in received)
     return sum(sent), sum(len(pickle.dumps(found)) for found in received), count
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,15 +85,13 @@ class _Reader:
         return Part(self.prepare(xs), block.weight, begin, n_threads)
 
 
-@dataclass(frozen=True)
-class _Refusal:
-    """Why a partition is refused. It is returned, as Dask would log what a task raises."""
+class Result(NamedTuple):
+    """What tasks return."""
 
-    begin: int
-    error: Exception
-
-
-_Result = tuple[Nodes, float] | _Refusal
+    nodes: Nodes  # of the tree of partitions
+    seconds: float  # of the task that took longest
+    # The first partition that is refused, and why: Dask would log what a task raises.
+    refusal: tuple[int, Exception] | None = None
 
 
 def _head(block: Block) -> Any:
@@ -112,7 +111,7 @@ def _visit_parts(
     begins: list[int],
     count: int,
     blocks: list[Block],
-) -> _Result:
+) -> Result:
     """The nodes of the tree that partitions of a worker make, and the seconds that it took."""
     started = time.perf_counter()
     n_threads = _threads_of_worker(reader.n_jobs)
@@ -121,22 +120,21 @@ def _visit_parts(
         try:
             part = reader.read(begin, block, n_threads)
         except (ValueError, TypeError) as error:
-            return _Refusal(begin, error)
+            return Result({}, 0.0, (begin, error))
         value = None if part is None else task.visit(part, reader.shared, None)
         insert(nodes, (0, number), value, count, task.add)
-    return nodes, time.perf_counter() - started
+    return Result(nodes, time.perf_counter() - started)
 
 
-def _joined(task: Task, results: list[_Result], count: int) -> _Result:
-    """The nodes of several workers, and the most seconds that one of them took."""
-    if refusals := [found for found in results if isinstance(found, _Refusal)]:
-        return min(refusals, key=lambda refusal: refusal.begin)
-    parts = [found for found in results if not isinstance(found, _Refusal)]
+def _joined(task: Task, results: list[Result], count: int) -> Result:
+    """The results of several workers as one."""
+    refusals = [found.refusal for found in results if found.refusal is not None]
     nodes: Nodes = {}
-    for found, _ in parts:
-        for node, value in found.items():
+    for found in results:
+        for node, value in found.nodes.items():
             insert(nodes, node, value, count, task.add)
-    return nodes, max(seconds for _, seconds in parts)
+    seconds = max(found.seconds for found in results)
+    return Result(nodes, seconds, min(refusals, key=itemgetter(0), default=None))
 
 
 def _threads_of_worker(n_jobs: int | None) -> int:
@@ -215,11 +213,10 @@ class Partitions(Stream):
                 for group in gen_batches(len(results), _GROUP)
             ]
         found = _joined(task, results_of(self.client, results), count)
-        if isinstance(found, _Refusal):
-            raise found.error
-        nodes, seconds = found
-        self.clock.computing += seconds
-        return nodes.popitem()[1]
+        if found.refusal is not None:
+            raise found.refusal[1]
+        self.clock.computing += found.seconds
+        return found.nodes.popitem()[1]
 
     def _reader(self, shared: Any) -> Any:
         checked, sent = self.n is not None, self.sent

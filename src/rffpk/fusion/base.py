@@ -95,9 +95,8 @@ def weighted_rows(model: Any, X: Any, sample_weight: Any) -> tuple[WeightedRows,
             f"sample_weight contains no number above {weight.max()}, must contain one >= "
             f"{1 / validation.MAX_WEIGHT}."
         )
-    rows = WeightedRows(
-        xs, weight, None if weight is None or weight.all() else np.flatnonzero(weight)
-    )
+    counted = None if weight is None or weight.all() else np.flatnonzero(weight)
+    rows = WeightedRows(xs, weight, counted)
     return rows, validation.check_n_clusters(model.n_clusters, len(xs[0]), rows.n_counted)
 
 
@@ -105,13 +104,9 @@ def weighted_rows(model: Any, X: Any, sample_weight: Any) -> tuple[WeightedRows,
 
 
 def cluster(
-    model: Any,
-    k: int,
-    weight: Array | None,
-    random: Any,
-    causes: list[Cause],
+    model: Any, k: int, weight: Array | None, random: Any, causes: list[Cause],
     progress: Progress | None,
-) -> None:
+) -> None:  # fmt: skip
     """Annealed k-means with restarts on `embedding_`; `causes` that its centroids coincide come
     before those in the embedding."""
     seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
@@ -197,9 +192,9 @@ class KernelFusion(Clusterer):
     kernel_weights_: Array = field(init=False)
     eigenvalues_: Array = field(init=False)
     landmarks_: NDArray[np.intp] | None = field(init=False)
-    _kernels: list[FittedKernel] = field(init=False)
-    _weight: Array | None = field(init=False)  # of the rows learned on
-    _map: Any = field(init=False)  # leads from the kernels with these to the embedding
+    _map: Any = field(
+        init=False
+    )  # leads from the kernels with the rows learned on to the embedding
     # of precomputed kernels those of the rows learned on; None: all
     _columns: NDArray[np.intp] | None = field(init=False)
 

@@ -178,7 +178,7 @@ class FAMKKM(KernelFusion):
             last = self._converge(eigenvectors_and_weights(kernels, k), n)
             scaled = over_eigenvalues(last.vectors, last.values)
             pairs = zip(last.alpha**2, kernels)
-            maps = [one.gathered(square * scaled) for square, one in pairs]
+            maps = [one.coefficients(square * scaled) for square, one in pairs]
         else:
             state = Alternation(
                 kernels, k, float(self.lambda1), float(self.lambda2), random,
@@ -241,8 +241,8 @@ class Alternation:
         if given is None:
             starts = [self._drawn(i, k, random) for i in range(len(kernels))]
             self.G = [H.copy() for H, _ in starts]
-            self._sums = [one.gathered(G) for one, G in zip(kernels, self.G)]
-            self.KG = [one.spread(sums) for one, sums in zip(kernels, self._sums)]
+            self._C = [one.coefficients(G) for one, G in zip(kernels, self.G)]
+            self.KG = [one.values(C) for one, C in zip(kernels, self._C)]
         else:
             starts = [self._extended(i, *pairs) for i, pairs in enumerate(given)]
             self.G = [H for H, _ in starts]
@@ -258,20 +258,20 @@ class Alternation:
     def _drawn(self, i: int, k: int, random: Any) -> tuple[Array, Array]:
         """Orthonormal columns in the range of K_i, near it times a random matrix, and their map."""
         one = self.kernels[i]
-        sums = one.gathered(orthonormal(one.n, k, random))
-        product = one.spread(sums)
+        C = one.coefficients(orthonormal(one.n, k, random))
+        product = one.values(C)
         P = polar(lambda rows: product[rows], H := np.empty_like(product), self.n_threads)
-        return H, self._map_of_one(i, sums @ P)
+        return H, self._map_of_one(i, C @ P)
 
     def _extended(self, i: int, values: Array, vectors: Array) -> tuple[Array, Array]:
         """Eigenvectors of K_i, zero where the eigenvalue is, and their map."""
         scaled = over_eigenvalues(vectors, values)
-        return scaled * values, self._map_of_one(i, self.kernels[i].gathered(scaled))
+        return scaled * values, self._map_of_one(i, self.kernels[i].coefficients(scaled))
 
-    def _map_of_one(self, i: int, sums: Array) -> Array:
-        """The map of lines features_i(x) @ sums."""
-        mapping = np.zeros((self._blocks[-1].stop, sums.shape[1]))
-        mapping[self._blocks[i]] = sums
+    def _map_of_one(self, i: int, C: Array) -> Array:
+        """The map of lines features_i(x) @ C."""
+        mapping = np.zeros((self._blocks[-1].stop, C.shape[1]))
+        mapping[self._blocks[i]] = C
         return mapping
 
     @property
@@ -303,24 +303,24 @@ class Alternation:
     def update_H(self) -> None:
         """Eq. (13)."""
         for i, (G, KG, R) in enumerate(zip(self.G, self.KG, self.R)):
-            self._H_maps[i] = self._update(i, self.H[i], G, self._G_maps[i], self._sums[i], KG, R)
+            self._H_maps[i] = self._update(i, self.H[i], G, self._G_maps[i], self._C[i], KG, R)
 
     def update_G(self) -> None:
         """Eq. (14)."""
         for i, (one, H, W) in enumerate(zip(self.kernels, self.H, self.W)):
-            sums = one.gathered(H)
-            KH = one.spread(sums)
-            self._G_maps[i] = self._update(i, self.G[i], H, self._H_maps[i], sums, KH, W)
-            self._sums[i] = one.gathered(self.G[i])
-            self.KG[i] = one.spread(self._sums[i])
+            C = one.coefficients(H)
+            KH = one.values(C)
+            self._G_maps[i] = self._update(i, self.G[i], H, self._H_maps[i], C, KH, W)
+            self._C[i] = one.coefficients(self.G[i])
+            self.KG[i] = one.values(self._C[i])
 
     def _update(
-        self, i: int, out: Array, other: Array, other_map: Array, sums: Array, product: Array,
+        self, i: int, out: Array, other: Array, other_map: Array, C: Array, product: Array,
         to_F: Array,
     ) -> Array:  # fmt: skip
         """Update one of H_i and G_i, in `out`, to the columns nearest to K_i other + lambda1 other
-        + lambda2 gamma_i F to_F', from the `product` K_i other, which is the spread of `sums`; its
-        map."""
+        + lambda2 gamma_i F to_F', from the `product` K_i other and the coefficients C that give
+        it; its map."""
         rotation = self.lambda2 * self.gamma[i] * to_F.T
 
         def target(rows: slice) -> Array:
@@ -328,7 +328,7 @@ class Alternation:
 
         P = polar(target, out, self.n_threads)
         mapping = other_map @ (self.lambda1 * P) + self._F_map @ (rotation @ P)
-        mapping[self._blocks[i]] += sums @ P
+        mapping[self._blocks[i]] += C @ P
         return mapping
 
     def update_R(self) -> None:

@@ -68,12 +68,11 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
 
 
 class Operator:
-    """A kernel over n fitted rows as inner products of features: k(x, fitted rows) @ B is
-    features(x) @ gathered(B). O(n F) memory, O(n F k) a product with k columns.
+    """A kernel over n fitted rows as inner products of features. O(n F) memory, O(n F k) a product
+    with k columns.
 
     Where the rows have weights, K stands for P^(1/2) K P^(1/2) with their diagonal matrix P, a line
-    of whose products is that of the row times the root of its weight: k(x, fitted rows) P^(1/2) @ B
-    is features(x) @ gathered(B).
+    of whose products is that of the row times the root of its weight.
     """
 
     def __init__(
@@ -98,16 +97,16 @@ class Operator:
 
     def times(self, V: Array) -> Array:
         """K V, float64."""
-        return self.spread(self.gathered(V))
+        return self.values(self.coefficients(V))
 
-    def gathered(self, B: Array) -> Array:
-        """The matrix that maps `features` to k(x, fitted rows) @ B; it may be B itself."""
+    def coefficients(self, B: Array) -> Array:
+        """The C with features(x) @ C = k(x, fitted rows) P^(1/2) @ B; it may be B itself."""
         parts = self._by_tiles(lambda tile: self._tile(tile).T @ B[tile])
         return sum(parts[1:], parts[0])
 
-    def spread(self, sums: Array) -> Array:
-        """P^(1/2) features(fitted rows) @ sums."""
-        return np.concatenate(self._by_tiles(lambda tile: self._tile(tile) @ sums))
+    def values(self, coefficients: Array) -> Array:
+        """P^(1/2) features(fitted rows) @ coefficients."""
+        return np.concatenate(self._by_tiles(lambda tile: self._tile(tile) @ coefficients))
 
 
 class DenseOperator(Operator):
@@ -126,7 +125,7 @@ class DenseOperator(Operator):
     def _tile(self, tile: slice) -> Array:
         return self._stored[tile]
 
-    def gathered(self, B: Array) -> Array:
+    def coefficients(self, B: Array) -> Array:
         return B
 
 
