@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._rows.missing import all_present, present_bits, present_views
+from rffpk._rows.missing import present_bits, present_views
 from rffpk._rows.streams import Part, Stream
 from rffpk._rows.sums import positive, typicality
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure
@@ -57,7 +57,8 @@ class Rows:
     @property
     def n_counted(self) -> int:
         """The number of rows whose weight is not zero."""
-        return len(self.counted_indices())
+        weight = self.weight if self.stream is None else self.stream.weight
+        return self.n if weight is None else int(np.count_nonzero(weight))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -148,9 +149,7 @@ class Rows:
         """The rows, with the views that they have if some rows of the fit lack some."""
         if self.coverage is None:
             return self
-        present = present_bits(self.xs)
-        present = all_present(len(self.xs[0]), len(self.xs)) if present is None else present
-        return replace(self, present=present)
+        return replace(self, present=present_bits(self.xs, always=True))
 
     def combined(self, numbers: Array) -> Array:
         """sum_l alpha_l of the numbers (L,) of the views; if views are missing (n, 1), over those
