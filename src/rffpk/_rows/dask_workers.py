@@ -51,6 +51,7 @@ class Block(NamedTuple):
 
     xs: Any  # rows, or a list of those of each view
     weight: Array | None
+    begin: int  # the number of the first row
 
 
 class Task(NamedTuple):
@@ -58,6 +59,7 @@ class Task(NamedTuple):
 
     visit: Callable[[Part, Any, None], Any]
     add: Add
+    n_parts: int
 
 
 # ---- in the tasks --------------------------------------------------------------------------------
@@ -74,15 +76,15 @@ class _Reader:
     dtype: Any
     n_jobs: int | None
 
-    def read(self, begin: int, block: Block, n_threads: int) -> Part | None:
+    def read(self, block: Block, n_threads: int) -> Part | None:
         """The rows of a partition, which are checked unless they have been; None if there are
         none."""
         refuse_sparse(block.xs, "X gave a partition that", "a collection of Dask")
         if not len(block.xs[0] if isinstance(block.xs, list) else block.xs):
             return None
-        with config_context(assume_finite=self.checked), in_block(begin):
+        with config_context(assume_finite=self.checked), in_block(block.begin):
             xs = each(self.check(block.xs, False), np.asarray, self.dtype)
-        return Part(self.prepare(xs), block.weight, begin, n_threads)
+        return Part(self.prepare(xs), block.weight, block.begin, n_threads)
 
 
 class Result(NamedTuple):
@@ -104,35 +106,28 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _visit_parts(
-    reader: _Reader,
-    task: Task,
-    numbers: list[int],
-    begins: list[int],
-    count: int,
-    blocks: list[Block],
-) -> Result:
+def _visit_parts(reader: _Reader, task: Task, numbers: list[int], blocks: list[Block]) -> Result:
     """The nodes of the tree that partitions of a worker make, and the seconds that it took."""
     started = time.perf_counter()
     n_threads = _threads_of_worker(reader.n_jobs)
     nodes: Nodes = {}
-    for number, begin, block in zip(numbers, begins, blocks):
+    for number, block in zip(numbers, blocks):
         try:
-            part = reader.read(begin, block, n_threads)
+            part = reader.read(block, n_threads)
         except (ValueError, TypeError) as error:
-            return Result({}, 0.0, (begin, error))
+            return Result({}, 0.0, (block.begin, error))
         value = None if part is None else task.visit(part, reader.shared, None)
-        insert(nodes, (0, number), value, count, task.add)
+        insert(nodes, (0, number), value, task.n_parts, task.add)
     return Result(nodes, time.perf_counter() - started)
 
 
-def _joined(task: Task, results: list[Result], count: int) -> Result:
+def _joined(task: Task, results: list[Result]) -> Result:
     """The results of several workers as one."""
     refusals = [found.refusal for found in results if found.refusal is not None]
     nodes: Nodes = {}
     for found in results:
         for node, value in found.nodes.items():
-            insert(nodes, node, value, count, task.add)
+            insert(nodes, node, value, task.n_parts, task.add)
     seconds = max(found.seconds for found in results)
     return Result(nodes, seconds, min(refusals, key=itemgetter(0), default=None))
 
@@ -177,7 +172,6 @@ class Partitions(Stream):
 
     client: Any = None
     futures: list[Any] = field(default_factory=list)  # of the blocks, in the order of rows
-    begins: list[int] = field(default_factory=list)  # the numbers of their first rows
     n_jobs: int | None = None
     head: Any = None  # the first rows
     sent: _Sent = field(default_factory=_Sent)
@@ -188,7 +182,7 @@ class Partitions(Stream):
         lost: Exception | None = None
         for _ in range(_ATTEMPTS):
             try:
-                return self._fold(Task(visit, add), shared)
+                return self._fold(Task(visit, add, len(self.futures)), shared)
             except CancelledError as error:  # arguments or rows that only lost workers had
                 lost, self.sent.future = error, None
                 wait_for_workers(self.client)
@@ -198,21 +192,20 @@ class Partitions(Stream):
         ) from lost
 
     def _fold(self, task: Task, shared: Any) -> Any:
-        reader, sent, count = self._reader(shared), self._send(task), len(self.futures)
+        reader, sent = self._reader(shared), self._send(task)
         results = [
             self.client.submit(
-                _visit_parts, reader, sent, numbers, [self.begins[i] for i in numbers], count,
-                [self.futures[i] for i in numbers], workers=[worker], allow_other_workers=True,
-                pure=False,
+                _visit_parts, reader, sent, numbers, [self.futures[i] for i in numbers],
+                workers=[worker], allow_other_workers=True, pure=False,
             )
             for worker, numbers in self._places().items()
         ]  # fmt: skip
         while len(results) > _GROUP:
             results = [
-                self.client.submit(_joined, sent, results[group], count, pure=False)
+                self.client.submit(_joined, sent, results[group], pure=False)
                 for group in gen_batches(len(results), _GROUP)
             ]
-        found = _joined(task, results_of(self.client, results), count)
+        found = _joined(task, results_of(self.client, results))
         if found.refusal is not None:
             raise found.refusal[1]
         self.clock.computing += found.seconds
@@ -303,16 +296,15 @@ def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None)
     futures = [
         client.submit(
             Block, [*parts] if listed else parts[0],
-            None if weight is None else weight[begin : begin + m], pure=False,
+            None if weight is None else weight[begin : begin + m], begin, pure=False,
         )
         for begin, m, *parts in zip(begins, lengths, *views)
     ]  # fmt: skip
     first = next(i for i, m in enumerate(lengths) if m)
     (head,) = results_of(client, [client.submit(_head, futures[first], pure=False)])
     return Partitions(
-        [], listed, _unchecked, weight, client=client, futures=futures, begins=begins,
-        n_jobs=n_jobs, head=head,
-    )  # fmt: skip
+        [], listed, _unchecked, weight, client=client, futures=futures, n_jobs=n_jobs, head=head
+    )
 
 
 def _unchecked(block: Any, first: bool) -> Views:
