@@ -282,10 +282,10 @@ def agreement_of_labels(
         if np.array_equal(outputs["labels"], index):
             break
         theta, index = sums.centroids(theta, rows.dtype), outputs["labels"]
-    return _adjusted_rand_index(before, index)
+    return adjusted_rand_index(before, index)
 
 
-def _adjusted_rand_index(a: Array, b: Array) -> float:
+def adjusted_rand_index(a: Array, b: Array) -> float:
     """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
     and its warnings of many clusters could only be silenced in all threads."""
     table = np.zeros((a.max() + 1, b.max() + 1))
