@@ -156,6 +156,11 @@ _DIFFERENT_STARTS = """\
     of its limit (see `s_final`) and the objective 2 % above the best result so far."""
 
 POWER = COMMON | entries(f"""
+whitening : None or float
+    A number from 0 to 1: the features are the leading principal components, two for each cluster at
+    most, each divided by this power of its standard deviation; 0 only projects, 1 gives all the
+    same variance. From 8 components on, rows are scaled to length one. Centroids have these
+    components then. None: the columns themselves.
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
     "auto": three if the starts differ, otherwise one; from 100 clusters on plain k-means++ alone,

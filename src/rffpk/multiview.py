@@ -27,10 +27,10 @@ from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.validation import Auto
+from rffpk.diffusion import chosen_map
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     check_view_map,
-    fit_diffusion_map,
     map_rows,
     warn_of_components,
 )
@@ -42,6 +42,7 @@ from rffpk.maps.fourier import (
     fit_map,
     gamma_of_view,
 )
+from rffpk.maps.whitening import check_whitening, whitened_view
 from rffpk.power import AnnealedClusterer
 
 # Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
@@ -170,6 +171,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     weight_entropy: float = 1.0
     kernels: Any = None
     views: Any = None
+    whitening: float | None = None
     n_frequencies: Frequencies | int = "auto"
     sampling: Sampling = "auto"
     noise_threshold: float | None = None
@@ -184,6 +186,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if not isinstance(self.possibilistic, (bool, np.bool_)):
             raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
         validation.check_bool(self.allow_missing_views, "allow_missing_views")
+        check_whitening(self.whitening)
         check_n_frequencies(self.n_frequencies)
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
@@ -247,17 +250,15 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if self.kernels is None and not self._n_views:
             mean = gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [("rbf", factor * mean) for factor in _BANK]
-        return [
-            self._fit_map(sample, i, kernel, context.random) for i, kernel in enumerate(kernels)
-        ]
+        return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
-    def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, random: Any) -> Any:
+    def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
         if kernel is None:
-            return None
+            return whitened_view(self, sample, view, context)
         if isinstance(kernel, DiffusionMap):
             rows = sample.some_with(view)
-            return fit_diffusion_map(self, kernel, *rows, random, unit_variance=True)
-        return fit_map(self, sample, view, *kernel, random)
+            return chosen_map(self, kernel, *rows, context, unit_variance=True)
+        return fit_map(self, sample, view, *kernel, context.random)
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
         entropy = float(self.weight_entropy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from rffpk.maps.fourier import (
     check_n_frequencies,
     fit_map,
 )
+from rffpk.maps.whitening import check_whitening, whitened_columns
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
@@ -145,6 +147,7 @@ class PowerKMeans(AnnealedClusterer):
     (5, 2)
     """
 
+    whitening: float | None = None
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
@@ -153,6 +156,10 @@ class PowerKMeans(AnnealedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_half_life(self.half_life)
+        check_whitening(self.whitening)
+
+    def _problem(self, **more: Any) -> Problem:
+        return super()._problem(maps=partial(whitened_columns, self), **more)
 
 
 @documented(

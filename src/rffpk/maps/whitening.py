@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import leading_eigenvectors
@@ -124,3 +125,17 @@ def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array,
     if wide:
         vectors = transposed(vectors) / np.where(deviations > 0, deviations, 1)
     return deviations, vectors
+
+
+def whitened_view(model: Any, sample: RowSample, view: int, context: Any) -> Whitening | None:
+    """The map of the columns of a view, as the parameter `whitening` of a model has it; None: they
+    stay as they are."""
+    if model.whitening is None:
+        return None
+    rows = sample.some_with(view)
+    return fit_whitening(*rows, model.whitening, context.k, context.random, context.n_threads)
+
+
+def whitened_columns(model: Any, sample: RowSample, context: Any) -> list[Whitening | None]:
+    """The maps of the views of a model on columns."""
+    return [whitened_view(model, sample, view, context) for view in range(len(sample.xs))]
