@@ -22,6 +22,8 @@ _UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length on
 # Components whose standard deviation is below this part of the largest are rounding errors.
 _RESOLVED = 1e-6
 
+_ROUNDING = 1e-14  # of the mean of equal rows, relative to it
+
 _ROWS = 20_000  # that components are computed from, at most, ...
 _NUMBERS = 1 << 24  # ... and that these have, where they are not sparse: 128 MB.
 
@@ -83,10 +85,11 @@ def fit_whitening(
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
     mean = _mean(x, share)
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], _PER_CLUSTER * k)
-    largest = deviations[0] if deviations[0] > 0 else 1.0  # zero if all rows are equal
-    kept = deviations >= _RESOLVED * deviations[0]
-    relative = np.where(deviations > 0, deviations / largest, 1.0)[kept]
-    matrix = vectors[:, kept] * (relative**-exponent / largest)
+    largest = deviations[0]
+    if largest <= _ROUNDING * np.abs(mean).max():  # all rows are equal
+        return Whitening(mean, np.zeros((X.shape[1], 1)), False, n_threads)
+    kept = deviations >= _RESOLVED * largest
+    matrix = vectors[:, kept] * ((deviations[kept] / largest) ** -exponent / largest)
     return Whitening(mean, matrix, matrix.shape[1] >= _UNIT_COMPONENTS, n_threads)
 
 
