@@ -152,8 +152,8 @@ def test_the_plainest_is_taken_where_all_agree():
 def test_a_graph_that_stands_alone_is_not_taken():
     """Two overlapping clouds: one of the graphs cuts off a few rows."""
     random = np.random.default_rng(0)
-    y = np.repeat([0, 1], 1000)
-    X = random.standard_normal((2000, 2)) * np.where(y == 0, 1.0, 2.0)[:, None]
+    y = np.repeat([0, 1], 1500)
+    X = random.standard_normal((3000, 2)) * np.where(y == 0, 1.0, 2.0)[:, None]
     X[:, 0] += 3.0 * y
     model = DiffusionPowerKMeans(2, random_state=0).fit(X)
     agreements = [tried["agreement"] for tried in model.feature_map_.choices_]
