@@ -92,7 +92,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     Examples
     --------
     >>> from sklearn.datasets import make_circles
-    >>>     >>> from rffpk import DiffusionPowerKMeans
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from rffpk import DiffusionPowerKMeans
     >>> X, y = make_circles(500, factor=0.4, noise=0.04, random_state=0)
     >>> model = DiffusionPowerKMeans(2, random_state=0).fit(X)
     >>> float(adjusted_rand_score(y, model.labels_))
@@ -155,6 +156,7 @@ _WHITENINGS = (None, 0.5, 1.0)
 _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...
 _ROWS_A_CLUSTER = 20  # ... and for each cluster
+_ALIKE = 0.01  # Of maps whose agreements differ by less, the plainest is taken.
 
 
 class Option(NamedTuple):
@@ -180,7 +182,7 @@ def chosen_map(
     agreements = np.zeros(len(options))
     if len(options) > 1 and context.k > 1:
         agreements = _agreements(estimator, parameters, options, X, weight, context)
-    best = int(np.argmax(agreements))
+    best = int(np.argmax(agreements >= agreements.max() - _ALIKE))
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *options[best]
     )
@@ -223,7 +225,7 @@ def _agreements(
     index, p = drawn_rows(X, weight, most, random)
     x, partitions = X[index], []
     for option in options:
-        mapped = fit_diffusion_map(estimator, parameters, x, p, random, False, *option)
+        mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option)
         model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
             partitions.append(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rffpk._rows.missing import has_view
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
@@ -44,7 +45,8 @@ class Whitening:
         if not len(X):
             return np.empty((0, self.matrix.shape[1]), dtype=X.dtype)
         found = by_blocks(self._components, [X], X.shape[1], self.n_threads)
-        validation.check_overflow(float(np.abs(found).max()), X.dtype)
+        largest = np.abs(found).max(initial=0, where=has_view(X)[:, None])
+        validation.check_overflow(float(largest), X.dtype)
         return found
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name
@@ -130,15 +132,16 @@ def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array,
     return deviations, vectors
 
 
-def whitened_view(model: Any, sample: RowSample, view: int, context: Any) -> Whitening | None:
-    """The map of the columns of a view, as the parameter `whitening` of a model has it; None: they
-    stay as they are."""
-    if model.whitening is None:
+def whitened_view(
+    whitening: float | None, sample: RowSample, view: int, context: Any
+) -> Whitening | None:
+    """The map of the columns of a view for a parameter `whitening`; None: they stay as they are."""
+    if whitening is None:
         return None
     rows = sample.some_with(view)
-    return fit_whitening(*rows, model.whitening, context.k, context.random, context.n_threads)
+    return fit_whitening(*rows, whitening, context.k, context.random, context.n_threads)
 
 
 def whitened_columns(model: Any, sample: RowSample, context: Any) -> list[Whitening | None]:
-    """The maps of the views of a model on columns."""
-    return [whitened_view(model, sample, view, context) for view in range(len(sample.xs))]
+    """The map of the columns of a model of one view, in a list."""
+    return [whitened_view(model.whitening, sample, 0, context)]
