@@ -19,6 +19,7 @@ from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum
+from rffpk.maps.whitening import Whitening
 
 _ARRAY, _TABLE, _NONE = (np.ndarray,), (dict,), type(None)
 _MAYBE_ARRAY = (np.ndarray, _NONE)
@@ -42,6 +43,9 @@ RECORDS |= {
             "landmarks": (np.ndarray, SparseRows), "r": _INT, "bandwidth": _FLOAT,
             "n_threads": _INT, "radii": _MAYBE_ARRAY,
         },
+    ),
+    "Whitening": Record(
+        Whitening, {"mean": _ARRAY, "matrix": _ARRAY, "unit": _BOOL, "n_threads": _INT}
     ),
     "SparseRows": Record(
         SparseRows, {"data": _ARRAY, "indices": _ARRAY, "indptr": _ARRAY, "shape": (tuple,)}
