@@ -21,7 +21,7 @@ import numpy as np
 from sklearn import config_context
 from sklearn.utils import gen_batches
 
-from rffpk._rows.streams import Part, Stream, in_block
+from rffpk._rows.streams import Add, Part, Stream, Visit, in_block
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import check_columns, dask_module
@@ -42,7 +42,6 @@ _LARGE = "distributed.admin.large-graph-warning-threshold"
 _configuring = threading.Lock()  # Dask's configuration is that of all threads
 
 Views = list[Array]
-Add = Callable[[Any, Any], Any]
 Nodes = dict[tuple[int, int], Any]
 
 
@@ -57,7 +56,7 @@ class Block(NamedTuple):
 class Task(NamedTuple):
     """What is done with each partition, and how results are joined."""
 
-    visit: Callable[[Part, Any, None], Any]
+    visit: Visit
     add: Add
     n_parts: int
 
@@ -176,7 +175,7 @@ class Partitions(Stream):
     head: Any = None  # the first rows
     sent: _Sent = field(default_factory=_Sent)
 
-    def fold(self, visit: Callable[[Part, Any, Any], Any], add: Add, shared: Any = None) -> Any:
+    def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
         """What `visit` returns for each partition with rows and the object `shared`, joined by
         `add` in the order of the partitions. `shared` is sent once as long as it is the same."""
         lost: Exception | None = None

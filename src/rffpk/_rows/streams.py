@@ -55,6 +55,10 @@ class Part(NamedTuple):
     n_threads: int | None = None  # on a worker of a cluster
 
 
+Visit = Callable[[Part, Any, Any], Any]
+Add = Callable[[Any, Any], Any]
+
+
 @dataclass(frozen=True)
 class Stream:
     """The rows of a source, or of one for each view, as checked views of one dtype."""
@@ -78,12 +82,7 @@ class Stream:
         last one; read by another thread, one block ahead."""
         return prefetched(self._checked, self.clock)
 
-    def fold(
-        self,
-        visit: Callable[[Part, Any, Any], Any],
-        add: Callable[[Any, Any], Any],
-        shared: Any = None,
-    ) -> Any:
+    def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
         """What `visit` makes of each block, the object `shared`, and its result for the blocks
         before, None at the first; `add` joins results on a cluster."""
         found = None
@@ -144,7 +143,7 @@ class Stream:
 
     def _views(self, blocks: Iterable[Any]) -> Iterator[list[Array]]:
         first, begin = self.n is None, 0
-        fresh = self.listed or _is_fresh(self.sources[0])
+        fresh = self.listed or hasattr(self.sources[0], "fresh")  # other blocks may change later
         for block in blocks:
             if isinstance(block, list) or len(block):
                 with in_block(begin):
@@ -163,11 +162,6 @@ def in_block(begin: int) -> Iterator[None]:
             raise
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(f"{error} This is about a block that begins at row {begin} of X.") from error
-
-
-def _is_fresh(source: Source) -> bool:
-    """Whether blocks do not change after they were given; others are copied."""
-    return bool(getattr(source, "fresh", False))
 
 
 def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
@@ -199,10 +193,9 @@ def _blocks_of(source: Source, name: str) -> Iterator[Any]:
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:
     """Blocks of one of several sources, which are cut before they are checked together."""
-    fresh = _is_fresh(source)
     for block in _blocks_of(source, name):
         check_plain(block, name)
-        block = np.array(block, copy=None if fresh else True)
+        block = np.array(block, copy=None if hasattr(source, "fresh") else True)
         if block.ndim != 2:
             raise ValueError(f"{name} gave a block of shape {block.shape}, must be 2-dimensional.")
         if len(block):
@@ -211,19 +204,17 @@ def _plain(source: Source, name: str) -> Iterator[list[Array]]:
 
 def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
     """Blocks of the same rows from all sources."""
-    pending: list[Array | None] = [None] * len(views)
+    pending: list[Any] = [()] * len(views)  # rows that some sources have given before the others
     while True:
-        for i, view in enumerate(views):
-            if pending[i] is None:
-                pending[i] = next(view, [None])[0]
-        ended = [i for i, block in enumerate(pending) if block is None]
-        if len(ended) == len(views):
-            return
-        if ended:
-            raise ValueError(f"X[{ended[0]}] gave fewer rows than the other sources.")
-        m = min(len(block) for block in pending if block is not None)
-        yield [block[:m] for block in pending if block is not None]
-        pending = [None if block is None or len(block) == m else block[m:] for block in pending]
+        pending = [rows if len(rows) else next(view, [()])[0] for rows, view in zip(pending, views)]
+        m = min(map(len, pending))
+        if not m:
+            break
+        yield [rows[:m] for rows in pending]
+        pending = [rows[m:] for rows in pending]
+    if any(map(len, pending)):
+        ended = next(i for i, rows in enumerate(pending) if not len(rows))
+        raise ValueError(f"X[{ended}] gave fewer rows than the other sources.")
 
 
 _LANES = (1021, 1019)
