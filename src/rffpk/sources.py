@@ -64,9 +64,7 @@ def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[An
     return _fresh(blocks)
 
 
-def from_npy(
-    paths: _Paths,
-) -> Callable[[], Iterator[Array]]:
+def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
     """The source of rows in .npy files, which are read, not mapped into memory.
 
     Parameters
@@ -157,10 +155,7 @@ def _npy_blocks(name: str) -> Iterator[Array]:
 
 
 def from_parquet(
-    paths: _Paths,
-    *,
-    columns: Sequence[str] | None = None,
-    dtype: Any = np.float64,
+    paths: _Paths, *, columns: Sequence[str] | None = None, dtype: Any = np.float64
 ) -> Callable[[], Iterator[Array]]:
     """The source of rows in Parquet files, by pyarrow's datasets.
 

@@ -291,10 +291,7 @@ _END: Any = object()
 
 
 def _read(
-    make: Callable[[], Iterator[T]],
-    wanted: SimpleQueue[bool],
-    found: Handover[Any],
-    clock: Clock,
+    make: Callable[[], Iterator[T]], wanted: SimpleQueue[bool], found: Handover[Any], clock: Clock
 ) -> None:
     """Advance an iterator as often as is wanted, and put what it gives, then _END, or what it
     raises."""

@@ -10,13 +10,7 @@ from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
-from rffpk._utils.linalg import (
-    fixed_signs,
-    leading_eigenvectors,
-    over_eigenvalues,
-    procrustes,
-    svd,
-)
+from rffpk._utils.linalg import fixed_signs, leading_eigenvectors, over_eigenvalues, procrustes, svd
 from rffpk.fusion.base import KernelFusion, by_matrices
 from rffpk.fusion.spectral import Iteration, matrices, mean_of
 from rffpk.maps.kernels import FittedKernel

@@ -21,12 +21,7 @@ from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.validation import Auto
 from rffpk.fusion.spectral import weighed
 from rffpk.maps.fourier import Kernel, RandomFourierFeatures, resolve_gamma
-from rffpk.maps.kernels import (
-    PRECOMPUTED,
-    FittedKernel,
-    Specification,
-    positive_definite,
-)
+from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification, positive_definite
 
 Features = Callable[[Columns], Array]
 
