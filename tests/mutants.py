@@ -25,7 +25,7 @@ from pathlib import Path
 
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
-    "_anneal/schedule.py": ("schedule", ""),
+    "_anneal/search.py": ("schedule", ""),
     "_anneal/objective.py": (
         "rare_cases multiview",
         "penalty or weights_are or median or references or reference_dist",

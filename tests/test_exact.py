@@ -29,7 +29,7 @@ from rffpk import (
 )
 from rffpk._anneal.critical import critical_exponent, features_of
 from rffpk._anneal.kernel_products import Products
-from rffpk._anneal.schedule import Schedule
+from rffpk._anneal.search import Schedule
 from rffpk._utils.linalg import ritz_values
 from rffpk.maps import kernels
 

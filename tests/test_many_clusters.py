@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 
 from rffpk import PowerKMeans, RFFMultiKernelPowerKMeans, _reference
 from rffpk._anneal.feature_steps import count_distinct
-from rffpk._anneal.schedule import MANY
+from rffpk._anneal.search import MANY
 from rffpk._anneal.seeding import _accepted, seed_centroids
 
 

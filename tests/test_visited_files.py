@@ -6,7 +6,7 @@ from visited_files import STEPS, fits, trace
 # The host of the steps, what a stage is, and what each step computes with.
 SHARED = {
     "_anneal/fit.py",
-    "_anneal/schedule.py",
+    "_anneal/search.py",
     "_utils/config.py",
     "_rows/passes.py",
     "_rows/rows.py",

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._anneal import batches
+from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
-from rffpk._anneal.schedule import check_half_life
-from rffpk._anneal.search import FitContext
+from rffpk._anneal.search import FitContext, check_half_life
 from rffpk._docs import DIFFUSION_POWER, documented
 from rffpk._rows.passes import make_rows
 from rffpk._rows.rows import Rows
@@ -103,7 +102,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    partial_fit = batches.partial_fit
+    partial_fit = centroid_model.partial_fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

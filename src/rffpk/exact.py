@@ -10,7 +10,7 @@ from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, check_search, me
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import WeightedViews
-from rffpk._anneal.schedule import (
+from rffpk._anneal.search import (
     Hard,
     Plan,
     Schedule,

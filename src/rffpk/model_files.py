@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._anneal.batches import RunningSums
+from rffpk._anneal.centroid_model import RunningSums
 from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._utils.arrays import Fourier, Structure

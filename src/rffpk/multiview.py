@@ -272,7 +272,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _published(self, result: FitResult, context: FitContext) -> None:
         alpha, whole = result.rows.alpha, context.coverage is None
-        self.feature_maps_, self.eta_ = self._feature_maps, result.objective.eta
+        self.feature_maps_, self.eta_ = self._feature_maps, result.prepared.objective.eta
         self.kernel_weights_ = alpha if whole else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for i, mapped in enumerate(self.feature_maps_):

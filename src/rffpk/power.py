@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from rffpk._anneal import batches
-from rffpk._anneal.centroid_model import measure
+from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.schedule import (
+from rffpk._anneal.search import (
     MANY,
+    FitContext,
     Hard,
     Plan,
     Stop,
@@ -25,7 +25,6 @@ from rffpk._anneal.schedule import (
     coarse_start,
     is_automatic,
 )
-from rffpk._anneal.search import FitContext
 from rffpk._docs import POWER, RANDOM_FEATURES, documented
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
@@ -73,7 +72,7 @@ class AnnealedClusterer(Clusterer):
     sample_size_: int = field(init=False)
 
     fit = fit_by_passes
-    _measure = measure
+    _measure = centroid_model.measure
 
     def _check_parameters(self) -> None:
         check_search(self)
@@ -148,7 +147,7 @@ class PowerKMeans(AnnealedClusterer):
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    partial_fit = batches.partial_fit
+    partial_fit = centroid_model.partial_fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -219,7 +218,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    partial_fit = batches.partial_fit
+    partial_fit = centroid_model.partial_fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -237,7 +236,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     def _published(self, result: FitResult, context: FitContext) -> None:
         self.feature_map_ = self._feature_maps[0]
-        self.k_means_agreement_ = k_means_agreement(result.some, result.theta)
+        self.k_means_agreement_ = k_means_agreement(result.prepared.some, result.theta)
         progress = context.history.progress
         if progress is not None and self.k_means_agreement_ > _SAME:
             progress.say(

@@ -17,8 +17,7 @@ import numpy as np
 
 from rffpk._anneal import hamerly
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.schedule import HARDNESS, Stage, StageEnd
-from rffpk._anneal.search import FitContext
+from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd
 from rffpk._rows.passes import Moved, made_step, one_pass, shifted_features, take_steps
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import Step, empty_clusters, is_hard
@@ -63,8 +62,6 @@ class FeatureRun:
 
     def penalty(self) -> float:
         """The term of the objective for the view weights."""
-        if not self.objective.learns_weights:
-            return 0.0
         return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
 
     def kept(self, step: Callable[[], T]) -> T:
@@ -117,12 +114,10 @@ class FeatureRun:
         if self.bounded is not None:
             moved = self._bounded_step(self.bounded)
         else:
-            learns = self.objective.learns_weights
-            entropy = self.objective.entropy(rows.total_weight) if learns else 0.0
             moved = take_steps(
                 rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
                 close=self._close(), goal=stage.goal,
-                entropy=entropy,
+                entropy=self.objective.entropy(rows.total_weight),
             )  # fmt: skip
         results = moved.steps
         self.theta = moved.theta

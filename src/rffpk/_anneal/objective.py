@@ -66,7 +66,7 @@ class PowerMean:
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
         """The term of the objective that is added to sum_i p_i M_s."""
-        return view_penalty(alpha, self.entropy(total_weight), self.coverage)
+        return 0.0
 
     def restore(self, rows: Rows, alpha: Array) -> Rows:
         """New rows with the learned view weights and the constants of the objective."""
@@ -95,6 +95,9 @@ class WeightedViews(PowerMean):
 
     def entropy(self, total_weight: float) -> float:
         return self.weight_entropy * total_weight
+
+    def penalty(self, alpha: Array, total_weight: float) -> float:
+        return view_penalty(alpha, self.entropy(total_weight), self.coverage)
 
     def restore(self, rows: Rows, alpha: Array) -> Rows:
         return replace(self.begin(rows), alpha=alpha)

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from rffpk._anneal.feature_steps import FeatureRun, features_at
-from rffpk._anneal.schedule import MANY, Stage
+from rffpk._anneal.search import MANY, Stage
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array
