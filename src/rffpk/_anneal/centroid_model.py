@@ -61,9 +61,10 @@ def visit(
     n_threads = config.n_threads(model.n_jobs)
     rows = make_rows([*columns], [*maps], weight, n_threads, shifts, present)
     objective = model._objective
-    rows = objective.restore(rows, model._alpha)
-    rows = replace(rows, eta=rows.eta if typical else None, coverage=objective.coverage)
-    rows = rows.with_present_views()
+    rows = replace(
+        rows, alpha=model._alpha, eta=objective.eta if typical else None, m=objective.m,
+        coverage=objective.coverage,
+    ).with_present_views()  # fmt: skip
     if rows.present is not None:
         rows = rows.renormalised()
     theta = model.cluster_centers_.astype(np.float64) - rows.shift

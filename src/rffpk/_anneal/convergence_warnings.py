@@ -63,10 +63,8 @@ class Ending:
 
 
 def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
-    """Warn if centroids coincide, or memberships are nearly equal, with the first cause that
+    """Warn that centroids coincide, or memberships are nearly equal, with the first cause that
     applies."""
-    if ending.distinct == ending.k and not ending.flat:
-        return
     found = (text for text in (cause(ending.k) for cause in causes) if text)
     text = next(found, "") or ending.cause()
     distinct = ending.distinct if ending.distinct < ending.k else "hardly any"

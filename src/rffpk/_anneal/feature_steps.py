@@ -62,6 +62,8 @@ class FeatureRun:
 
     def penalty(self) -> float:
         """The term of the objective for the view weights."""
+        if not self.objective.learns_weights:
+            return 0.0
         return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
 
     def kept(self, step: Callable[[], T]) -> T:
@@ -117,7 +119,7 @@ class FeatureRun:
             moved = take_steps(
                 rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
                 close=self._close(), goal=stage.goal,
-                entropy=self.objective.entropy(rows.total_weight),
+                entropy=self.objective.weight_entropy * rows.total_weight,
             )  # fmt: skip
         results = moved.steps
         self.theta = moved.theta

@@ -26,7 +26,7 @@ from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample, sample_of_rows
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
-from rffpk._rows.sums import Sums
+from rffpk._rows.sums import Sums, nearly_equal_memberships
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import reporting
@@ -249,9 +249,11 @@ def prepare(
     storage.check(rows)
     init = _given_init(problem, rows, k)
     objective = problem.objective(some, context)
-    some, rows = objective.begin(some), objective.begin(rows)
-    sizes = drawn.sizes_of_starts(problem.sample, k)
-    samples = [objective.begin(mapping(*drawn.some(size), rows.shifts)) for size in sizes]
+    some, rows = (replace(each, eta=objective.eta, m=objective.m) for each in (some, rows))
+    samples = [
+        replace(mapping(*drawn.some(size), rows.shifts), eta=objective.eta, m=objective.m)
+        for size in drawn.sizes_of_starts(problem.sample, k)
+    ]
     if samples:
         samples[0] = storage.sample(samples[0])
     base = samples[0] if samples else storage.all_rows(rows, k, ALL_PASSES)
@@ -336,11 +338,10 @@ def finish(
     distinct = count_distinct(rows.scaled(theta), close)
     s = -math.inf if plan.ends_hard else end.s
     ending = Ending(context.k, distinct, s, soft.soft, soft.hard, plan.critical, plan.lowered_by)
-    penalty = run.objective.penalty(rows.alpha, rows.total_weight)
     attributes = {
         "cluster_centers_": centers,
         "inertia_": inertia,
-        "objective_": plan.unit * (soft.objective(end.s) + penalty),
+        "objective_": plan.unit * (soft.objective(end.s) + run.penalty()),
         "n_iter_": run.passes,
         "sample_size_": found.base.n,
         "_alpha": rows.alpha,
@@ -397,10 +398,13 @@ def _evaluated(
 ) -> tuple[Sums, Sums, float]:
     """The sums of all rows at the centroids, at the last soft exponent and in the hard limit, in
     one reading, which also gives the labels; and their inertia."""
-    threshold = getattr(model, "noise_threshold", None)
+    threshold, objective = vars(model).get("noise_threshold"), run.objective
 
     def take(block: Rows, outputs: dict[str, Array]) -> None:
-        context.take_labels(without_noise(run.objective, threshold, block, outputs))
+        found = outputs["labels"]
+        if threshold is not None:
+            found = without_noise(objective, threshold, block, outputs)
+        context.take_labels(found)
 
     elsewhere = isinstance(rows.stream, Partitions)
     visit = partial(_both_sums, theta, s, None if elsewhere else take, rows.stream is None)
@@ -441,17 +445,16 @@ def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -
     if context.labels is not None:
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    some = result.prepared.some
-    causes = context.causes or [few_rows("X", *result.prepared.given)]
-    causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
-    publish_end(model, result.attributes, end, result.ending, causes, context)
+    publish_end(model, result.attributes, end, context)
+    if is_merged(result.ending):
+        some = result.prepared.some
+        causes = context.causes or [few_rows("X", *result.prepared.given)]
+        causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
+        warn_of_ending(result.ending, causes)
 
 
-def publish_end(
-    model: Any, attributes: dict[str, Any], end: StartEnd, ending: Ending | None,
-    causes: Iterable[Cause], context: FitContext,
-) -> None:  # fmt: skip
-    """Set the attributes and those that all fits have; warn as `publish` does."""
+def publish_end(model: Any, attributes: dict[str, Any], end: StartEnd, context: FitContext) -> None:
+    """Set the attributes and those that all fits have; warn if the run did not converge."""
     vars(model).update(
         attributes, s_=end.s, history_=context.history.records, _n_features_out=context.k
     )
@@ -460,5 +463,9 @@ def publish_end(
             f"max_iter={model.max_iter} passes ended the run before it converged.",
             ConvergenceWarning,
         )
-    if ending is not None:  # None: another warning has named the cause
-        warn_of_ending(ending, causes)
+
+
+def is_merged(ending: Ending) -> bool:
+    """Whether centroids coincide, or memberships are nearly equal."""
+    flat = nearly_equal_memberships(ending.soft, ending.hard, ending.k, ending.s)
+    return flat or ending.distinct < ending.k

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal import critical, swaps
-from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite
+from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._anneal.feature_steps import FeatureSpace
-from rffpk._anneal.fit import publish_end
+from rffpk._anneal.fit import is_merged, publish_end
 from rffpk._anneal.kernel_products import CenteredKernel, Products
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
@@ -332,9 +332,8 @@ def _nearest_row(rows: Rows, center: Array) -> int:
 
 def finish(
     model: Any, found: PreparedKernels, run: KernelRun, end: StartEnd, context: FitContext
-) -> tuple[Ending | None, dict[str, Any]]:
-    """The end of the run, None where a kernel is indefinite, and the attributes of the fitted
-    model."""
+) -> tuple[Ending, dict[str, Any]]:
+    """The end of the run, and the attributes of the fitted model."""
     products, unit, plan = found.space.products, context.history.unit, found.plan
     coef = run.W[0] if found.space.present is None else run.W
     centroids = KernelCentroids(
@@ -355,23 +354,20 @@ def finish(
         if centroids.precomputed:  # k(x, x) is the diagonal
             d += (run.alpha @ products.diagonals)[:, None]
         attributes["memberships_"] = _memberships(np.maximum(d, 0), end.s, found.xs[0].dtype)
-    if not products.definite:  # a warning has been given
-        return None, attributes
-    distinct, s = (
-        run.count_distinct(run.costs(-math.inf)[1]),
-        -math.inf if plan.ends_hard else end.s,
-    )
+    distinct = run.count_distinct(run.costs(-math.inf)[1])
+    s = -math.inf if plan.ends_hard else end.s
     return Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by), attributes
 
 
 def publish(
-    model: Any, attributes: dict[str, Any], found: PreparedKernels, end: StartEnd,
-    ending: Ending | None, context: FitContext,
+    model: Any, attributes: dict[str, Any], found: PreparedKernels, end: StartEnd, ending: Ending,
+    context: FitContext,
 ) -> None:  # fmt: skip
     """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
     vars(model).pop("memberships_", None)  # of an earlier fit
-    causes = [few_rows("X", found.xs, found.space.weight)]
-    publish_end(model, attributes, end, ending, causes, context)
+    publish_end(model, attributes, end, context)
+    if is_merged(ending) and found.space.products.definite:  # else that warning names the cause
+        warn_of_ending(ending, [few_rows("X", found.xs, found.space.weight)])
     for centered in model._kernels:
         centered.kernel.drop_matrix()
 

@@ -22,13 +22,7 @@ from rffpk._anneal.feature_steps import coincidence, costliest, row_costs
 from rffpk._anneal.kernel_products import Products, squared_norms
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Stage, StageEnd
-from rffpk._rows.sums import (
-    Step,
-    is_hard,
-    power_constant,
-    power_objective,
-    without_weight,
-)
+from rffpk._rows.sums import Step, is_hard, power_constant, power_objective, without_weight
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 

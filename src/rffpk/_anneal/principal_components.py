@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -135,33 +135,13 @@ def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
 
 
 def components_for_clusters(
-    multiply: Callable[[Array], Array],
-    matrix: Callable[[], Array] | None,
-    total: float,
-    m: int,
-    k: int,
-    fits: Callable[[int], bool] = lambda r: True,
-) -> tuple[Array, Array, Array] | None:
+    multiply: Callable[[Array], Array], matrix: Callable[[], Array] | None, total: float, m: int,
+    k: int, fits: Callable[[int], bool] = lambda r: True,
+) -> tuple[Array, Array, Array] | None:  # fmt: skip
     """The eigenvalues of a positive semidefinite matrix (m, m), falling, their eigenvectors, and
     the products of it with these: those that the hard objective of k clusters needs, if `total` is
     their sum. None if so many do not pass `fits`, or more would be needed than `multiply` is worth
     and `matrix` is None."""
-    for squares, vectors, products in _more_and_more(multiply, matrix, m, k, fits):
-        cost = max(total - squares[: k - 1].sum(), 0.0)
-        enough = enough_for_clusters(squares, cost, k)
-        if enough < len(squares) or len(squares) == m:
-            return squares[:enough], vectors[:, :enough], products[:, :enough]
-    return None
-
-
-def _more_and_more(
-    multiply: Callable[[Array], Array],
-    matrix: Callable[[], Array] | None,
-    m: int,
-    k: int,
-    fits: Callable[[int], bool],
-) -> Iterator[tuple[Array, Array, Array]]:
-    """Leading eigenvalues, eigenvectors and products: of few components, of more, and of all."""
     first, V = _FACTOR * k + _MORE, np.empty((m, 0))
     for r in [first << doublings for doublings in range(_DOUBLINGS + 1)]:
         if r > _SHARE * m or not fits(r):
@@ -172,10 +152,14 @@ def _more_and_more(
         product = multiply(V)
         squares, turn = _all_components(V.T @ product)
         V = V @ turn
-        yield squares, V, product @ turn
-    if matrix is not None and fits(m):
-        squares, vectors = _all_components(matrix())
-        yield squares, vectors, vectors * squares
+        enough = _enough(squares, total, k)
+        if enough < len(squares):
+            return squares[:enough], V[:, :enough], (product @ turn)[:, :enough]
+    if matrix is None or not fits(m):
+        return None
+    squares, vectors = _all_components(matrix())
+    enough = _enough(squares, total, k)
+    return squares[:enough], vectors[:, :enough], (vectors * squares)[:, :enough]
 
 
 def _all_components(matrix: Array) -> tuple[Array, Array]:
@@ -184,10 +168,11 @@ def _all_components(matrix: Array) -> tuple[Array, Array]:
     return np.maximum(squares[::-1], 0), vectors[:, ::-1]
 
 
-def enough_for_clusters(squares: Array, cost: float, k: int) -> int:
-    """How many components the hard objective of k clusters needs, of those with these variances, if
-    no partition costs less than `cost`."""
-    return max(1, int(((k - 1) * squares > _CHANGE * cost).sum()))
+def _enough(squares: Array, total: float, k: int) -> int:
+    """How many components the hard objective of k clusters needs, of those with these variances,
+    of a sum `total` with the others: no partition costs less than without the first k - 1."""
+    least = max(total - squares[: k - 1].sum(), 0.0)
+    return max(1, int(((k - 1) * squares > _CHANGE * least).sum()))
 
 
 # ---- of an exact kernel --------------------------------------------------------------------------
