@@ -247,13 +247,9 @@ def agreement_of_labels(
     rows = make_rows([x], [None], None if weight is None else p, n_threads)
     found, index = np.unique(labels, return_inverse=True)
     masses = np.bincount(index, p)[:, None]
-    if isinstance(x, SparseRows):
-        members = csr_array((p, (index, np.arange(len(x)))), shape=(len(found), len(x)))
-        theta = (members @ x.matrix).toarray() / masses - rows.shift
-    else:
-        theta = np.zeros((len(found), x.shape[1]))
-        np.add.at(theta, index, p[:, None] * (x - rows.shift))
-        theta /= masses
+    members = csr_array((p, (index, np.arange(len(x)))), shape=(len(found), len(x)))
+    sums = members @ (x.matrix if isinstance(x, SparseRows) else x)
+    theta = (sums.toarray() if isinstance(x, SparseRows) else sums) / masses - rows.shift
     before = index
     for _ in range(_AGREEMENT_PASSES):
         sums, outputs = one_pass(rows, theta, -np.inf, want=("labels",))

@@ -49,15 +49,6 @@ _OF_EARLIER_FITS = (
 _LABELS = ("labels", "nearest")  # of rows: their nearest centroids, and the squared distances
 
 
-def _columns_alone(sample: RowSample, context: FitContext) -> list[Any]:
-    """No map: the features are the columns of one view."""
-    return [None]
-
-
-def _plain(rows: Rows, context: FitContext) -> PowerMean:
-    return PowerMean()
-
-
 @dataclass(frozen=True)
 class Problem:
     """What an estimator makes of its parameters: how rows become features, what is minimised, and
@@ -66,8 +57,9 @@ class Problem:
     # from the number of clusters, the critical exponent and the objective
     plan: Callable[[int, float, PowerMean], Plan]
     init: Any
-    maps: Callable[[RowSample, FitContext], list[Any]] = _columns_alone  # a map of each view
-    objective: Callable[[Rows, FitContext], PowerMean] = _plain
+    # a map of each view; None: the features are its columns
+    maps: Callable[[RowSample, FitContext], list[Any]] = lambda sample, context: [None]
+    objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     sample: Auto | int | None = None  # rows that the starts run on; None: all
     cache: Auto | bool = False

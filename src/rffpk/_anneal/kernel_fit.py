@@ -42,10 +42,6 @@ M = TypeVar("M", bound=Any)
 KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 
-def _plain(coverage: Array | None) -> PowerMean:
-    return PowerMean()
-
-
 @dataclass(frozen=True)
 class KernelProblem:
     """What an estimator makes of its parameters: its kernels, what is minimised, and which starts
@@ -54,7 +50,8 @@ class KernelProblem:
     kernels: Any  # as `matched` takes them
     # from the number of clusters, the critical exponent, and whether they run on components
     plan: Callable[[int, float, bool], Plan]
-    objective: Callable[[Array | None], PowerMean] = _plain  # from the coverage of the views
+    # from the coverage of the views
+    objective: Callable[[Array | None], PowerMean] = lambda coverage: PowerMean()
     several: bool = False  # whether X may be a list of views
     annealed: bool = False  # whether starts have soft steps, before which centroids may be moved
     components: bool = False  # whether starts may run on principal components of one kernel

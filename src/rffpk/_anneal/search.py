@@ -459,7 +459,7 @@ def check_half_life(half_life: Any) -> None:
         validation.check_real(half_life, "half_life", 0, include="neither", also="None")
 
 
-def annealing_schedule(estimator: Any, critical: float) -> Schedule:
+def _annealing_schedule(estimator: Any, critical: float) -> Schedule:
     """The schedule that the parameters define, which may depend on the critical exponent."""
     s_final = -math.inf if is_option(estimator.s_final, "hard") else float(estimator.s_final)
     s0 = min(-0.5, critical) if is_option(estimator.s0, "auto") else float(estimator.s0)
@@ -487,7 +487,7 @@ def is_automatic(estimator: Any) -> bool:
 def annealed_starts(estimator: Any, critical: float, n_auto: int) -> list[Start]:
     """The starts that the parameters define; with automatic parameters starts of different kinds,
     `n_auto` of them unless `n_init` is a number."""
-    base = annealing_schedule(estimator, critical)
+    base = _annealing_schedule(estimator, critical)
     if not is_automatic(estimator):
         return given_starts(base, estimator.init, estimator.n_init)
     n_init = n_auto if is_option(estimator.n_init, "auto") else int(estimator.n_init)

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal.feature_steps import FeatureRun, features_at
 from rffpk._anneal.search import MANY, Stage
-from rffpk._rows.passes import make_rows, one_pass
+from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array
 
@@ -172,11 +173,9 @@ def _without_cheapest(run: FeatureRun, count: int) -> Array:
 
 def _nearest_others(rows: Rows, theta: Array) -> Array:
     """The index of the centroid that is nearest to each one, apart from itself. O(k^2 F)."""
-    scaled = np.ascontiguousarray(rows.scaled(theta), dtype=rows.dtype)
-    among = make_rows([scaled], [None], None, rows.n_threads, [np.zeros_like(scaled[0])])
-    _, outputs = one_pass(among, scaled, -math.inf, want=("distances",))
-    np.fill_diagonal(outputs["distances"], np.inf)
-    return np.asarray(outputs["distances"].argmin(axis=1))
+    distances = euclidean_distances(rows.scaled(theta), squared=True)
+    np.fill_diagonal(distances, np.inf)
+    return np.asarray(distances.argmin(axis=1))
 
 
 @dataclass(frozen=True)
