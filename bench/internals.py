@@ -2,7 +2,7 @@
 
 from rffpk import _core
 from rffpk._anneal import hamerly
-from rffpk._anneal.critical import critical_exponent
+from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.kernel_products import Products
 from rffpk._anneal.kernel_steps import KernelSpace
 from rffpk._anneal.objective import PowerMean

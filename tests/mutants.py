@@ -30,7 +30,7 @@ TESTS = {
         "rare_cases multiview",
         "penalty or weights_are or median or references or reference_dist",
     ),
-    "_anneal/critical.py": ("rare_cases math anneal multiview exact", "critical or gram"),
+    "_anneal/decompositions.py": ("rare_cases math anneal multiview exact", "critical"),
     "_anneal/swaps.py": ("swaps", ""),
     "_anneal/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
     "_anneal/hamerly.py": ("bounds", "not f64"),

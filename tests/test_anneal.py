@@ -17,7 +17,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._anneal.critical import critical_exponent
+from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.feature_steps import count_distinct
 from rffpk._anneal.search import FitContext, Schedule, StageEnd, Start, search, stages_of
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, total_variance

@@ -19,7 +19,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     load,
 )
-from rffpk._anneal import checkpoint, hamerly, principal_components, swaps
+from rffpk._anneal import checkpoint, decompositions, hamerly, swaps
 from rffpk._anneal import fit as fitting
 from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._rows import sample, streams
@@ -204,7 +204,7 @@ def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
         return found
 
     monkeypatch.setattr(fitting, "compressed", components)
-    monkeypatch.setattr(principal_components, "_MARGIN", 0.0)
+    monkeypatch.setattr(decompositions, "_MARGIN", 0.0)
     X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
 
@@ -432,7 +432,9 @@ def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
     with pytest.raises(ValueError, match="class was PowerKMeans, is FuzzyCMeans"):
         model(FuzzyCMeans).fit(X, checkpoint=kept)
     with monkeypatch.context() as patch, pytest.raises(ValueError, match="features by this proc"):
-        patch.setattr(fitting.critical, "of_rows", lambda rows, features: features.sum())
+        patch.setattr(
+            fitting.decompositions, "exponent_of_rows", lambda rows, features: features.sum()
+        )
         model().fit(X, checkpoint=kept)
     monkeypatch.setattr(checkpoint, "__version__", "99.0")
     with pytest.raises(ValueError, match=r"rffpk version was .*, is 99\.0\. resume=False begi"):

@@ -12,13 +12,13 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rffpk._anneal import critical, swaps
+from rffpk._anneal import decompositions, swaps
 from rffpk._anneal.centroid_model import without_noise
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows, make_checkpoint
 from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
+from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, coincidence, count_distinct
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.principal_components import Compressed, compressed
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import Parts, checked_centroids, seed_centroids, seeding_rows
 from rffpk._rows import passes
@@ -255,7 +255,7 @@ def prepare(
     pool = components.rows if components is not None else base if samples else some
     seeding = seeding_rows(pool, k, context.random)
     features = passes.some_features(seeding)
-    exponent = critical.of_rows(seeding, features)
+    exponent = decompositions.exponent_of_rows(seeding, features)
     if saved is not None:
         saved.begin(fingerprint_of_rows(sample, features, exponent, variance))
     return Prepared(

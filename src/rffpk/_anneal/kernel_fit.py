@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal import critical, swaps
+from rffpk._anneal import decompositions, swaps
 from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite, warn_of_ending
+from rffpk._anneal.decompositions import kernel_components, kernel_variance, total_squares
 from rffpk._anneal.feature_steps import FeatureSpace
 from rffpk._anneal.fit import is_merged, publish_end
 from rffpk._anneal.kernel_products import CenteredKernel, Products
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.principal_components import kernel_components, kernel_variance, total_squares
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
 from rffpk._anneal.seeding import given_weights, initial_weights, seed_centroids
 from rffpk._rows.missing import coverage_of, has_view, present_bits
@@ -217,7 +217,7 @@ def prepare(
     if problem.components and len(products.kernels) == 1 and products.definite:
         components = kernel_components(products, weight, k, _fits(context.storage))
     if components is not None:
-        exponent = critical.of_rows(components, components.xs[0])
+        exponent = decompositions.exponent_of_rows(components, components.xs[0])
         space = problem.space(products, weight, objective, seed, context, 0)
     else:
         n_directions = 2 * k if problem.annealed else 0

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rffpk import _core
-from rffpk._anneal import critical
+from rffpk._anneal.decompositions import KERNEL_ROWS, exponent_of_kernels
 from rffpk._anneal.feature_steps import coincidence, costliest, row_costs
 from rffpk._anneal.kernel_products import Products, squared_norms
 from rffpk._anneal.objective import PowerMean
@@ -86,12 +86,11 @@ class KernelSpace:
     def critical_exponent(self) -> float:
         """The critical exponent of at most 500 random rows; 0 if these are equal."""
         counted = np.arange(self.products.n) if self.weight is None else np.flatnonzero(self.weight)
-        index = np.sort(self.context.random.permutation(counted)[: critical.KERNEL_ROWS])
+        index = np.sort(self.context.random.permutation(counted)[:KERNEL_ROWS])
         weight = None if self.weight is None else self.weight[index]
         grams = self.products.rows(index)[:, :, index]
-        if self.present is not None:
-            return critical.of_grams(grams, self.alpha, self.present[:, index] > 0, weight)
-        return critical.of_gram(grams.mean(axis=0, dtype=np.float64), weight)
+        present = None if self.present is None else self.present[:, index] > 0
+        return exponent_of_kernels(grams, self.alpha, present, weight)
 
     def begin(self, numbers: list[int]) -> list[KernelRun]:
         """Runs of the starts with these numbers, with the products of their initial centroids."""

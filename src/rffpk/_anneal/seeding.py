@@ -50,10 +50,11 @@ class Parts:
 
     def __init__(self, rows: Rows, features: Array) -> None:
         assert rows.present is not None
-        self.rows, self.x = rows, features
-        self.has = present_views(rows.present, len(rows.xs))
-        self.there = rows.present_features()
+        self.x, self.has = features, present_views(rows.present, len(rows.xs))
         self.views = np.split(np.arange(features.shape[1]), np.cumsum(rows.widths)[:-1])
+        xs = [np.ascontiguousarray(features[:, view]) for view in self.views]
+        shifts = [np.zeros_like(shift) for shift in rows.shifts]
+        self.rows = replace(rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
 
     def __getitem__(self, index: Array) -> Array:
         """The seeds at these rows."""
@@ -64,8 +65,8 @@ class Parts:
         return seeds
 
     def _complete(self, seed: Array, i: int) -> None:
-        gaps = self._distances(seed[None], self.has[i])[0]
-        shared = self.has @ (self.has[i] * self.rows.alpha)
+        alpha = self.has[i] * self.rows.alpha
+        gaps, shared = _distances(replace(self.rows, alpha=alpha), seed[None])[0], self.has @ alpha
         gaps = np.divide(gaps, shared, out=np.full(len(gaps), math.inf), where=shared > 0)
         for view in np.flatnonzero(~self.has[i]):
             apart = np.where(self.has[:, view], gaps, math.inf)
@@ -76,20 +77,12 @@ class Parts:
     def distances(self, index: Array) -> Array:
         """Squared distances (m, n) of the rows from the seeds at m of them, over the views that the
         rows have."""
-        return self._distances(self[index], np.ones(self.has.shape[1]))
+        return _distances(self.rows, self[index])
 
-    def _distances(self, seeds: Array, views: Array) -> Array:
-        """Squared distances (m, n) of the rows from seeds over these views."""
-        scale = np.repeat(views * self.rows.alpha, self.rows.widths)
-        seeds = seeds.astype(np.float64)
-        own = (self.x.astype(np.float64) ** 2) @ scale
-        return np.maximum(own + seeds**2 * scale @ self.there.T - 2 * seeds * scale @ self.x.T, 0)
 
-    def columns(self) -> Rows:
-        """The rows with the features as columns."""
-        xs = [np.ascontiguousarray(self.x[:, view]) for view in self.views]
-        shifts = [np.zeros_like(shift) for shift in self.rows.shifts]
-        return replace(self.rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
+def _distances(rows: Rows, seeds: Array) -> Array:
+    _, outputs = one_pass(rows, seeds, -math.inf, want=("distances",))
+    return np.asarray(outputs["distances"].T, dtype=np.float64)
 
 
 def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
@@ -118,7 +111,7 @@ def seed_centroids(
         p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
         return dense(seeds[random.choice(len(features), k, replace=False, p=p)])
     if k >= MANY:
-        rows = _columns(features, n_threads) if parts is None else parts.columns()
+        rows = _columns(features, n_threads) if parts is None else parts.rows
         return dense(seeds[_batches(rows, seeds, weight, k, random)])
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
     if parts is not None:
