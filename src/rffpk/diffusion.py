@@ -9,7 +9,7 @@ import numpy as np
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
-from rffpk._anneal.search import FitContext, check_half_life
+from rffpk._anneal.search import FitContext
 from rffpk._docs import DIFFUSION_POWER, documented
 from rffpk._rows.passes import make_rows
 from rffpk._rows.rows import Rows
@@ -106,7 +106,6 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_half_life(self.half_life)
         check_diffusion(self)
         check_cache(self.cache, self.memory_limit)
 

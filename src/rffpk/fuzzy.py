@@ -13,7 +13,7 @@ from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import Plan, Schedule, check_half_life, given_starts
+from rffpk._anneal.search import Plan, Schedule, given_starts
 from rffpk._docs import FUZZY, documented
 from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._rows.rows import Rows
@@ -109,7 +109,6 @@ class FuzzyCMeans(Clusterer):
 
     def _check_parameters(self) -> None:
         check_search(self)
-        check_half_life(self.half_life)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _problem(self) -> Problem:

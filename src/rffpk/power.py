@@ -128,10 +128,6 @@ class PowerKMeans(AnnealedClusterer):
 
     partial_fit = centroid_model.partial_fit
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        search.check_half_life(self.half_life)
-
 
 @documented(
     RANDOM_FEATURES, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_",
@@ -201,7 +197,6 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        search.check_half_life(self.half_life)
         fourier.check_n_frequencies(self.n_frequencies)
         fourier.check_kernel(self.kernel, self.gamma, self.sampling)
         check_cache(self.cache, self.memory_limit)

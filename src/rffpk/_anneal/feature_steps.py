@@ -86,10 +86,6 @@ class FeatureRun:
         if self.bounded is not None:
             self.bounded.restore(state)
 
-    def step(self, stage: Stage) -> Step:
-        """Make one pass, and update the centroids and the view weights."""
-        return self.follow(stage._replace(most=1)).last
-
     def follow(self, stage: Stage) -> StageEnd:
         """The passes of a stage."""
         if stage.noise:
@@ -137,11 +133,9 @@ class FeatureRun:
     def settle(self, name: str, s: float, tol: float, passes: int) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
         if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
-            k = len(self.theta)
             many = self.rows.n >= hamerly.LEAST_ROWS
-            self.bounded = (
-                hamerly.HardPasses(self.rows) if many and hamerly.pays(self.rows, k) else None
-            )
+            if many and hamerly.pays(self.rows, len(self.theta)):
+                self.bounded = hamerly.HardPasses(self.rows)
         last = self.follow(Stage(name, s, 0.0, tol, passes)).last
         self.bounded = None
         return last.shift <= tol

@@ -20,7 +20,7 @@ from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, coincidence, count_distinct
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
-from rffpk._anneal.seeding import Parts, checked_centroids, seed_centroids, seeding_rows
+from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
 from rffpk._rows import passes
 from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
@@ -211,6 +211,8 @@ def fit_model(
 def check_search(model: Any) -> None:
     """The parameters of all searches for centroids in a feature space."""
     validation.check_search_parameters(model, get_args(Init), "an array or a callable")
+    if getattr(model, "half_life", None) is not None:
+        validation.check_real(model.half_life, "half_life", 0, include="neither", also="None")
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
@@ -300,10 +302,7 @@ def _seed(found: Prepared, context: FitContext) -> Array:
     init, seeding, features, k = found.init, found.seeding, found.features, context.k
     if isinstance(init, str):
         context.history.add_seeding(seeding.n)
-        parts = None if seeding.present is None else Parts(seeding, features)
-        drawn = seed_centroids(
-            features, seeding.weight, k, init, context.n_threads, context.random, parts
-        )
+        drawn = seed_centroids(seeding, features, k, init, context.random)
         return drawn - seeding.shift if isinstance(features, SparseRows) else drawn
     if callable(init):
         context.history.add_seeding(seeding.n)

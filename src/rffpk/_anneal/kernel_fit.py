@@ -293,8 +293,7 @@ def _search_components(
 
     def seed() -> Array:
         history.add_seeding(rows.n)
-        random = context.random
-        return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
+        return seed_centroids(rows, rows.xs[0], k, "k-means++", context.random)
 
     components = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context)
     first, end, cost = search(components, plan.starts)

@@ -80,17 +80,13 @@ class Products:
         return sum(n * line * kernel.dtype.itemsize for kernel in kernels)
 
     def _all(self) -> list[Array]:
-        matrices = []
-        for number in range(len(self.kernels)):
-            matrix = _core.empty_matrix(self.n, self.n, self.dtype)
+        matrices = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in self.kernels]
 
-            def fill(
-                tile: tuple[slice, slice], number: int = number, matrix: Array = matrix
-            ) -> None:
+        def fill(tile: tuple[slice, slice]) -> None:
+            for number, matrix in enumerate(matrices):
                 matrix[tile] = self._block(number, *tile)
 
-            run_all(fill, tiles(self.n, self.n), self.n_threads)
-            matrices.append(matrix)
+        run_all(fill, tiles(self.n, self.n), self.n_threads)
         return matrices
 
     def _block(self, number: int, rows: slice | Array, columns: slice) -> Array:

@@ -453,12 +453,6 @@ def check_annealing(estimator: Any) -> None:
     validation.check_choice(estimator.stop, "stop", get_args(Stop))
 
 
-def check_half_life(half_life: Any) -> None:
-    """The parameter `half_life`."""
-    if half_life is not None:
-        validation.check_real(half_life, "half_life", 0, include="neither", also="None")
-
-
 def _annealing_schedule(estimator: Any, critical: float) -> Schedule:
     """The schedule that the parameters define, which may depend on the critical exponent."""
     s_final = -math.inf if is_option(estimator.s_final, "hard") else float(estimator.s_final)

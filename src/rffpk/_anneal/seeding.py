@@ -100,20 +100,19 @@ def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
     return centroids
 
 
-def seed_centroids(
-    features: Columns, weight: Array | None, k: int, init: str, n_threads: int, random: Any,
-    parts: Parts | None = None,
-) -> Array:  # fmt: skip
-    """k of the rows of `features`, at random or by k-means++, from MANY on in batches; completed
-    where they lack views, of which `parts` are the others."""
+def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
+    """k of the `features` of rows, at random or by k-means++, from MANY on in batches; completed
+    where these rows lack views."""
+    weight = rows.weight
+    parts = None if rows.present is None else Parts(rows, features)
     seeds = features if parts is None else parts
     if init == "random":
         p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
-        return dense(seeds[random.choice(len(features), k, replace=False, p=p)])
+        return dense(seeds[random.choice(rows.n, k, replace=False, p=p)])
     if k >= MANY:
-        rows = _columns(features, n_threads) if parts is None else parts.rows
-        return dense(seeds[_batches(rows, seeds, weight, k, random)])
-    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+        columns = _columns(features, rows.n_threads) if parts is None else parts.rows
+        return dense(seeds[_batches(columns, seeds, weight, k, random)])
+    p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
     if parts is not None:
         return parts[k_means_plus_plus(parts.distances, p, k, random)]
     x = features.astype(np.float64)
