@@ -260,7 +260,8 @@ def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Comp
         for F, m in zip(widths, sizes)
     )
     search = _PASSES * rows.n * sum(widths) * (4.0 * k + _READ)
-    short = k == 1 or sum(widths) < _FEWEST or rows.present is not None
+    lacking = rows.present is not None or rows.stream is not None
+    short = k == 1 or sum(widths) < _FEWEST or lacking
     margin = _MARGIN if hard else _VIEWS_MARGIN
     if short or margin * cost > search or rows.n * sum(widths) > _NUMBERS:
         return None

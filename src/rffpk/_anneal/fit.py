@@ -12,12 +12,12 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rffpk._anneal import decompositions, swaps
+from rffpk._anneal import decompositions
 from rffpk._anneal.centroid_model import without_noise
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows, make_checkpoint
 from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
 from rffpk._anneal.decompositions import Compressed, compressed
-from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, coincidence, count_distinct
+from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, improve
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
@@ -188,9 +188,11 @@ def fit_model(
         check_labels_to(labels_to)
     random = validation.check_random_state(model.random_state)
     with validation.unchanged_on_error(model), config.one_blas_thread():
+        problem: Problem = model._problem()
         if checkpoint is not None:
             checkpoint.open(model, random)
-        problem: Problem = model._problem()
+            limit = checkpoint.memory_limit(problem.memory_limit)
+            problem = replace(problem, memory_limit=limit)
         context = FitContext(
             random, History(progress=progress), config.n_threads(model.n_jobs),
             checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
@@ -228,9 +230,7 @@ def prepare(
     if getattr(model, "allow_missing_views", False):
         context.coverage = sample.coverage(k)
     model._feature_maps = maps = problem.maps(sample, context)
-    limit, saved = problem.memory_limit, context.checkpoint
-    limit = limit if saved is None else saved.memory_limit(limit)
-    storage = context.storage = Storage(problem.cache, limit)
+    storage = context.storage = Storage(problem.cache, problem.memory_limit)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage)
     drawn = sample
     if problem.mapped_rows is None:
@@ -243,23 +243,20 @@ def prepare(
     storage.check(rows)
     init = _given_init(problem, rows, k)
     objective = problem.objective(some, context)
-    some, rows = (replace(each, eta=objective.eta, m=objective.m) for each in (some, rows))
-    samples = [
-        replace(mapping(*drawn.some(size), rows.shifts), eta=objective.eta, m=objective.m)
-        for size in drawn.sizes_of_starts(problem.sample, k)
-    ]
+    typical = partial(replace, eta=objective.eta, m=objective.m)
+    some, rows = typical(some), typical(rows)
+    sizes = drawn.sizes_of_starts(problem.sample, k)
+    samples = [typical(mapping(*drawn.some(size), rows.shifts)) for size in sizes]
     if samples:
         samples[0] = storage.sample(samples[0])
     base = samples[0] if samples else storage.all_rows(rows, k, ALL_PASSES)
-    components = None
-    if problem.automatic and base.stream is None:
-        components = compressed(base, k, storage, problem.hard)
+    components = compressed(base, k, storage, problem.hard) if problem.automatic else None
     pool = components.rows if components is not None else base if samples else some
     seeding = seeding_rows(pool, k, context.random)
     features = passes.some_features(seeding)
     exponent = decompositions.exponent_of_rows(seeding, features)
-    if saved is not None:
-        saved.begin(fingerprint_of_rows(sample, features, exponent, variance))
+    if context.checkpoint is not None:
+        context.checkpoint.begin(fingerprint_of_rows(sample, features, exponent, variance))
     return Prepared(
         sample.some(), rows, some, samples, base, components, seeding, features, variance, init,
         any(maps), objective, problem.plan(k, exponent, objective),
@@ -289,11 +286,10 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
     space = FeatureSpace(rows, found.variance, found.objective, seed, context)
     run, end, cost = search(space, plan.starts)
     if plan.swaps:
-        schedule = plan.starts[-1].schedule  # all starts end alike
-        swaps.improve(run, cost, plan.swaps)
-        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+        improve(run, cost, plan.swaps)
+        end.converged = run.settle("hard", -math.inf, plan.schedule.tol, plan.schedule.max_iter)
     if math.isinf(end.s):  # no start was annealed
-        end.s = run.nearly_hard_exponent()
+        end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
 
 
@@ -324,10 +320,8 @@ def finish(
     centers = (run.theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
     soft, hard, inertia = _evaluated(model, run, rows, theta, end.s, context)
-    relative, absolute = coincidence(run.variance, rows.dtype)
-    close = max(relative * (hard.hard / rows.total_weight), absolute)
-    distinct = count_distinct(rows.scaled(theta), close)
-    s = -math.inf if plan.ends_hard else end.s
+    distinct = run.count_distinct(theta, hard.hard)
+    s = -math.inf if plan.schedule.ends_hard else end.s
     ending = Ending(context.k, distinct, s, soft.soft, soft.hard, plan.critical, plan.lowered_by)
     attributes = {
         "cluster_centers_": centers,
@@ -338,7 +332,7 @@ def finish(
         "_alpha": rows.alpha,
         "_objective": run.objective,
         "_shifts": rows.shifts,
-        "_cluster_weights": (hard if plan.ends_hard else soft).G.copy(),
+        "_cluster_weights": (hard if plan.schedule.ends_hard else soft).G.copy(),
         "_n_distinct": distinct,
         "_n_counted": rows.n_counted,
         "_s_of_batches": s,
@@ -362,17 +356,17 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext
     if found.samples:
         whole = context.storage.all_rows(found.rows, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
-    s, stage = (-math.inf, "hard") if plan.ends_hard else (end.s, "settle")
-    schedule = plan.starts[-1].schedule
+    schedule = plan.schedule
+    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.rows = replace(rows, alpha=run.rows.alpha)
         if plan.swaps and found.samples and context.k >= MANY and rows.stream is None:
-            swaps.improve(run, math.inf, plan.swaps)
+            improve(run, math.inf, plan.swaps)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
     if levels:  # these passes do not lower s, so a final exponent that was not reached stays so
-        end.converged = converged and (plan.ends_hard or end.converged)
+        end.converged = converged and (schedule.ends_hard or end.converged)
     return whole
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal import decompositions, swaps
+from rffpk._anneal import decompositions
 from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._anneal.decompositions import kernel_components, kernel_variance, total_squares
-from rffpk._anneal.feature_steps import FeatureSpace
+from rffpk._anneal.feature_steps import FeatureSpace, improve
 from rffpk._anneal.fit import is_merged, publish_end
 from rffpk._anneal.kernel_products import CenteredKernel, Products
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
@@ -298,14 +298,14 @@ def _search_components(
     components = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context)
     first, end, cost = search(components, plan.starts)
     if plan.swaps:
-        swaps.improve(first, cost, plan.swaps)
+        improve(first, cost, plan.swaps)
     history.left_out = 0.0
     labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
     means = cluster_means(space.members(labels, k))
     for j in np.flatnonzero(~means[0].any(axis=1)):  # empty clusters: at a row, as seeds are
         means[0, j, _nearest_row(rows, first.theta[j])] = 1.0
     space.seed = lambda _: means
-    schedule = plan.starts[-1].schedule
+    schedule = plan.schedule
     left = max(schedule.max_iter - first.passes, 1)
     [run], last = space.begin([first.number]), None
     while last is None:
@@ -351,7 +351,7 @@ def finish(
             d += (run.alpha @ products.diagonals)[:, None]
         attributes["memberships_"] = _memberships(np.maximum(d, 0), end.s, found.xs[0].dtype)
     distinct = run.count_distinct(run.costs(-math.inf)[1])
-    s = -math.inf if plan.ends_hard else end.s
+    s = -math.inf if plan.schedule.ends_hard else end.s
     return Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by), attributes
 
 

@@ -219,10 +219,7 @@ class KernelRun:
             diagonal = (own * self.space.products.diagonals).sum(axis=0)
             Y = np.einsum("ln,lkn->kn", own, halves)
             return Y.astype(dtype), diagonal.astype(dtype), np.zeros(self.k, dtype=dtype)
-        if len(self.alpha) == 1:
-            Y = np.ascontiguousarray(self.Y[0])
-        else:
-            Y = np.einsum("l,lkn->kn", self.alpha.astype(dtype), self.Y)
+        Y = np.einsum("l,lkn->kn", self.alpha.astype(dtype), self.Y)
         diagonal = self.alpha @ self.space.products.diagonals
         return Y, diagonal.astype(dtype), (self.alpha @ self.squares).astype(dtype)
 

@@ -86,6 +86,7 @@ class Schedule:
 
     @property
     def ends_hard(self) -> bool:
+        """Whether the last passes are those of k-means."""
         return math.isinf(self.s_final) and self.stop == "annealed"
 
 
@@ -433,9 +434,9 @@ class Plan:
     lowered_by: str = "s_final"  # the parameter that lowers the last exponent
 
     @property
-    def ends_hard(self) -> bool:
-        """Whether the last passes are those of k-means; all starts end alike."""
-        return self.starts[-1].schedule.ends_hard
+    def schedule(self) -> Schedule:
+        """That of the last start; all end alike."""
+        return self.starts[-1].schedule
 
 
 def check_annealing(estimator: Any) -> None:
