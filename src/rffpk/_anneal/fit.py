@@ -337,7 +337,7 @@ def finish(
         "_n_counted": rows.n_counted,
         "_s_of_batches": s,
     }
-    if found.mapped:
+    if found.mapped and "cache" in vars(model):
         attributes["cache_"] = not has_maps(whole)
     if model.store_memberships:
         outputs = passes.one_pass(rows, theta, end.s, want=("memberships",))[1]
