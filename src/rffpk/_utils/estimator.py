@@ -34,7 +34,7 @@ from rffpk._utils.model_state import Decoder, Encoder, class_name
 from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
-from rffpk._utils.validation import Auto, takes_sparse
+from rffpk._utils.validation import Auto, is_precomputed
 
 C = TypeVar("C", bound=type[Any])
 
@@ -103,7 +103,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = takes_sparse(self)
+        tags.input_tags.sparse = not is_precomputed(self)
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):
@@ -187,7 +187,8 @@ def write_model(path: str, model: Any) -> None:
 def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
     """The progress of a fit of X; None if nobody looks at it."""
     verbose = getattr(estimator, "verbose", 0)
-    validation.check_verbose(verbose)
+    if not isinstance(verbose, (bool, np.bool_)):
+        validation.check_int(verbose, "verbose", 0)
     called = hasattr(estimator, "_has_callbacks")
     if not (verbose or called or LOGGER.isEnabledFor(logging.INFO)):
         yield None

@@ -97,7 +97,7 @@ class Encoder:
             return {"csr": self._object(from_canonical(value), path)}
         for kind, cls in RECORDS.items():
             if type(value) is cls:
-                fields = value._asdict() if isinstance(value, tuple) else vars(value)
+                fields = value._asdict() if issubclass(cls, tuple) else vars(value)
                 return {kind: self.attributes(fields, f"{path}.")}
         return self._refuse(value, path)
 
