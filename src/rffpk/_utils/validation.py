@@ -239,8 +239,9 @@ def finite_array(
 def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
     """Raise a ValueError that says where x, an array or a CSR matrix made of what was `given`,
     has NaN or infinity first; rows that an estimator lets lack views may have NaN."""
+    values = x.data if sparse.issparse(x) else x  # its own sum would sum duplicates in place
     with np.errstate(over="ignore", invalid="ignore"):
-        if sklearn.get_config()["assume_finite"] or np.isfinite(x.sum()):
+        if sklearn.get_config()["assume_finite"] or np.isfinite(values.sum()):
             return
     may_lack = not sparse.issparse(x) and getattr(estimator, "allow_missing_views", False)
     entries = sparse.coo_array(x)
