@@ -37,8 +37,8 @@ from rffpk._utils.files import (
     TableError,
     check_output,
     read_table,
+    whole_file,
     write_table,
-    write_whole,
 )
 
 METHODS = {
@@ -115,7 +115,8 @@ def plot(options: argparse.Namespace) -> dict[str, Any]:
     model, X = _read_model(options.model), np.asarray(_table(options))
     ax = pictures.clusters(model, X)
     kind = os.path.splitext(options.out)[1][1:].lower()
-    write_whole(options.out, lambda file: ax.figure.savefig(file, format=kind, dpi=150))
+    with whole_file(options.out) as file:
+        ax.figure.savefig(file, format=kind, dpi=150)
     return {"rows": len(X), "picture": options.out}
 
 

@@ -12,12 +12,12 @@ import hashlib
 import json
 import os
 from itertools import pairwise
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.files import write_whole
+from rffpk._utils.files import whole_file
 
 # A longer header is neither written nor read: what JSON is parsed to takes up to 70 times its
 # length.
@@ -81,11 +81,9 @@ def write_tensors(path: str, metadata: dict[str, str], arrays: dict[str, Array])
     contents = [head, *(part.reshape(-1).view(np.uint8) for part in parts.values())]
     head[_CHECKSUM] = np.frombuffer(_checksum(contents), np.uint8)
 
-    def write(file: BinaryIO) -> None:
+    with whole_file(path) as file:
         for content in contents:
             file.write(content.data)
-
-    write_whole(path, write)
 
 
 def _checksum(contents: list[Array]) -> bytes:
