@@ -122,31 +122,21 @@ def _has_index(x: Any, n_dimensions: int) -> bool:
 
 
 def _compare(first_name: str, first: Any, name: str, other: Any) -> None:
-    a, b = first.index, other.index
-    if len(a) != len(b) or a.equals(b):  # other numbers of rows are refused elsewhere
+    if len(first) != len(other) or first.index.equals(other.index):
+        return  # other numbers of rows are refused elsewhere
+    a, b = (x.index.astype(object) for x in (first, other))
+    if a.equals(b):
         return
-    pairs = ((i, p, q) for i, (p, q) in enumerate(zip(a, b)) if _differ(p, q))
-    row, before, found = next(pairs, (None, None, None))
-    if row is None:  # equal labels of different types
-        return
+    row = next(i for i in range(len(a)) if not a[i : i + 1].equals(b[i : i + 1]))
     remedy = f"{name}.to_numpy() if its rows are in the order of {first_name}"
-    ours, theirs = {*a}, {*b}
     # labels that repeat do not tell rows apart
-    shared = ours & theirs if len(ours) == len(theirs) == len(a) else ()
+    shared = a.intersection(b) if a.is_unique and b.is_unique else ()
     if len(shared) == len(a):
         remedy = f"{name}.loc[{first_name}.index]"
-    elif shared:
+    elif len(shared):
         common = f"common = {first_name}.index.intersection({name}.index)"
         remedy += f", or both {first_name}.loc[common] and {name}.loc[common] with {common}"
     raise ValueError(
         f"{name} has other rows than {first_name}, or in another order: row {row} has the index "
-        f"{found!r}, in {first_name} {before!r}; pass {remedy}."
+        f"{b[row]!r}, in {first_name} {a[row]!r}; pass {remedy}."
     )
-
-
-def _differ(p: Any, q: Any) -> bool:
-    """Whether two labels differ; two that are missing do not."""
-    try:
-        return p is not q and bool(p != q and (p == p or q == q))
-    except TypeError:  # pandas.NA and another label, a comparison without a truth value
-        return True
