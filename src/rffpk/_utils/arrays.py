@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,9 +10,6 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 Array = NDArray[Any]
-
-# Most neighbours that the compiled pass keeps for a row.
-MOST_NEIGHBOURS = 16
 
 # Weights of landmarks below this part of the largest of a row are zero: they would connect, by an
 # amount that nothing resolves, what is disconnected.
@@ -96,33 +92,13 @@ class Landmarks:
 
     Of landmarks equally far away the one of smaller index is nearer. Arrays have the dtype of the
     rows.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range or shapes do not match.
     """
 
     points: Array  # (m, d): y_t
-    n_neighbours: int  # r, from 1 to min(m, 16)
-    scale: float  # >= 0; 0: 1 / (2 mean of the r squared distances) of each row
+    n_neighbours: int  # r, from 1 to min(m, MOST_NEIGHBOURS of the core)
+    scale: float  # finite, >= 0; 0: 1 / (2 mean of the r squared distances) of each row
     coordinates: Array  # (m, q): C_t
     least_weight: float = LEAST_WEIGHT
-
-    def __post_init__(self) -> None:
-        most = min(len(self.points), MOST_NEIGHBOURS)
-        if not 1 <= self.n_neighbours <= most:
-            raise ValueError(
-                f"n_neighbours == {self.n_neighbours}, must be from 1 to {most} with "
-                f"{len(self.points)} landmarks."
-            )
-        if not (self.scale >= 0 and math.isfinite(self.scale)):
-            raise ValueError(f"scale == {self.scale}, must be finite and >= 0.")
-        if len(self.coordinates) != len(self.points):
-            raise ValueError(
-                f"coordinates has {len(self.coordinates)} rows, must have one for each of the "
-                f"{len(self.points)} landmarks."
-            )
 
     @property
     def width(self) -> int:

@@ -34,11 +34,6 @@ def warn(message: str, category: type[Warning]) -> None:
     if issubclass(category, _unwanted.get()):
         return
     frame, level = inspect.currentframe(), 1
-    while frame is not None and _package(frame.f_globals) in _SKIPPED:
+    while frame and str(frame.f_globals.get("__name__")).partition(".")[0] in _SKIPPED:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
-
-
-def _package(names: dict[str, object]) -> str:
-    """The package of the module with these global names."""
-    return str(names.get("__name__")).partition(".")[0]

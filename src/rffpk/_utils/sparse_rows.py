@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from sklearn.utils.extmath import row_norms
 
 _INT32 = np.iinfo(np.int32).max
 
@@ -189,10 +190,8 @@ def scaled_rows(x: SparseRows, scale: NDArray[Any]) -> SparseRows:
 
 def squared_norms(x: Columns) -> NDArray[np.float64]:
     """||x_i||^2, (n,), in float64."""
-    if isinstance(x, SparseRows):
-        return squared_distances(x, np.zeros(x.shape[1]))
     wide = x.astype(np.float64, copy=False)
-    return np.asarray(np.einsum("if,if->i", wide, wide))
+    return np.asarray(row_norms(wide.matrix if isinstance(x, SparseRows) else wide, squared=True))
 
 
 def from_canonical(matrix: Any) -> SparseRows:
