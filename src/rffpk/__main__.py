@@ -19,33 +19,16 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rffpk import (
-    DiffusionPowerKMeans,
-    FuzzyCMeans,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    __version__,
-    clustering_accuracy,
-    load,
-    purity_score,
-    show_config,
-)
+import rffpk
+from rffpk._utils import files
 from rffpk._utils.estimator import write_model
-from rffpk._utils.files import (
-    RESULTS,
-    STANDARD,
-    TableError,
-    check_output,
-    read_table,
-    whole_file,
-    write_table,
-)
+from rffpk._utils.files import STANDARD, TableError
 
 METHODS = {
-    "plain": PowerKMeans,
-    "fuzzy": FuzzyCMeans,
-    "rff": RFFKernelPowerKMeans,
-    "diffusion": DiffusionPowerKMeans,
+    "plain": rffpk.PowerKMeans,
+    "fuzzy": rffpk.FuzzyCMeans,
+    "rff": rffpk.RFFKernelPowerKMeans,
+    "diffusion": rffpk.DiffusionPowerKMeans,
 }
 PICTURES = (".png", ".svg", ".pdf")
 _FAILED = 2  # the exit code after an error
@@ -58,7 +41,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     """Cluster the rows of a table: labels go to --out, the fitted model to --model."""
     _check_out(options.out, options.file)
     if options.model:
-        check_output(options.model, others=(options.file, options.out))
+        files.check_output(options.model, others=(options.file, options.out))
     X = _table(options)
     model = METHODS[options.method](
         options.k, random_state=options.seed, n_jobs=options.jobs, verbose=options.verbose
@@ -69,7 +52,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     outputs = fitted.predict_proba(X) if options.memberships else model.labels_
     if options.model:
         write_model(options.model, fitted)
-    write_table(options.out, outputs)
+    files.write_table(options.out, outputs)
     return {
         "rows": len(X),
         "columns": X.shape[1],
@@ -86,7 +69,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
     _check_out(options.out, options.file, options.model)
     model, X = _read_model(options.model), _table(options)
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
-    write_table(options.out, outputs)
+    files.write_table(options.out, outputs)
     return {"rows": len(X), "columns": X.shape[1]}
 
 
@@ -99,8 +82,8 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
         "rows": len(labels),
         "NMI": normalized_mutual_info_score(known, labels),
         "ARI": adjusted_rand_score(known, labels),
-        "ACC": clustering_accuracy(known, labels),
-        "purity": purity_score(known, labels),
+        "ACC": rffpk.clustering_accuracy(known, labels),
+        "purity": rffpk.purity_score(known, labels),
     }
 
 
@@ -111,11 +94,11 @@ def plot(options: argparse.Namespace) -> dict[str, Any]:
 
     if options.out == STANDARD:
         raise TableError("a picture is not written to standard output: name a file by --out")
-    check_output(options.out, PICTURES, (options.file, options.model))
+    files.check_output(options.out, PICTURES, (options.file, options.model))
     model, X = _read_model(options.model), np.asarray(_table(options))
     ax = pictures.clusters(model, X)
     kind = os.path.splitext(options.out)[1][1:].lower()
-    with whole_file(options.out) as file:
+    with files.whole_file(options.out) as file:
         ax.figure.savefig(file, format=kind, dpi=150)
     return {"rows": len(X), "picture": options.out}
 
@@ -123,24 +106,24 @@ def plot(options: argparse.Namespace) -> dict[str, Any]:
 def _check_out(out: str, *others: str) -> None:
     """Raise an error if labels or memberships cannot be written there."""
     if out != STANDARD:
-        check_output(out, RESULTS, others)
+        files.check_output(out, files.RESULTS, others)
     elif sys.stdout is None:
         raise TableError("standard output is closed: name a file by --out")
 
 
 def _table(options: argparse.Namespace) -> Any:
-    return read_table(options.file, options.key, options.header)
+    return files.read_table(options.file, options.key, options.header)
 
 
 def _labels(path: str, header: bool | None) -> Any:
-    table = read_table(path, header=header)
+    table = files.read_table(path, header=header)
     if table.shape[1] != 1:
         raise TableError(f"{path}: has {table.shape[1]} columns, must have one label in each row")
     return table[:, 0]
 
 
 def _read_model(path: str) -> Any:
-    model = load(path)
+    model = rffpk.load(path)
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
         raise TableError(f"{path}: is not a model that `rffpk cluster` has written")
     return model
@@ -156,9 +139,9 @@ def demo(options: argparse.Namespace) -> None:
     """Cluster scikit-learn's digits: by random features, also with scikit-learn's KMeans on the
     same ones, and by diffusion features, whose objective is another one."""
     X, y = load_digits(return_X_y=True)
-    threads = show_config()["threads"]
+    threads = rffpk.show_config()["threads"]
     ours, diffusion = (
-        cls(10, random_state=0) for cls in (RFFKernelPowerKMeans, DiffusionPowerKMeans)
+        cls(10, random_state=0) for cls in (rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans)
     )
     peer = KMeans(10, n_init=1, random_state=0)
     seconds = _timed_fit(ours, X)
@@ -175,7 +158,7 @@ def demo(options: argparse.Namespace) -> None:
     print(f"{'':24} objective     NMI     ACC  seconds  exponent  threads")
     for name, model, seconds in fits:
         nmi = normalized_mutual_info_score(y, model.labels_)
-        acc = clustering_accuracy(y, model.labels_)
+        acc = rffpk.clustering_accuracy(y, model.labels_)
         s = getattr(model, "s_", -math.inf)
         print(
             f"{name:<24}{model.inertia_:>10.2f}{nmi:>8.3f}{acc:>8.3f}{seconds:>9.3f}{s:>10.1f}"
@@ -185,7 +168,7 @@ def demo(options: argparse.Namespace) -> None:
 
 def info(options: argparse.Namespace) -> None:
     """Print the versions, backend, threads and BLAS in use."""
-    for key, value in show_config().items():
+    for key, value in rffpk.show_config().items():
         print(f"{key:<14}{', '.join(value) if isinstance(value, list) else value}")
 
 
@@ -227,7 +210,7 @@ _COMMANDS = {
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="rffpk", description="Annealed kernel clustering.")
-    parser.add_argument("--version", action="version", version=f"rffpk {__version__}")
+    parser.add_argument("--version", action="version", version=f"rffpk {rffpk.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for run, names in _COMMANDS.items():
         each = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from ctypes import CFUNCTYPE, c_char_p, c_void_p, py_object, pythonapi
+from ctypes import CFUNCTYPE, PYFUNCTYPE, c_char_p, c_void_p, py_object, pythonapi
 from typing import Any
 
 import numpy as np
@@ -159,11 +159,9 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
 
 def _address(name: str) -> int:
     """Of a routine of LAPACK."""
-    capsule = LowLevelCallable.from_cython(cython_lapack, name).function
-    named, pointer = pythonapi.PyCapsule_GetName, pythonapi.PyCapsule_GetPointer
-    named.restype, named.argtypes = c_char_p, [py_object]
-    pointer.restype, pointer.argtypes = c_void_p, [py_object, c_char_p]
-    return int(pointer(capsule, named(capsule)))
+    routine = LowLevelCallable.from_cython(cython_lapack, name)
+    pointer_of = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
+    return int(pointer_of(routine.function, routine.signature.encode()))
 
 
 def ritz_values(
