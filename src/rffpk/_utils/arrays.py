@@ -15,10 +15,8 @@ Array = NDArray[Any]
 # amount that nothing resolves, what is disconnected.
 LEAST_WEIGHT = 1e-7
 
-
-# Columns of structured frequencies that are computed together, and the order of the matrices in
-# products that do so.
-SOME_COLUMNS, _ORDER = 32, 64
+SOME_COLUMNS = 32  # of structured frequencies, which are computed together
+_ORDER = 64  # of the Walsh-Hadamard matrices whose products make those of larger order
 
 
 class Structure(NamedTuple):

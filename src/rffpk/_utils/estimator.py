@@ -61,7 +61,7 @@ def parameters(cls: C) -> C:
     return cls
 
 
-def _line(version: str) -> tuple[str, ...]:
+def _series(version: str) -> tuple[str, ...]:
     """The part of a version within which pickles can be read: the major number, and the minor one
     before 1.0."""
     parts = version.split(".")
@@ -75,14 +75,14 @@ class VersionError(ValueError):
 def _check_version(written: str, what: str) -> None:
     """Raise an error if the state of an estimator is that of another version; `what` says what
     became of it."""
-    if _line(written) != _line(__version__):
+    if _series(written) != _series(__version__):
         raise VersionError(
             f"This {what} by rffpk {written}, and rffpk {__version__} does not read it: fit it "
             f"again, or install rffpk {written}."
         )
 
 
-def site() -> str:
+def _documentation() -> str:
     """The address of the documentation as the metadata of the package name it; empty if not."""
     entries = metadata("rffpk").get_all("Project-URL") or []
     urls = dict(entry.split(", ", 1) for entry in entries)
@@ -99,7 +99,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _doc_link_template(self) -> str:
-        return f"{site()}/generated/rffpk.{{estimator_name}}.html" if site() else ""
+        return (
+            f"{_documentation()}/generated/rffpk.{{estimator_name}}.html"
+            if _documentation()
+            else ""
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

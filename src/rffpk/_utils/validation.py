@@ -39,8 +39,8 @@ OF_AFFINITIES = (
     "Affinities W become kernel values by W - numpy.linalg.eigvalsh(W)[0] * numpy.eye(len(W))."
 )
 
-# A matrix of fewer rows may be symmetric by chance; entries may differ by rounding, relatively.
-_FEWEST_ROWS, _SYMMETRY = 4, 1e-6
+_FEWEST_ROWS = 4  # a matrix of fewer rows may be symmetric by chance
+_SYMMETRY = 1e-6  # entries of a symmetric matrix differ by less of the largest, by rounding
 
 # Mean squares of entries between which float32 holds squared distances and sums of them.
 _SQUARES = (1e-24, 1e28)
