@@ -35,11 +35,11 @@ class SparseRows:
 
     def is_valid(self) -> bool:
         """Whether the arrays fit together."""
-        whole = self.indices.dtype == np.int32 and self.indptr.dtype == np.int64
         try:
             self.matrix.check_format(full_check=True)
         except (ValueError, TypeError, IndexError, OverflowError):
             return False
+        whole = self.indices.dtype == np.int32 and self.indptr.dtype == np.int64
         whole &= len(self.indices) == len(self.data) == self.indptr[-1]
         return bool(whole and self.data.dtype.kind == "f")
 
@@ -146,10 +146,7 @@ def centered_products(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64
 
 def row_bytes(xs: list[Columns]) -> int:
     """The mean number of bytes of a row of all views."""
-    return sum(
-        -(-x.nbytes // max(len(x), 1)) if isinstance(x, SparseRows)
-        else x.shape[1] * x.dtype.itemsize for x in xs
-    )  # fmt: skip
+    return sum(-(-x.nbytes // max(len(x), 1)) for x in xs)
 
 
 def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
@@ -159,13 +156,10 @@ def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
         return found, inverse.ravel()
     words, places = _ordered_words(x), _WORD.itemsize * x.indptr
     keys = [words[a:b] + b"\1" for a, b in zip(places, places[1:])]
-    first: dict[bytes, int] = {}
-    for i, key in enumerate(keys):
-        first.setdefault(key, i)
-    order = sorted(first)
-    ranks = {key: rank for rank, key in enumerate(order)}
-    inverse = np.fromiter((ranks[key] for key in keys), dtype=np.intp, count=len(keys))
-    return x[np.array([first[key] for key in order], dtype=np.intp)], inverse
+    _, first, inverse = np.unique(
+        np.array(keys, dtype=object), return_index=True, return_inverse=True
+    )
+    return x[first], inverse
 
 
 # An entry as bytes whose order is that of rows with and without it: a negative one is below the end
