@@ -82,13 +82,6 @@ def _check_version(written: str, what: str) -> None:
         )
 
 
-def _documentation() -> str:
-    """The address of the documentation as the metadata of the package name it; empty if not."""
-    entries = metadata("rffpk").get_all("Project-URL") or []
-    urls = dict(entry.split(", ", 1) for entry in entries)
-    return urls.get("Documentation", "").rstrip("/")
-
-
 class Estimator(CallbackSupportMixin, BaseEstimator):
     """scikit-learn's BaseEstimator with versioned pickles, model files, a link to the
     documentation, and scikit-learn's callbacks: `fit` is a task, and its passes or iterations are
@@ -99,11 +92,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _doc_link_template(self) -> str:
-        return (
-            f"{_documentation()}/generated/rffpk.{{estimator_name}}.html"
-            if _documentation()
-            else ""
-        )
+        entries = metadata("rffpk").get_all("Project-URL") or []
+        site = dict(entry.split(", ", 1) for entry in entries).get("Documentation", "")
+        return site and f"{site.rstrip('/')}/generated/rffpk.{{estimator_name}}.html"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
