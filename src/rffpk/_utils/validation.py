@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_container, check_row_labels, is_list_of_views
+from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, sparse_rows
 
@@ -62,9 +62,9 @@ def named(name: str, given: Any = None) -> Iterator[None]:
 
 def _word_in(X: Any) -> str:
     """A message that names the first column of X that has a word; empty if none has."""
-    table = np.asarray(X, dtype=object)
-    if table.ndim != 2:
+    if dimensions(X) != 2:
         return ""
+    table = np.asarray(X, dtype=object)
     for column, values in zip(getattr(X, "columns", range(table.shape[1])), table.T):
         for value in values:
             if isinstance(value, str) and not converts(value, float):
