@@ -6,7 +6,6 @@ colors that color-blind readers can tell apart, and markers of their own for pri
 
 from __future__ import annotations
 
-import importlib
 import math
 from itertools import groupby
 from typing import Any
@@ -21,6 +20,7 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
 from rffpk._utils.estimator import Clusterer
+from rffpk._utils.messages import optional_module
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.embedding import embedded_rows
 from rffpk.multiview import RFFMultiKernelPowerKMeans
@@ -38,15 +38,10 @@ _NO_STEPS = ("k-means", "swap")  # stages of passes before a start and of trials
 
 
 def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    try:
-        pyplot = importlib.import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise ImportError(
-            "rffpk.plot needs matplotlib: pip install matplotlib, or 'rffpk[plot]'."
-        ) from error
-    return pyplot.subplots(layout="constrained")[1]
+    why = "rffpk.plot needs matplotlib, pip install matplotlib or 'rffpk[plot]'"
+    if ax is None:
+        ax = optional_module("matplotlib.pyplot", why).subplots(layout="constrained")[1]
+    return ax
 
 
 def _shown(X: Any) -> tuple[Array, list[Any], Any]:

@@ -17,6 +17,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from rffpk._utils.arrays import Array
+from rffpk._utils.messages import optional_module
 from rffpk._utils.validation import converts
 
 _HEADER_BYTES = 1 << 16  # of an array in a file, at most
@@ -276,14 +277,11 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
 
 @contextmanager
 def _parquet_writer(file: BinaryIO) -> Iterator[Callable[[Array], None]]:
-    arrow, parquet = _pyarrow()
+    arrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
     schema = arrow.schema([("label", arrow.int32())])
     with parquet.ParquetWriter(file, schema) as writer:
         yield lambda labels: writer.write_table(arrow.table({"label": labels}, schema))
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError(f"Parquet files need pyarrow: {error}.") from error
+def _pyarrow(module: str = "pyarrow") -> Any:
+    return optional_module(module, "Parquet files need pyarrow")

@@ -160,11 +160,11 @@ def check_search_parameters(
     """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
     if `inits`, the names that init accepts, is given."""
     check_int(estimator.n_clusters, "n_clusters", 1)
-    if inits is not None and isinstance(estimator.init, str):
-        check_choice(estimator.init, "init", inits, also=also)
     if not is_option(estimator.n_init, "auto"):
         check_int(estimator.n_init, "n_init", 1)
     if inits is not None:
+        if isinstance(estimator.init, str):
+            check_choice(estimator.init, "init", inits, also=also)
         check_int(estimator.max_iter, "max_iter", 1)
         check_real(estimator.tol, "tol", 0)
     check_n_jobs(estimator.n_jobs)
