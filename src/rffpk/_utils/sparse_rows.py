@@ -146,7 +146,10 @@ def centered_products(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64
 
 def row_bytes(xs: list[Columns]) -> int:
     """The mean number of bytes of a row of all views."""
-    return sum(-(-x.nbytes // max(len(x), 1)) for x in xs)
+    return sum(
+        -(-x.nbytes // max(len(x), 1)) if isinstance(x, SparseRows)
+        else x.shape[1] * x.dtype.itemsize for x in xs
+    )  # fmt: skip
 
 
 def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
