@@ -18,6 +18,7 @@ from rffpk.fusion.operators import Fourier as FourierFeatures
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum
+from rffpk.maps.whitening import Whitening
 
 RECORDS |= {
     "Fourier": Fourier,
@@ -27,6 +28,7 @@ RECORDS |= {
     "RunningSums": RunningSums,
     "Spectrum": Spectrum,
     "Neighbourhoods": Neighbourhoods,
+    "Whitening": Whitening,
     "SparseRows": SparseRows,
     "FittedKernel": FittedKernel,
     "CenteredKernel": CenteredKernel,
