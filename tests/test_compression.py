@@ -164,7 +164,7 @@ def test_components_of_a_kernel_are_those_of_its_features(weighted):
     X = decaying(900, (60,), k).xs[0]
     weight = random.integers(0, 3, 900).astype(float) if weighted else None
     products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    rows = kernel_components(products, weight, k, lambda needed: True)
+    rows = kernel_components(products, weight, k, None)
     p = np.ones(900) if weight is None else weight
     x, found = X - p @ X / p.sum(), rows.xs[0]
     assert found.shape[1] < 40
@@ -180,7 +180,7 @@ def test_all_components_are_computed_of_few_rows_only(n):
     """Where more of them are needed than a quarter of the rows."""
     X = np.random.default_rng(0).standard_normal((n, 290))
     products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    rows = kernel_components(products, None, 40, lambda needed: True)
+    rows = kernel_components(products, None, 40, None)
     if n > 1000:
         assert rows is None
         return

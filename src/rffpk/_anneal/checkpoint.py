@@ -43,12 +43,19 @@ class Checkpoint:
 
     Raises
     ------
-    ValueError
-        If there is a file, `resume` is true, and the file is of another fit, or is damaged.
+    TypeError, ValueError
+        If `path` is none, or its folder does not exist; if there is a file, `resume` is true, and
+        the file is of another fit, or is damaged.
     """
 
-    def __init__(self, path: str, seconds: float, resume: bool) -> None:
-        self.path, self.seconds, self.resume = path, seconds, resume
+    def __init__(self, path: Any, seconds: float, resume: bool) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"checkpoint is of type {type(path).__name__}, must be a path.")
+        self.path, self.seconds, self.resume = os.fspath(path), seconds, resume
+        try:
+            check_output(self.path)
+        except ValueError as error:
+            raise ValueError(f"checkpoint == {error}.") from error
         self._fingerprint: dict[str, str] = {}  # what distinguishes fits
         self._kept: dict[str, str] | None = None  # the same, of the fit in the file
         self._state: dict[str, Any] = {}
@@ -165,17 +172,6 @@ class Checkpoint:
 
 _REMEDY = "resume=False begins anew and replaces it."
 _LIMIT = "memory limit where none is given"  # of all fits with the same file
-
-
-def make_checkpoint(path: Any, seconds: float, resume: bool) -> Checkpoint:
-    """The checkpoint of a fit by the arguments `checkpoint`, `checkpoint_seconds` and `resume`."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"checkpoint is of type {type(path).__name__}, must be a path.")
-    try:
-        check_output(os.fspath(path))
-    except ValueError as error:
-        raise ValueError(f"checkpoint == {error}.") from error
-    return Checkpoint(os.fspath(path), seconds, resume)
 
 
 # ---- what distinguishes fits ---------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 from rffpk._anneal.kernel_products import Products
 from rffpk._rows.passes import make_rows
 from rffpk._rows.rows import Rows
-from rffpk._rows.store import Storage, has_maps
+from rffpk._rows.store import Storage, check_fits, has_maps
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
@@ -357,11 +357,11 @@ def _enough(squares: Array, total: float, k: int) -> int:
 
 
 def kernel_components(
-    products: Products, weight: Array | None, k: int, fits: Callable[[int], bool]
+    products: Products, weight: Array | None, k: int, memory_limit: int | None
 ) -> Rows | None:
     """Rows whose features are the leading principal components of a kernel, centered at the mean:
     enough of them for the hard objective of k clusters; None if that takes too many, or their
-    memory does not pass `fits`.
+    memory is more than the limit.
 
     O(n^2 r) time for r components, O(n^3) where few rows have more of them.
     """
@@ -381,10 +381,13 @@ def kernel_components(
         mean = share @ gram
         return np.asarray(root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root)
 
+    def fits(r: int) -> bool:
+        return check_fits(_COPIES * 8 * n * r, "components", "auto", memory_limit)
+
+    dense_matrix = matrix if n <= _DENSE else None
     found = components_for_clusters(
-        multiply, matrix if n <= _DENSE else None, kernel_variance(products, p), n, k,
-        lambda r: fits(_COPIES * 8 * n * r),
-    )  # fmt: skip
+        multiply, dense_matrix, kernel_variance(products, p), n, k, fits
+    )
     if found is None:
         return None
     squares, _, images = found

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import decompositions
 from rffpk._anneal.centroid_model import without_noise
-from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows, make_checkpoint
+from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
 from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
 from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, improve
@@ -169,7 +169,7 @@ def fit(
     """
     seconds = validation.check_real(checkpoint_seconds, "checkpoint_seconds", 0)
     resume = validation.check_bool(resume, "resume")
-    saved = None if checkpoint is None else make_checkpoint(checkpoint, seconds, resume)
+    saved = None if checkpoint is None else Checkpoint(checkpoint, seconds, resume)
     with reporting(self, X) as progress:
         return fit_model(
             self, X, sample_weight, labels_to=labels_to, progress=progress, checkpoint=saved

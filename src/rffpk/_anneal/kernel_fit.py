@@ -215,7 +215,7 @@ def prepare(
 
     components = None
     if problem.components and len(products.kernels) == 1 and products.definite:
-        components = kernel_components(products, weight, k, _fits(context.storage))
+        components = kernel_components(products, weight, k, context.storage.memory_limit)
     if components is not None:
         exponent = decompositions.exponent_of_rows(components, components.xs[0])
         space = problem.space(products, weight, objective, seed, context, 0)
@@ -226,10 +226,6 @@ def prepare(
     plan = problem.plan(k, exponent, components is not None)
     plan = replace(plan, critical=exponent)
     return PreparedKernels(xs, space, components, model._n_views > 0, plan)
-
-
-def _fits(storage: Storage) -> Callable[[int], bool]:
-    return lambda needed: check_fits(needed, "components", "auto", storage.memory_limit)
 
 
 def _products(
