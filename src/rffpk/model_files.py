@@ -37,7 +37,7 @@ RECORDS |= {
         optional=("coverage",),
     ),
     "RunningSums": Record(RunningSums, {"N": _ARRAY, "G": _ARRAY, "s": _FLOAT}),
-    "Spectrum": Record(Spectrum, {"gaps": _ARRAY, "functions": _ARRAY, "shares": _ARRAY}),
+    "Spectrum": Record(Spectrum, {"gaps": _ARRAY, "shares": _ARRAY}),
     "Neighbourhoods": Record(
         Neighbourhoods,
         {

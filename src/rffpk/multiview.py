@@ -29,9 +29,8 @@ from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.validation import Auto
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
-    check_view_map,
+    check_diffusion,
     fit_diffusion_map,
-    map_rows,
     warn_of_components,
 )
 from rffpk.maps.fourier import (
@@ -42,6 +41,7 @@ from rffpk.maps.fourier import (
     fit_map,
     gamma_of_view,
 )
+from rffpk.maps.neighbours import map_rows
 from rffpk.power import AnnealedClusterer
 
 # Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
@@ -194,7 +194,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         for kernel in self._kernels_of_views(1):
             if isinstance(kernel, DiffusionMap):
-                check_view_map(kernel)
+                check_diffusion(kernel)
             elif kernel is not None:
                 check_kernel(*kernel, self.sampling)
         if self.noise_threshold is not None:
@@ -229,7 +229,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _problem(self, **more: Any) -> Problem:
         given = self._kernels_of_views(1)
-        learned = [map_rows(kernel) for kernel in given if isinstance(kernel, DiffusionMap)]
+        learned = [map_rows(each.n_landmarks) for each in given if isinstance(each, DiffusionMap)]
         return super()._problem(
             maps=self._maps, objective=self._objective_of, cache=self.cache,
             memory_limit=self.memory_limit, n_map_rows=max(learned, default=0),

@@ -26,7 +26,7 @@ from rffpk import _core
 from rffpk._rows.dask_workers import Part, Partitions, make_partitions
 from rffpk._rows.missing import coverage, coverage_of, rows_with, there_of
 from rffpk._rows.passes import make_rows, pass_of_block
-from rffpk._rows.rows import Rows, weight_unit
+from rffpk._rows.rows import weight_unit
 from rffpk._rows.streams import Stream, make_stream
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
@@ -281,14 +281,6 @@ def sample_arrays(
             reservoir.add(begin, row_keys(seed, begin, min(_KEYS, n - begin), part), [])
         sample = reservoir.sample()
     return RowSample(xs, weight, n, counted, size, sample, n_threads)
-
-
-def sample_of_rows(rows: Rows, given: Auto | int | None, k: int, random: Any) -> RowSample:
-    """Rows of one view that have features already, with samples for the parameter `sample`."""
-    first = None if given is None else _starting_size(given, k, rows.n_counted)
-    weight = None if rows.weight is None else rows.weight_unit * rows.weight
-    seed = deepcopy(random).randint(2**31 - 1)
-    return sample_arrays(rows.xs, weight, first or rows.n, first, seed, rows.n_threads)
 
 
 def sample_stream(

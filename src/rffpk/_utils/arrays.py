@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 # Most neighbours that the compiled pass keeps for a row.
-MOST_NEIGHBOURS = 16
+MOST_NEIGHBOURS = 64
 
 # Weights of landmarks below this part of the largest of a row are zero: they would connect, by an
 # amount that nothing resolves, what is disconnected.
