@@ -63,8 +63,8 @@ def _block_lanczos(
     """The Ritz values of a basis of at most `most` vectors, falling, the Ritz vectors (n, k) of the
     k largest, and whether these have converged."""
     basis, projected = np.empty((n, most)), np.zeros((most, most))
-    noise = np.random.default_rng(0).standard_normal((n, block))
-    new = basis_of(noise)[0]
+    random = np.random.default_rng(0)
+    new = basis_of(random.standard_normal((n, block)))[0]
     size, looked = 0, k
     while True:
         here = slice(size, size + new.shape[1])
@@ -75,7 +75,7 @@ def _block_lanczos(
         projected[here, :size] = projected[:size, here].T
         product -= known @ projected[:size, here]
         # twice is enough; noise takes the place of directions that are exhausted
-        once, first = basis_of(product - known @ (known.T @ product) + _NOISE * noise)
+        once, first = basis_of(product + _NOISE * random.standard_normal(product.shape))
         following, second = basis_of(once - known @ (known.T @ once))
         full = size + block > most
         if full or size >= _CHECKS * looked:

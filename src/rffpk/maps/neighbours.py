@@ -25,7 +25,7 @@ from rffpk._utils.tiles import row_tiles, run_all
 # docs/math.md, section 17, has the trials. Up to so many rows all are landmarks, and fewer where a
 # multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
 _MOST_ROWS = 200_000
-_MOST_WORK = 2.5e8
+_MOST_WORK = 4e8
 # Landmarks of more rows: at least so many, so many for each cluster, and this times their root.
 _LEAST_LANDMARKS = 1000
 _LANDMARKS_A_CLUSTER = 5

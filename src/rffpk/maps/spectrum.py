@@ -93,7 +93,7 @@ def least_share(k: int) -> float:
 
 def n_pairs(k: int, wanted: int = 0) -> int:
     """How many eigenpairs to compute."""
-    return max(_PAIRS, (_PER_CLUSTER + 1) * k, wanted)
+    return max(_PAIRS, _PER_CLUSTER * k, wanted)
 
 
 def connected(graph: csr_matrix, degrees: Array) -> tuple[Array, Array]:
