@@ -158,18 +158,30 @@ def chosen_map(
     whose clusters agree most with the clusters of the others: what follows from one scale or one
     whitening alone is an artefact of it."""
     options = _options(parameters)
+    maps: list[DiffusionMap] = []
     agreements = np.zeros(len(options))
     if len(options) > 1 and context.k > 1:
-        agreements = _agreements(estimator, parameters, options, X, weight, context)
+        random = np.random.RandomState(context.random.randint(2**31 - 1))
+        most = max(_TRIED_ROWS, _ROWS_A_CLUSTER * context.k)
+        index, p = drawn_rows(X, weight, most, random)
+        x = X if len(index) == len(X) else X[index]
+        maps = [
+            fit_diffusion_map(estimator, parameters, x, p, random, unit_variance, *option)
+            for option in options
+        ]
+        agreements = _agreements(maps, x, p, context)
     best = int(np.argmax(agreements >= agreements.max() - _ALIKE))
-    mapped = fit_diffusion_map(
-        estimator, parameters, X, weight, context.random, unit_variance, *options[best]
-    )
+    if maps and x is X:
+        mapped = maps[best]
+    else:
+        mapped = fit_diffusion_map(
+            estimator, parameters, X, weight, context.random, unit_variance, *options[best]
+        )
     mapped.choices_ = [
         {"whitening": option.whitening, "neighbors": option.times, "agreement": float(agreement)}
         for option, agreement in zip(options, agreements)
     ]
-    if context.history.progress is not None and len(options) > 1:
+    if context.history.progress is not None and maps:
         whitening, times = options[best]
         context.history.progress.say(
             f"Of {len(options)} graphs that with whitening={whitening} and {times} times the "
@@ -191,24 +203,15 @@ def _options(parameters: Any) -> list[Option]:
 
 
 def _agreements(
-    estimator: Any,
-    parameters: Any,
-    options: list[Option],
-    X: Columns,
-    weight: Array | None,
-    context: FitContext,
+    maps: list[DiffusionMap], x: Columns, p: Array | None, context: FitContext
 ) -> Array:
     """The mean adjusted Rand index of the clusters of each map with those of the others."""
-    k, random = context.k, np.random.RandomState(context.random.randint(2**31 - 1))
-    most = max(_TRIED_ROWS, _ROWS_A_CLUSTER * k)
-    index, p = drawn_rows(X, weight, most, random)
-    x, partitions = X[index], []
-    for option in options:
-        mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option)
-        model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
+    partitions = []
+    for mapped in maps:
+        model = PowerKMeans(context.k, random_state=0, n_jobs=context.n_threads)
         with without(ConvergenceWarning):
-            partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
-    found = np.eye(len(options))
-    for i, j in combinations(range(len(options)), 2):
+            partitions.append(model.fit(mapped.fitted_features(x), sample_weight=p).labels_)
+    found = np.eye(len(maps))
+    for i, j in combinations(range(len(maps)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
-    return (found.sum(axis=0) - 1) / (len(options) - 1)
+    return (found.sum(axis=0) - 1) / (len(maps) - 1)

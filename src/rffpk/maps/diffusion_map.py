@@ -27,7 +27,7 @@ from rffpk.maps.spectrum import (
     n_pairs,
     suggested_n_clusters,
 )
-from rffpk.maps.whitening import Whitening, check_whitening, fit_whitening
+from rffpk.maps.whitening import Whitening, fit_whitening
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -255,14 +255,22 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def _features(self, X: Columns) -> Array:
         """Features of rows; of those that have just been fitted without another search."""
-        fitted, node = self.__dict__.pop("_fitted", (None, None))
-        if X is not fitted or self._own_features is None:
+        known = self.__dict__.pop("_fitted", None)
+        if known is None or X is not known[0] or self._own_features is None:
             return self._neighbourhoods.combinations(
                 self._prepared(X), self.landmark_features_, self._own_features
             )
-        features, outside = self._own_features[node], node < 0
+        features, outside = self._own_features[known[1]], known[1] < 0
         if outside.any():
             features[outside] = self._features(X[outside])
+        return features
+
+    def fitted_features(self, X: Columns) -> Array:
+        """Features of the rows that have just been fitted, which stay known."""
+        known = self.__dict__.get("_fitted")
+        features = self._features(X)
+        if known is not None:
+            self._fitted = known
         return features
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -356,7 +364,7 @@ def check_diffusion(estimator: Any) -> None:
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
     validation.check_choice(estimator.metric, "metric", get_args(Metric))
     if not is_option(estimator.whitening, "auto"):
-        check_whitening(estimator.whitening)
+        validation.check_whitening(estimator.whitening)
 
 
 def fit_diffusion_map(
