@@ -135,6 +135,7 @@ _WHITENINGS = (None, 0.5, 1.0)
 _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...
 _ROWS_A_CLUSTER = 20  # ... and for each cluster
+_TRIED_PAIRS = 2  # eigenpairs for each cluster of a map that is tried
 _ALIKE = 0.01  # Of maps whose agreements differ by less, the plainest is taken.
 
 
@@ -158,30 +159,18 @@ def chosen_map(
     whose clusters agree most with the clusters of the others: what follows from one scale or one
     whitening alone is an artefact of it."""
     options = _options(parameters)
-    maps: list[DiffusionMap] = []
     agreements = np.zeros(len(options))
     if len(options) > 1 and context.k > 1:
-        random = np.random.RandomState(context.random.randint(2**31 - 1))
-        most = max(_TRIED_ROWS, _ROWS_A_CLUSTER * context.k)
-        index, p = drawn_rows(X, weight, most, random)
-        x = X if len(index) == len(X) else X[index]
-        maps = [
-            fit_diffusion_map(estimator, parameters, x, p, random, unit_variance, *option)
-            for option in options
-        ]
-        agreements = _agreements(maps, x, p, context)
+        agreements = _agreements(estimator, parameters, options, X, weight, context)
     best = int(np.argmax(agreements >= agreements.max() - _ALIKE))
-    if maps and x is X:
-        mapped = maps[best]
-    else:
-        mapped = fit_diffusion_map(
-            estimator, parameters, X, weight, context.random, unit_variance, *options[best]
-        )
+    mapped = fit_diffusion_map(
+        estimator, parameters, X, weight, context.random, unit_variance, *options[best]
+    )
     mapped.choices_ = [
         {"whitening": option.whitening, "neighbors": option.times, "agreement": float(agreement)}
         for option, agreement in zip(options, agreements)
     ]
-    if context.history.progress is not None and maps:
+    if context.history.progress is not None and len(options) > 1:
         whitening, times = options[best]
         context.history.progress.say(
             f"Of {len(options)} graphs that with whitening={whitening} and {times} times the "
@@ -203,15 +192,26 @@ def _options(parameters: Any) -> list[Option]:
 
 
 def _agreements(
-    maps: list[DiffusionMap], x: Columns, p: Array | None, context: FitContext
+    estimator: Any,
+    parameters: Any,
+    options: list[Option],
+    X: Columns,
+    weight: Array | None,
+    context: FitContext,
 ) -> Array:
-    """The mean adjusted Rand index of the clusters of each map with those of the others."""
-    partitions = []
-    for mapped in maps:
-        model = PowerKMeans(context.k, random_state=0, n_jobs=context.n_threads)
+    """The mean adjusted Rand index of the clusters of each map with those of the others, on a
+    sample of the rows."""
+    random = np.random.RandomState(context.random.randint(2**31 - 1))
+    index, p = drawn_rows(X, weight, max(_TRIED_ROWS, _ROWS_A_CLUSTER * context.k), random)
+    x, partitions = X[index], []
+    for option in options:
+        mapped = fit_diffusion_map(
+            estimator, parameters, x, p, random, True, *option, pairs_a_cluster=_TRIED_PAIRS
+        )
+        model = PowerKMeans(context.k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
-            partitions.append(model.fit(mapped.fitted_features(x), sample_weight=p).labels_)
-    found = np.eye(len(maps))
-    for i, j in combinations(range(len(maps)), 2):
+            partitions.append(model.fit(mapped.features_of(x), sample_weight=p).labels_)
+    found = np.eye(len(options))
+    for i, j in combinations(range(len(options)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
-    return (found.sum(axis=0) - 1) / (len(maps) - 1)
+    return (found.sum(axis=0) - 1) / (len(options) - 1)
