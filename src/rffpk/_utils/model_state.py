@@ -25,16 +25,6 @@ ESTIMATORS: dict[str, type[Any]] = {}
 RECORDS: dict[str, type[Any]] = {}  # classes whose instances are their attributes
 
 
-def class_name(model: Any) -> str:
-    """The name of the class of an estimator of the package."""
-    cls = type(model)
-    if ESTIMATORS.get(cls.__name__) is not cls:
-        raise TypeError(
-            f"{cls.__name__} is no class of rffpk, and model files have no others: pickle it."
-        )
-    return cls.__name__
-
-
 # ---- to JSON ------------------------------------------------------------------------------------
 
 
