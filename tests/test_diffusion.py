@@ -1,6 +1,5 @@
 """Diffusion features against their definitions, and the clusterer on them as users meet it."""
 
-import inspect
 import pickle
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from conventions import sparse_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import expm
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -16,16 +14,15 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
-from rffpk._anneal import fit
-from rffpk._utils.linalg import leading_eigenvectors
-from rffpk.maps.neighbours import landmark_numbers
+from rffpk.maps.eigenpairs import leading_pairs
+from rffpk.maps.neighbours import Neighbourhoods, landmark_numbers
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
 
 
 @parametrize_with_checks(
-    [DiffusionMap(), DiffusionMap(n_landmarks=None), DiffusionPowerKMeans()],
+    [DiffusionMap(), DiffusionPowerKMeans()],
     expected_failed_checks=lambda estimator: (
         {
             f"check_sample_weight_equivalence_on_{kind}_data": "seeding draws rows, not weights"
@@ -71,13 +68,6 @@ def walk_over_landmarks(model, X, p):
     return B @ B.T, p
 
 
-def walk_over_rows(model, X):
-    Z = weights_by_definition(X, X, model.n_neighbors_, model.bandwidth_)
-    A = (Z + Z.T) / 2
-    d = A.sum(axis=1)
-    return A / np.sqrt(np.outer(d, d)), d / d.sum()
-
-
 def diffusion_distances(S, degrees, t, keep):
     """||exp(-t (I - P)) delta_i - ... delta_j||^2 over the stationary distribution, at time t/2,
     of the part of the walk that its slowest functions span."""
@@ -98,14 +88,6 @@ def test_squared_distances_of_features_are_diffusion_distances_over_landmarks(ro
     assert_allclose(found, diffusion_distances(S, p, T, 12), rtol=1e-7, atol=1e-9)
 
 
-def test_squared_distances_of_features_are_diffusion_distances_over_rows(rows):
-    model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
-    S, d = walk_over_rows(model, rows)
-    assert_allclose(model.degrees_, 80 * d, rtol=1e-9)
-    found = squared_distances(model.embedding_)
-    assert_allclose(found, diffusion_distances(S, d, T, 12), rtol=1e-7, atol=1e-9)
-
-
 def test_the_walk_over_landmarks_is_doubly_stochastic(rows):
     p = np.random.default_rng(1).uniform(0.5, 2, 80)
     p /= p.sum()
@@ -121,16 +103,13 @@ def test_the_walk_over_landmarks_is_doubly_stochastic(rows):
     assert_allclose(mean, 0, atol=1e-9)
 
 
-@pytest.mark.parametrize("n_landmarks", [30, None])
+@pytest.mark.parametrize("n_landmarks", [30, "auto"])
 def test_the_objective_is_a_normalised_cut_of_the_diffused_graph(rows, n_landmarks):
     """sum_i d_i ||phi_i - theta_j||^2 = tr - k + Ncut, for the part of the walk that the slowest
     functions span."""
     model = DiffusionMap(n_landmarks=n_landmarks, random_state=0, **EVERY)
     features = model.fit_transform(rows)
-    if n_landmarks is None:
-        S, d = walk_over_rows(model, rows)
-    else:
-        S, d = walk_over_landmarks(model, rows, np.full(80, 1 / 80))
+    S, d = walk_over_landmarks(model, rows, np.full(80, 1 / 80))
     values, vectors = np.linalg.eigh(S)
     order = np.argsort(-values)[: features.shape[1] + 1]
     heat = (vectors[:, order] * np.exp(-T * (1 - values[order]))) @ vectors[:, order].T
@@ -146,100 +125,32 @@ def test_the_objective_is_a_normalised_cut_of_the_diffused_graph(rows, n_landmar
     assert_allclose(objective, np.trace(heat) - 3 + cut)
 
 
-def test_rows_that_were_fitted_have_the_features_of_the_fit(rows, dtype):
+@pytest.mark.parametrize("n_landmarks", [30, "auto"])
+def test_rows_that_were_fitted_have_the_features_of_the_fit(rows, n_landmarks, dtype):
     X = rows.astype(dtype)
-    model = DiffusionMap(n_landmarks=30, random_state=0, **EVERY)
+    model = DiffusionMap(n_landmarks=n_landmarks, random_state=0, **EVERY)
     features = model.fit_transform(X)
     assert features.dtype == dtype and features.shape == (80, model.n_components_)
     assert_array_equal(model.transform(X), features)
     assert_allclose(model.transform(X[7:9]), features[7:9], rtol=1e-5, atol=1e-6)
 
 
-def test_the_extension_of_the_graph_of_rows_is_near_its_features():
-    """Where neighbours are mostly mutual the extension errs by some percent of the features."""
-    X, _ = make_circles(600, factor=0.4, noise=0.05, random_state=0)
-    model = DiffusionMap(8, n_landmarks=None, time=100.0).fit(X)
-    error = model.transform(X) - model.embedding_
-    relative = np.sqrt((error**2).sum() / (model.embedding_**2).sum())
-    assert 1e-6 < relative < 0.1
-    clusterer = DiffusionPowerKMeans(2, n_landmarks=None, random_state=0).fit(X)
-    assert_array_equal(clusterer.predict(X), clusterer.labels_)
-
-
-def test_new_rows_are_extended_from_the_graph_of_rows(rows):
-    new = np.random.default_rng(8).standard_normal((20, 2))
-    model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
-    Z = weights_by_definition(new, rows, model.n_neighbors_, model.bandwidth_)
-    expected = Z @ model.embedding_ / model.eigenvalues_[:12]
-    assert_allclose(model.transform(new), expected, atol=1e-9)
-
-
-def test_clusters_of_the_graph_of_rows_are_weighted_by_degrees(rows):
-    model = DiffusionPowerKMeans(3, n_landmarks=None, random_state=0).fit(rows)
-    features, degrees = model.feature_map_.embedding_, model.feature_map_.degrees_
-    assert_allclose(degrees.sum(), 80)
-    cost = 0.0
-    for j in range(3):
-        inside = model.labels_ == j
-        mean = degrees[inside] @ features[inside] / degrees[inside].sum()
-        cost += degrees[inside] @ ((features[inside] - mean) ** 2).sum(axis=1)
-    assert_allclose(model.inertia_, cost)
-
-
-def test_a_second_fit_forgets_the_first(rows):
-    model = DiffusionMap(n_landmarks=None, **EVERY).fit(rows)
-    again = model.set_params(n_landmarks=30).fit(rows)
-    assert not hasattr(again, "embedding_") and not hasattr(again, "degrees_")
-
-
-@pytest.mark.parametrize("n_landmarks", ["auto", None])
-def test_order_of_rows_does_not_matter(rows, n_landmarks):
+def test_order_of_rows_does_not_matter(rows):
     """With all distinct rows as nodes."""
     order = np.random.default_rng(3).permutation(80)
-    plain = DiffusionMap(n_landmarks=n_landmarks, **EVERY).fit_transform(rows)
-    other = DiffusionMap(n_landmarks=n_landmarks, **EVERY).fit_transform(rows[order])
+    plain = DiffusionMap(**EVERY).fit_transform(rows)
+    other = DiffusionMap(**EVERY).fit_transform(rows[order])
     assert_allclose(squared_distances(other), squared_distances(plain[order]), atol=1e-8)
 
 
-@pytest.mark.parametrize("n_landmarks", ["auto", None])
-def test_weights_are_repetitions(rows, n_landmarks):
+def test_weights_are_repetitions(rows):
     counts = np.random.default_rng(4).integers(0, 4, 80)
-    model = DiffusionMap(n_landmarks=n_landmarks, **EVERY)
+    model = DiffusionMap(**EVERY)
     weighted = clone(model).fit(rows, sample_weight=counts)
     repeated = clone(model).fit(np.repeat(rows, counts, axis=0))
     assert_allclose(weighted.eigenvalues_, repeated.eigenvalues_, atol=1e-9)
     found, expected = weighted.transform(rows), repeated.transform(rows)
     assert_allclose(squared_distances(found), squared_distances(expected), atol=1e-8)
-    if n_landmarks is None:
-        counted = counts > 0
-        assert_allclose(
-            np.repeat(weighted.degrees_[counted] / counts[counted], counts[counted]),
-            repeated.degrees_,
-        )
-        assert_array_equal(weighted.degrees_[~counted], 0)
-
-
-def test_samples_of_a_graph_of_all_rows_are_rows_of_the_graph(digits, monkeypatch):
-    """With their features there, not those of new rows, and drawn by their degrees."""
-    X, samples = digits[0], []
-    X = np.r_[X, X[:9] + 1e4]  # a small component, whose rows have no degree
-    search = fit.search_centroids
-
-    def watched(rows, *arguments):
-        samples.extend(rows.samples)
-        return search(rows, *arguments)
-
-    monkeypatch.setattr(fit, "search_centroids", watched)
-    model = DiffusionPowerKMeans(10, n_landmarks=None, sample=300, random_state=0).fit(X)
-    (sample,), mapped = samples, model.feature_map_
-    assert not mapped.degrees_[-9:].any()
-    assert model.sample_size_ == sample.n == 300
-    gaps = cdist(sample.xs[0], mapped.embedding_)
-    assert gaps.min(axis=1).max() == 0
-    assert not (gaps.argmin(axis=1) >= len(X) - 9).any()
-    assert_allclose(sample.total_weight, mapped.degrees_.sum(), rtol=0.1)
-    many = mapped.degrees_ > np.median(mapped.degrees_)
-    assert np.mean(many[gaps.argmin(axis=1)]) > 0.52
 
 
 SHAPES = {
@@ -249,7 +160,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("n_landmarks", ["auto", 300, None])
+@pytest.mark.parametrize("n_landmarks", ["auto", 300])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_clusters_of_any_shape(shape, n_landmarks, dtype):
     X, y = SHAPES[shape]
@@ -283,14 +194,14 @@ def test_same_bits_for_any_number_of_jobs(digits, dtype):
 @pytest.fixture
 def sampled(monkeypatch):
     """The sums of fits with 20 landmarks are those of 200 rows."""
-    monkeypatch.setattr("rffpk.maps.neighbours.SUMMED_ROWS", 10)
+    monkeypatch.setattr("rffpk.maps.neighbours._SUMMED_ROWS", 10)
     return DiffusionMap(4, n_landmarks=20, time=T, random_state=0)
 
 
 def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, monkeypatch, dtype):
     X = np.random.default_rng(9).standard_normal((20_000, 2)).astype(dtype)
     some = clone(sampled).fit(X)
-    monkeypatch.setattr("rffpk.maps.neighbours.SUMMED_ROWS", 1000)
+    monkeypatch.setattr("rffpk.maps.neighbours._SUMMED_ROWS", 1000)
     every = clone(sampled).fit(X)
     assert_array_equal(some.landmarks_, every.landmarks_)
     difference = abs(some.eigenvalues_ - every.eigenvalues_)
@@ -314,7 +225,7 @@ def test_sums_over_a_sample_follow_the_weights(sampled):
 
 def test_landmarks_without_rows_of_the_sample_are_no_components(monkeypatch):
     """One row a landmark leaves some landmarks without any; no warning names these."""
-    monkeypatch.setattr("rffpk.maps.neighbours.SUMMED_ROWS", 1)
+    monkeypatch.setattr("rffpk.maps.neighbours._SUMMED_ROWS", 1)
     X = np.random.default_rng(13).standard_normal((5000, 40))
     model = DiffusionMap(n_landmarks=200, n_neighbors=3, random_state=0).fit(X)
     assert len(model.landmarks_) < 200
@@ -355,31 +266,64 @@ def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypat
     assert_allclose(sparse, Z.T @ (p[:, None] * Z), atol=1e-5)
 
 
-def test_a_walk_with_most_steps_is_a_full_matrix(monkeypatch):
-    """And has the same eigenvectors."""
-    X, multiplied = np.random.default_rng(14).standard_normal((400, 3)), []
-
-    def watched(multiply, *rest):
-        multiplied.append(inspect.getclosurevars(multiply).nonlocals["walk"])
-        return leading_eigenvectors(multiply, *rest)
-
-    monkeypatch.setattr("rffpk.maps.spectrum.leading_eigenvectors", watched)
-    model = DiffusionMap(2, n_neighbors=300, time=T)
-    full = clone(model).fit(X)
-    monkeypatch.setattr("rffpk.maps.spectrum._FULL", 2)
-    sparse = clone(model).fit(X)
-    assert isinstance(multiplied[0], np.ndarray) and not isinstance(multiplied[1], np.ndarray)
-    assert_allclose(full.eigenvalues_, sparse.eigenvalues_, atol=1e-9)
-
-
-def test_many_clusters_of_many_rows_have_few_landmarks():
-    """Whose eigenvectors, four for each cluster, are a bounded effort."""
-    sizes = {k: landmark_numbers("auto", k)[0] for k in (1, 50, 51, 100, 200, 400, 5000)}
-    assert sizes == {1: 5000, 50: 5000, 51: 4805, 100: 1250, 200: 1000, 400: 2000, 5000: 5000}
+def test_many_clusters_have_fewer_landmarks():
+    """Whose eigenvectors, four for each cluster, are a bounded effort; their number is steady."""
+    few = {k: landmark_numbers("auto", 5000, k) for k in (1, 35, 50, 100, 200, 500, 5000)}
+    assert [most for most, _ in few.values()] == [
+        200_000, 200_000, 160_000, 40_000, 10_000, 2500, 25_000
+    ]  # fmt: skip
+    assert [m for _, m in few.values()] == [1000, 1000, 1000, 1000, 1000, 2500, 25_000]
+    assert landmark_numbers("auto", 1_000_000, 10) == (200_000, 5000)
+    assert landmark_numbers(300, 1_000_000, 10) == (300, 300)
     X, y = make_blobs(1500, 5, centers=120, cluster_std=0.5, random_state=0)
     model = DiffusionPowerKMeans(120, n_init=1, swaps=0, random_state=0).fit(X)
-    assert len(model.feature_map_.landmarks_) <= 1000
+    assert len(model.feature_map_.landmarks_) == 1500
     assert normalized_mutual_info_score(y, model.labels_) > 0.95
+
+
+@pytest.fixture(scope="module")
+def many():
+    """More rows than the pass of starts takes, in two shapes."""
+    return make_moons(25_000, noise=0.06, random_state=0)
+
+
+def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
+    """Their features, and those of the sample that starts run on, are those of the graph."""
+    X, y = many
+    searched, nearest = [], Neighbourhoods._nearest
+
+    def watched(self, rows):
+        searched.append(len(rows))
+        return nearest(self, rows)
+
+    monkeypatch.setattr(Neighbourhoods, "_nearest", watched)
+    model = DiffusionPowerKMeans(2, random_state=0).fit(X)
+    mapped = model.feature_map_
+    left_out = len(X) - len(mapped.landmarks_)
+    assert left_out < 100 and sum(searched) == len(X) + left_out
+    assert model.sample_size_ == 20_000
+    assert adjusted_rand_score(y, model.labels_) >= 0.99
+    monkeypatch.undo()
+    assert_array_equal(model.predict(X[:2000]), model.labels_[:2000])
+
+
+def test_rows_that_equal_a_node_have_its_features(many):
+    """To the bit; those of rows beside it are nearly the same."""
+    X = many[0][:6000]
+    model = DiffusionMap(6, time=50.0, random_state=0)
+    features = model.fit_transform(X)
+    assert_array_equal(model.transform(X[::-1]), features[::-1])
+    beside = model.transform(X * (1 + 1e-9))
+    assert_allclose(np.median(np.abs(beside - features)), 0, atol=1e-5)
+
+
+def test_same_bits_of_a_graph_for_any_number_of_jobs(many, dtype):
+    X = many[0][:8000].astype(dtype)
+    first, *others = (DiffusionPowerKMeans(2, random_state=0, n_jobs=n).fit(X) for n in (1, 2, 5))
+    for other in others:
+        assert_array_equal(other.feature_map_.eigenvalues_, first.feature_map_.eigenvalues_)
+        assert_array_equal(other.cluster_centers_, first.cluster_centers_)
+        assert_array_equal(other.labels_, first.labels_)
 
 
 def test_cosine_sees_directions_only(rows):
@@ -432,7 +376,7 @@ def test_far_rows_are_finite(rows, dtype):
     assert np.isfinite(model.predict_proba(far)).all()
 
 
-@pytest.mark.parametrize("n_landmarks", ["auto", 3, None])
+@pytest.mark.parametrize("n_landmarks", ["auto", 3])
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_few_and_equal_rows(n, n_landmarks, dtype):
     X = np.random.default_rng(7).standard_normal((n, 3)).astype(dtype)
@@ -449,23 +393,16 @@ def test_few_and_equal_rows(n, n_landmarks, dtype):
 def test_duplicates_are_one_node():
     X, y = make_moons(400, noise=0.05, random_state=0)
     X, y = np.repeat(X, 30, axis=0), np.repeat(y, 30)
-    for n_landmarks in ("auto", None):
-        model = DiffusionPowerKMeans(2, n_landmarks=n_landmarks, random_state=0).fit(X)
-        assert len(model.feature_map_.landmarks_) == 400
-        assert adjusted_rand_score(y, model.labels_) >= 0.99
+    model = DiffusionPowerKMeans(2, random_state=0).fit(X)
+    assert len(model.feature_map_.landmarks_) == 400
+    assert adjusted_rand_score(y, model.labels_) >= 0.99
 
 
-@pytest.mark.parametrize("n_landmarks", ["auto", None])
-def test_rows_without_weight_are_as_equal_rows_with_weight(n_landmarks):
+def test_rows_without_weight_are_as_equal_rows_with_weight():
     X = np.tile(make_moons(100, noise=0.05, random_state=0)[0], (2, 1))
     weight = np.repeat([1, 0], 100)
-    model = DiffusionPowerKMeans(5, n_landmarks=n_landmarks, random_state=0)
-    labels = model.fit(X, sample_weight=weight).labels_
+    labels = DiffusionPowerKMeans(5, random_state=0).fit(X, sample_weight=weight).labels_
     assert_array_equal(labels[:100], labels[100:])
-    if n_landmarks is None:
-        features, degrees = model.feature_map_.embedding_, model.feature_map_.degrees_
-        assert_array_equal(features[:100], features[100:])
-        assert (degrees[:100] > 0).all() and not degrees[100:].any()
 
 
 @pytest.mark.parametrize(
@@ -561,16 +498,46 @@ def test_a_time_that_leaves_nothing_is_named(rows, dtype):
         DiffusionPowerKMeans(3, time=1e5, random_state=0).fit(X)
 
 
-def test_rows_that_count_in_large_components_must_suffice():
-    random = np.random.RandomState(0)
-    X = np.r_[random.randn(5, 2) * 0.1, random.randn(200, 2) * 0.1 + [100, 0]]
-    weight = np.r_[np.full(5, 1e6), np.ones(200)]
-    model = DiffusionPowerKMeans(10, n_landmarks=None, n_neighbors=3, random_state=0)
-    with pytest.raises(ValueError, match="n_clusters == 10, but only 5 rows"):
-        model.fit(X, sample_weight=weight)
-
-
 def test_parameters_set_after_the_fit_change_no_features(rows):
     model = DiffusionMap(random_state=0, **EVERY).fit(rows)
     expected = model.transform(rows)
     assert_array_equal(model.set_params(metric="cosine").transform(rows), expected)
+
+
+def of_eigenvalues(values):
+    """A matrix with these eigenvalues."""
+    n = len(values)
+    turned = np.linalg.qr(np.random.default_rng(15).standard_normal((n, n)))[0]
+    return turned * values @ turned.T
+
+
+def lattice(n):
+    """The lazy walk on a ring: all eigenvalues but two are double, and the largest are near."""
+    step = np.roll(np.eye(n), 1, axis=0)
+    return np.eye(n) / 2 + (step + step.T) / 4
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        of_eigenvalues(np.linspace(0, 1, 700)),
+        of_eigenvalues(np.r_[np.full(30, 0.9), np.full(40, 0.5), np.linspace(0, 0.3, 630)]),
+        of_eigenvalues(np.r_[0.9, np.full(300, 0.6), np.zeros(399)]),
+        of_eigenvalues(np.r_[1 - 1e-6 * np.arange(50), np.linspace(0.99, 0, 650)]),
+        lattice(700),
+        np.kron(np.eye(14), np.full((50, 50), 1 / 50)),  # fourteen components
+        np.full((700, 700), 1 / 700),
+        np.eye(700),
+        np.zeros((700, 700)),
+    ],
+    ids=[
+        "even", "multiple", "of rank 301", "clustered", "double", "components", "complete",
+        "identity", "zero",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("k", [1, 20, 64])
+def test_leading_pairs_are_those_of_a_full_decomposition(matrix, k):
+    values, vectors = leading_pairs(matrix.__matmul__, k, len(matrix))
+    assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:k], atol=1e-10)
+    assert_allclose(matrix @ vectors, vectors * values, atol=1e-7)
+    assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)

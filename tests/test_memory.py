@@ -181,7 +181,7 @@ LIMITS = [
     ("KernelPowerKMeans", 3000, {}),
     ("PowerKMeans", 400_000, {"max_iter": 5}),
     ("RFFKernelPowerKMeans", 100_000, {"max_iter": 5, "n_frequencies": 64}),
-    ("DiffusionPowerKMeans", 100_000, {}),
+    ("DiffusionPowerKMeans", 10_000, {}),
     ("NystroemKernelKMeans", 4000, {"n_anchors": 1200}),
     ("MKKM", 3000, {"kernels": ["rbf", "linear"]}),
     ("SMKC", 10_000, {"kernels": ["rbf", "linear"], "n_anchors": 300}),

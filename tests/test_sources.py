@@ -114,8 +114,14 @@ def test_diffusion_features_of_many_rows(rows, small_blocks):
     model = DiffusionPowerKMeans(K, **parameters).fit(source(rows), labels_to=labels.append)
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)
     assert_array_equal(np.concatenate(labels), array.labels_)
-    with pytest.raises(ValueError, match="n_landmarks=None needs all rows in memory"):
-        DiffusionPowerKMeans(K, n_landmarks=None).fit(source(rows))
+
+
+def test_a_graph_of_all_rows_of_a_source(rows):
+    """Which are kept in memory."""
+    array = DiffusionPowerKMeans(K, random_state=0).fit(rows)
+    model = DiffusionPowerKMeans(K, random_state=0).fit(source(rows))
+    assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+    assert_array_equal(model.predict(rows), array.labels_)
 
 
 def test_views_may_be_cut_into_different_blocks(rows, small_blocks):

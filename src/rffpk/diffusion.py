@@ -13,8 +13,6 @@ from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._docs import DIFFUSION_POWER, documented
-from rffpk._rows.passes import make_rows
-from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import check_cache
 from rffpk._utils.arrays import Array
@@ -27,10 +25,9 @@ from rffpk.maps.diffusion_map import (
     Metric,
     check_diffusion,
     fit_diffusion_map,
-    map_rows,
     warn_of_components,
 )
-from rffpk.maps.neighbours import drawn_rows
+from rffpk.maps.neighbours import drawn_rows, map_rows
 from rffpk.power import AnnealedClusterer, PowerKMeans, adjusted_rand_index
 
 
@@ -61,8 +58,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Centroids in the space of the diffusion features, in the dtype of X.
     inertia_ : float
         K-means objective of `labels_` in the space of the features: the weighted sum of squared
-        distances of the rows to the means of their clusters. With ``n_landmarks=None`` the weights
-        are `feature_map_.degrees_`.
+        distances of the rows to the means of their clusters.
 
     Raises
     ------
@@ -81,8 +77,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     Notes
     -----
     The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k); there are
-    no more than 3 k components. `predict` gives rows that were fitted their labels, except with
-    ``n_landmarks=None``, where they are mapped by an extension.
+    no more than 3 k components. `predict` gives rows that were fitted their labels.
 
     References
     ----------
@@ -101,7 +96,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     n_components: Auto | int = "auto"
     n_neighbors: Auto | int = "auto"
-    n_landmarks: Auto | int | None = "auto"
+    n_landmarks: Auto | int = "auto"
     time: Auto | float = "auto"
     metric: Metric = "euclidean"
     whitening: Auto | float | None = "auto"
@@ -120,27 +115,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     def _problem(self, **more: Any) -> Problem:
         return super()._problem(
             maps=self._maps, cache=self.cache, memory_limit=self.memory_limit,
-            n_map_rows=0 if self.n_landmarks is None else map_rows(self),
-            mapped_rows=self._mapped_rows if self.n_landmarks is None else None,
-            rows_name="the diffusion map of X", published=self._published, **more,
+            n_map_rows=map_rows(self.n_landmarks), rows_name="the diffusion map of X",
+            published=self._published, **more,
         )  # fmt: skip
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
-        if self.n_landmarks is None and sample.stream is not None:
-            raise ValueError("n_landmarks=None needs all rows in memory, but X is a source.")
-        xs, weight = sample.some(None if self.n_landmarks is not None else sample.n)
+        xs, weight = sample.some()
         return [chosen_map(self, self, xs[0], weight, context)]
-
-    def _mapped_rows(self, context: FitContext) -> Rows:
-        """The rows that are nodes of the graph, with their degrees as weights."""
-        mapped = self._feature_maps[0]
-        counted = np.count_nonzero(mapped.degrees_)
-        if counted < context.k:
-            raise ValueError(
-                f"n_clusters == {context.k}, but only {counted} rows are in connected components "
-                "that are large enough; a larger n_neighbors connects them."
-            )
-        return make_rows([mapped.embedding_], [None], mapped.degrees_, context.n_threads)
 
     def _published(self, result: FitResult, context: FitContext) -> None:
         self.feature_map_ = self._feature_maps[0]
@@ -226,9 +207,7 @@ def _agreements(
         mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option)
         model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
-            partitions.append(
-                model.fit(mapped._features(mapped._prepared(x)), sample_weight=p).labels_
-            )
+            partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
     found = np.eye(len(options))
     for i, j in combinations(range(len(options)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])

@@ -30,6 +30,7 @@ from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
 from rffpk.maps.diffusion_map import DiffusionMap
+from rffpk.maps.neighbours import map_rows
 from rffpk.maps.whitening import check_whitening, whitened_view
 from rffpk.power import AnnealedClusterer
 
@@ -193,7 +194,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         for kernel in self._kernels_of_views(1):
             if isinstance(kernel, DiffusionMap):
-                diffusion_map.check_view_map(kernel)
+                diffusion_map.check_diffusion(kernel)
             elif kernel is not None:
                 fourier.check_kernel(*kernel, self.sampling)
         if self.noise_threshold is not None:
@@ -227,11 +228,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _problem(self, **more: Any) -> Problem:
-        maps = [kernel for kernel in self._kernels_of_views(1) if isinstance(kernel, DiffusionMap)]
+        maps = [each for each in self._kernels_of_views(1) if isinstance(each, DiffusionMap)]
         return super()._problem(
             maps=self._maps, objective=self._objective_of, cache=self.cache,
             memory_limit=self.memory_limit, published=self._published,
-            n_map_rows=max(map(diffusion_map.map_rows, maps), default=0), **more,
+            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0), **more,
         )  # fmt: skip
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:

@@ -24,7 +24,7 @@ from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_row
 from rffpk._rows import passes
 from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import RowSample, Some, is_source, row_sample, sample_of_rows
+from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
 from rffpk._rows.sums import Sums, nearly_equal_memberships
 from rffpk._utils import config, validation
@@ -67,8 +67,6 @@ class Problem:
     # whether starts may run on principal components, and whether they end with the hard rule
     automatic: bool = False
     hard: bool = False
-    # of maps that have the features of the rows that they were fitted on
-    mapped_rows: Callable[[FitContext], Rows] | None = None
     # the centroids that an array `init` stands for besides centroids
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
     rows_name: str = "X"  # what a warning calls the rows
@@ -233,12 +231,13 @@ def prepare(
     storage = context.storage = Storage(problem.cache, problem.memory_limit)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage)
     drawn = sample
-    if problem.mapped_rows is None:
-        some, rows = mapping.pair(sample)
-    else:  # samples are some of these rows, with their features and weights
-        some = rows = problem.mapped_rows(context)
-        drawn = sample_of_rows(rows, problem.sample, k, context.random)
-        mapping = replace(mapping, maps=[None])
+    some, rows = mapping.pair(sample)
+    if rows.stream is None:  # features that are columns of all rows are so of samples
+        known = [each is None for each in rows.maps]
+        xs = [x if done else given for done, x, given in zip(known, rows.xs, sample.xs)]
+        drawn = replace(sample, xs=xs)
+        left = [None if done else each for done, each in zip(known, maps)]
+        mapping = replace(mapping, maps=left)
     variance = passes.total_variance(some)
     storage.check(rows)
     init = _given_init(problem, rows, k)

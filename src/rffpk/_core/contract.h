@@ -40,7 +40,7 @@ enum rffpk_stage {
 /* Landmark features: phi = sum_t z_t C_t over the r nearest landmarks y_t of a row x, nearest first
  * and the smaller t of equals, with the weights z_t = exp(-scale ||x - y_t||^2) over their sum.
  * Weights below `least_weight` times the largest of the row are 0. */
-#define RFFPK_MOST_NEIGHBOURS 16
+#define RFFPK_MOST_NEIGHBOURS 64
 typedef struct {
     const void *points;      /* (n_landmarks, d) landmarks y, C order; NULL: none */
     const void *coordinates; /* (n_landmarks, q) rows C, C order; q is the d of the view */

@@ -19,7 +19,7 @@ from rffpk._rows.dask_workers import Partitions, make_partitions
 from rffpk._rows.missing import coverage, rows_with, there_of
 from rffpk._rows.passes import make_rows, pass_of_block
 from rffpk._rows.reservoir import Reservoir, Sample, inverse_probability, row_keys
-from rffpk._rows.rows import Rows, weight_unit
+from rffpk._rows.rows import weight_unit
 from rffpk._rows.streams import Part, Stream, make_stream
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
@@ -262,14 +262,6 @@ def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSa
         part = None if in_units is None else in_units[begin : begin + _KEYS]
         reservoir.add(begin, row_keys(how.seed, begin, min(_KEYS, n - begin), part), [])
     return replace(found, sample=reservoir.sample())
-
-
-def sample_of_rows(rows: Rows, given: Auto | int | None, k: int, random: Any) -> RowSample:
-    """Rows of one view that have features already, with samples for the parameter `sample`."""
-    first = None if given is None else min(_starting_size(given, k), rows.n_counted)
-    weight = None if rows.weight is None else rows.weight_unit * rows.weight
-    how = Sampling(first or rows.n, first, _seed(random), rows.n_threads)
-    return sample_arrays(rows.xs, weight, how)
 
 
 # ---- rows that are read --------------------------------------------------------------------------

@@ -19,20 +19,12 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.neighbours import (
-    N_LANDMARKS,
-    SUMMED_ROWS,
-    NeighbourCount,
-    landmark_numbers,
-    unit_rows,
-)
+from rffpk.maps.neighbours import NeighbourCount, landmark_numbers, unit_rows
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
-    Diffusion,
+    diffusion,
     least_share,
     n_pairs,
-    over_landmarks,
-    over_rows,
     suggested_n_clusters,
 )
 from rffpk.maps.whitening import Whitening, check_whitening, fit_whitening
@@ -83,13 +75,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     component_shares_ : ndarray of shape (n_connected_components,)
         Shares of the rows in the connected components of the graph, in falling order; of a random
         sample of the rows if there are more than 100 for each landmark.
-    embedding_ : ndarray of shape (n_samples, n_components_)
-        Features of the fitted rows; set only with ``n_landmarks=None``.
-    degrees_ : ndarray of shape (n_samples,)
-        Weights of the fitted rows with which k-means on the features is a normalized cut; their sum
-        is that of the sample weights. Zero for rows that are left out. Set only with
-        ``n_landmarks=None``.
-
     Raises
     ------
     ValueError, TypeError
@@ -103,14 +88,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     Notes
     -----
-    `fit` and `transform` cost O(n_samples n_landmarks n_features). With landmarks `transform` gives
-    rows that were fitted the features that they had in `fit`. With ``n_landmarks=None`` it is the
-    Nystroem extension: each function is averaged over the neighbours of a row and divided by its
-    eigenvalue. That differs from `embedding_` as far as neighbours are not mutual.
+    `fit` and `transform` cost O(n_samples n_landmarks n_features), and the eigenvectors of a graph
+    of n_landmarks nodes some hundred products with it; it takes O(n_landmarks n_functions) memory.
+    `transform` gives rows that were fitted the features that they had in `fit`.
 
-    With more than 100 rows for each landmark the walk is that of so many random rows, drawn in
-    proportion to the sample weights. A row of weight two counts as two equal rows; exactly so where
-    landmarks are all distinct rows and none are drawn.
+    Where rows are more than `n_landmarks` allows, the walk is that of a random sample of the rows,
+    drawn in proportion to the sample weights, if there are more than 100 for each landmark. A row
+    of weight two counts as two equal rows; exactly so where landmarks are all distinct rows and
+    none are drawn.
 
     References
     ----------
@@ -128,7 +113,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     n_components: Auto | int = field(default="auto", kw_only=False)
     n_neighbors: Auto | int = "auto"
-    n_landmarks: Auto | int | None = "auto"
+    n_landmarks: Auto | int = "auto"
     time: Auto | float = "auto"
     metric: Metric = "euclidean"
     whitening: Auto | float | None = "auto"
@@ -153,6 +138,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self : object
             The fitted map.
         """
+        self._fit(X, sample_weight)
+        self.__dict__.pop("_fitted", None)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any) -> Columns:
+        """`fit`; returns the rows, whose features `_features` then knows."""
         check_diffusion(self)
         validation.check_n_jobs(self.n_jobs)
         with (
@@ -164,7 +155,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             weight = validation.check_sample_weight(sample_weight, len(rows), X)
             self._draw(rows, weight)
         warn_of_components(self, 1)
-        return self
+        return rows
 
     def _draw(
         self,
@@ -192,16 +183,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         rows = rows if self._whitening is None else self._whitening(rows)
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
-        limits = (NeighbourCount(r, times), least_share(k), n_pairs(k, wanted))
-        node = None
-        for name in ("embedding_", "degrees_"):  # of a fit before
-            if hasattr(self, name):
-                delattr(self, name)
-        if self.n_landmarks is None:
-            found, node, part = over_rows(rows, weight, *limits, n_threads)
-        else:
-            some = landmark_numbers(self.n_landmarks, k)
-            found = over_landmarks(rows, weight, some, *limits, self._spherical, random, n_threads)
+        found = diffusion(
+            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k),
+            NeighbourCount(r, times), least_share(k), n_pairs(k, wanted), self._spherical, random,
+            n_threads,
+        )  # fmt: skip
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         landmarks = found.neighbourhoods.landmarks
@@ -212,10 +198,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         validation.check_underflow(_variance(landmarks), [landmarks])
         index, scale = self._chosen(n_clusters, unit_variance)
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
+        own = found.own
+        self._own_features = None if own is None else _scaled(own, index, scale).astype(X.dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
-        if node is not None:
-            features = _scaled(found.spectrum.functions, index, scale).astype(X.dtype)
-            self._keep_rows(rows, weight, found, features, node, part)
+        if found.node is not None:
+            self._fitted = X, found.node
         return self
 
     def _chosen(self, n_clusters: int | None, unit_variance: bool) -> tuple[Array, Array]:
@@ -245,24 +232,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             )
         return index, scale
 
-    def _keep_rows(
-        self,
-        rows: Columns,
-        weight: Array | None,
-        found: Diffusion,
-        features: Array,
-        node: Array,
-        part: Array,
-    ) -> None:
-        """The features and degrees of the rows, where those are nodes."""
-        self.embedding_ = features[node]
-        outside = node < 0
-        if outside.any():
-            self.embedding_[outside] = self._features(rows[outside])
-        degrees = np.where(outside, 0.0, found.degrees[node] * part)
-        total = len(rows) if weight is None else weight.sum()
-        self.degrees_ = degrees * (total / degrees.sum())
-
     def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
         for rows that lack the view."""
@@ -272,17 +241,29 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             spread = np.full((len(X), found.shape[1]), np.nan, dtype=X.dtype)
             spread[there] = found[: int(there.sum())]
             return spread, mapped
-        rows = self._prepared(X)
-        mapped = self._neighbourhoods.mapped(self.landmark_features_, rows)
-        return (rows, mapped) if mapped is not None else (self._features(rows), None)
+        if self._own_features is None:
+            rows = self._prepared(X)
+            mapped = self._neighbourhoods.mapped(self.landmark_features_, rows)
+            if mapped is not None:
+                return rows, mapped
+        return self._features(X), None
 
     def _prepared(self, X: Columns) -> Columns:
         """The rows among which neighbours are found."""
         rows = unit_rows(X) if self._spherical else X
         return rows if self._whitening is None else self._whitening(rows)
 
-    def _features(self, rows: Columns) -> Array:
-        return self._neighbourhoods.combinations(rows, self.landmark_features_)
+    def _features(self, X: Columns) -> Array:
+        """Features of rows; of those that have just been fitted without another search."""
+        fitted, node = self.__dict__.pop("_fitted", (None, None))
+        if X is not fitted or self._own_features is None:
+            return self._neighbourhoods.combinations(
+                self._prepared(X), self.landmark_features_, self._own_features
+            )
+        features, outside = self._own_features[node], node < 0
+        if outside.any():
+            features[outside] = self._features(X[outside])
+        return features
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """The features of the rows that are fitted.
@@ -299,10 +280,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Returns
         -------
         features : ndarray of shape (n_samples, n_components_)
-            `embedding_` with ``n_landmarks=None``, else what `transform` gives.
+            What `transform` gives.
         """
-        self.fit(X, sample_weight=sample_weight)
-        return self.transform(X) if self.n_landmarks is not None else self.embedding_
+        rows = self._fit(X, sample_weight)
+        with config.one_blas_thread():
+            return self._features(rows)
 
     def transform(self, X: Any) -> Array:
         """Map rows to their features.
@@ -320,7 +302,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
         with config.one_blas_thread():
-            return self._features(self._prepared(X))
+            return self._features(X)
 
     def suggest_n_clusters(self, max_clusters: int = MAX_CLUSTERS) -> int:
         """A number of clusters, by the largest gap of the eigenvalues.
@@ -368,7 +350,7 @@ def check_diffusion(estimator: Any) -> None:
         validation.check_int(estimator.n_components, "n_components", 1)
     if not is_option(estimator.n_neighbors, "auto"):
         validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
-    if estimator.n_landmarks is not None and not is_option(estimator.n_landmarks, "auto"):
+    if not is_option(estimator.n_landmarks, "auto"):
         validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
@@ -402,22 +384,6 @@ def fit_diffusion_map(
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
     return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance, times)
-
-
-def map_rows(parameters: Any) -> int:
-    """The number of rows that a map with these parameters learns from, at most."""
-    m = parameters.n_landmarks
-    return SUMMED_ROWS * (N_LANDMARKS if m is None or isinstance(m, str) else int(m))
-
-
-def check_view_map(mapped: DiffusionMap) -> None:
-    """The parameters of the map of one of several views."""
-    check_diffusion(mapped)
-    if mapped.n_landmarks is None:
-        raise ValueError(
-            "kernels contains a DiffusionMap with n_landmarks=None, must have landmarks: the "
-            "degrees of a graph of all rows would weigh the rows of all views."
-        )
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

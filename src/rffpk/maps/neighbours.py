@@ -23,19 +23,26 @@ from rffpk._utils.sparse_rows import (
 )
 from rffpk._utils.tiles import row_tiles, run_all
 
-# docs/math.md, section 17, has the trials. Up to so many rows all are landmarks, where clusters are
-# no more than these; above that 500 landmarks lose two points of NMI and 2000 gain none.
-_MOST_ROWS, _MOST_CLUSTERS, N_LANDMARKS = 5000, 50, 1000
-_LANDMARKS_A_CLUSTER = 5  # at least, where all rows may be landmarks
-_NEIGHBOURS_A_LOGARITHM, N_NEIGHBOURS = 2.5, 8
+# docs/math.md, section 17, has the trials. Up to so many rows all are landmarks, and fewer where a
+# multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
+_MOST_ROWS = 200_000
+_MOST_WORK = 4e8
+# Landmarks of more rows: at least so many, so many for each cluster, and this times their root.
+_LEAST_LANDMARKS = 1000
+_LANDMARKS_A_CLUSTER = 5
+_LANDMARKS_A_ROOT = 5
+# Distinct rows are looked for among so many times as many as may be landmarks.
+_SOUGHT = 1.1
+
+_NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
 
 # docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
 # than five passes of k-means gain nothing.
-ROWS_A_LANDMARK, _PASSES = 20, 5
+_ROWS_A_LANDMARK, _PASSES = 20, 5
 
 # Rows whose weights are summed, and how many of them at a time, for each landmark. docs/math.md,
 # section 17: results of more rows are no better.
-SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
+_SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
@@ -84,17 +91,24 @@ class Neighbourhoods:
         if mapped is not None:
             found = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
             index = found["neighbours"]
-            z = finite = found["neighbour_weights"]
-        else:
-            finite, index = self._nearest(X)
-            near = True if self.radii is None else finite <= self.radii[index]
-            z = _gaussian(finite, self.bandwidth, near).astype(X.dtype)
-        validation.check_overflow(float(finite.max()), X.dtype)
-        ends = np.arange(0, z.size + 1, self.r)
-        return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(X), len(self.landmarks)))
+            z = found["neighbour_weights"]
+            validation.check_overflow(float(z.max()), X.dtype)
+            return self._matrix(z, index)
+        return self._weighed(*self._nearest(X))
 
-    def combinations(self, X: Columns, matrix: Array) -> Array:
-        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype."""
+    def _weighed(self, squares: Array, index: Array) -> csr_matrix:
+        """z of rows with these squared distances (n, r) to the landmarks of these indices."""
+        validation.check_overflow(float(squares.max()), squares.dtype)
+        near = True if self.radii is None else squares <= self.radii[index]
+        return self._matrix(_gaussian(squares, self.bandwidth, near).astype(squares.dtype), index)
+
+    def _matrix(self, z: Array, index: Array) -> csr_matrix:
+        ends = np.arange(0, z.size + 1, self.r)
+        return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(z), len(self.landmarks)))
+
+    def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
+        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype. Rows that equal a
+        landmark have its line of `own` instead."""
         mapped = self.mapped(matrix, X)
         if mapped is not None:
             features = unshifted(X, mapped, self.n_threads)
@@ -102,7 +116,12 @@ class Neighbourhoods:
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
-            features[block] = self.weights(X[block]) @ matrix.astype(X.dtype, copy=False)
+            squares, index = self._nearest(X[block])
+            part = self._weighed(squares, index) @ matrix.astype(X.dtype, copy=False)
+            if own is not None:
+                equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
+                part[equal] = own[index[equal, nearest[equal]]]
+            features[block] = part
         return features
 
     def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
@@ -131,7 +150,7 @@ class Neighbourhoods:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
         random rows a landmark, of weight one, if these are fewer than the rows that count."""
         m = len(self.landmarks)
-        index, p = drawn_rows(X, weight, SUMMED_ROWS * m, random)
+        index, p = drawn_rows(X, weight, _SUMMED_ROWS * m, random)
         alone = replace(self, n_threads=1)
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
@@ -147,14 +166,6 @@ class Neighbourhoods:
         """The same with the mean squared distance of the rows of X to their r nearest landmarks as
         bandwidth."""
         return replace(self, bandwidth=_mean(self._nearest(X)[0], weight))
-
-    def mutual(self, index: Array, weight: Array | None) -> Neighbourhoods:
-        """The same for rows that equal the landmarks of these numbers, with radii: the squared
-        distances of the landmarks to the last of their r nearest ones, themselves the first; a
-        little more, since distances are rounded."""
-        squares, _ = self._nearest(self.landmarks)
-        radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
-        return replace(self, radii=radii, bandwidth=_mean(squares[index], weight))
 
     def _nearest(self, X: Columns) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
@@ -244,46 +255,79 @@ def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
     return z / z.sum(axis=1, keepdims=True)
 
 
-def make_neighbourhoods(
+def distinct_where_few(
+    X: Columns, weight: Array | None, numbers: tuple[int, int], random: Any
+) -> tuple[Columns, Array, Array] | None:
+    """The distinct rows of those that count, with their weights, and the number of the one that
+    each row of X equals, -1 of rows that do not count; None if they are more than the first of
+    these numbers. Of many rows a random sample is looked at, and the others have the number -1."""
+    most, m = numbers
+    size = max(_ROWS_A_LANDMARK * m, math.ceil(_SOUGHT * most))
+    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    if len(index) > size:
+        index = np.sort(_generator(random).choice(index, size, replace=False, shuffle=False))
+    found, number = _distinct(X[index], most + 1, random)
+    if len(found) > most:
+        return None
+    node = np.full(len(X), -1)
+    node[index] = number
+    return found, np.bincount(number, None if weight is None else weight[index]), node
+
+
+def mutual_neighbours(
+    nodes: Columns, mass: Array, count: NeighbourCount, n_threads: int
+) -> tuple[Neighbourhoods, csr_matrix]:
+    """Neighbourhoods whose landmarks are all distinct rows, of these weights, and the weights z of
+    these rows. Neighbors are mutual: each row is among the r nearest of the other.
+
+    The radii are the squared distances of the landmarks to the last of their r nearest ones,
+    themselves the first; a little more, since distances are rounded.
+    """
+    found = Neighbourhoods(nodes, count.of(n_mutual(len(nodes))), 0.0, n_threads)
+    squares, index = found._nearest(nodes)
+    radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
+    found = replace(found, radii=radii, bandwidth=_mean(squares, mass))
+    z = found._weighed(squares, index).astype(np.float64)
+    z.eliminate_zeros()
+    return found, z
+
+
+def centroid_landmarks(
     X: Columns,
     weight: Array | None,
-    most: int,
     m: int,
     count: NeighbourCount,
     spherical: bool,
     random: Any,
     n_threads: int,
 ) -> Neighbourhoods:
-    """Neighbourhoods with all rows that differ as landmarks, where those, or those of a sample of
-    20 m rows, are no more than `most`. Neighbors are then mutual: each row is among the r nearest
-    of the other.
-
-    Otherwise with m landmarks, centroids of a few passes of k-means over the sample, scaled to
-    length one if `spherical`.
-    """
-    index, p = drawn_rows(X, weight, ROWS_A_LANDMARK * m, random)
+    """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of 20 m
+    rows, scaled to length one if `spherical`."""
+    index, p = drawn_rows(X, weight, _ROWS_A_LANDMARK * m, random)
     some = X[index]
-    landmarks, number = _distinct(some, most + 1, random)
-    if len(landmarks) <= most:
-        r = count.of(n_mutual(len(landmarks)))
-        return Neighbourhoods(landmarks, r, 0.0, n_threads).mutual(number, p)
-    seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
+    seeds, _ = _distinct(some, m + 1, random)
+    seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     landmarks = _k_means(some, p, seeds, n_threads)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    return Neighbourhoods(landmarks, count.of(N_NEIGHBOURS), 0.0, n_threads).widened(some, p)
+    return Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads).widened(some, p)
 
 
-def landmark_numbers(wanted: Any, k: int) -> tuple[int, int]:
-    """The number of rows up to which all are landmarks, for k clusters, and that of the landmarks
-    of more rows; the same number if one is wanted in place of "auto".
-
-    With all m rows the time of the eigenvectors, of which there are more for more clusters, grows
-    like m k^2, and more landmarks than rows that cover a few clusters gain nothing.
-    """
+def landmark_numbers(wanted: Any, n: int, k: int) -> tuple[int, int]:
+    """The number of distinct rows up to which all are landmarks, for k clusters, and that of the
+    landmarks of n rows where they are more; the same number if one is wanted in place of
+    "auto"."""
     if not isinstance(wanted, str):
         return int(wanted), int(wanted)
-    most = int(_MOST_ROWS * min(1.0, (_MOST_CLUSTERS / k) ** 2))
-    return min(_MOST_ROWS, max(most, N_LANDMARKS, _LANDMARKS_A_CLUSTER * k)), N_LANDMARKS
+    root = round(_LANDMARKS_A_ROOT * math.sqrt(n))
+    m = max(_LEAST_LANDMARKS, _LANDMARKS_A_CLUSTER * k, root)
+    return max(min(_MOST_ROWS, int(_MOST_WORK / k**2)), m), m
+
+
+def map_rows(wanted: Any) -> int:
+    """The number of rows that a map learns from, at most, where so many landmarks are wanted."""
+    if isinstance(wanted, str):
+        return math.ceil(_SOUGHT * _MOST_ROWS)
+    return _SUMMED_ROWS * int(wanted)
 
 
 def n_mutual(n: int) -> int:
@@ -300,9 +344,14 @@ def drawn_rows(
     if len(index) <= size:
         return index, None if weight is None else weight[index]
     share = None if weight is None else weight[index] / weight.sum()
-    generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
-    drawn = generator.choice(index, size, replace=weight is not None, p=share, shuffle=False)
+    replace = weight is not None
+    drawn = _generator(random).choice(index, size, replace=replace, p=share, shuffle=False)
     return np.sort(drawn), None
+
+
+def _generator(random: Any) -> np.random.Generator:
+    """Faster than a RandomState."""
+    return np.random.default_rng(random.randint(2**31 - 1))
 
 
 def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:

@@ -10,13 +10,14 @@ from scipy.sparse import csr_matrix, diags
 from scipy.sparse.csgraph import connected_components
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import leading_eigenvectors
-from rffpk._utils.sparse_rows import Columns, distinct_rows
+from rffpk._utils.sparse_rows import Columns
+from rffpk.maps.eigenpairs import Multiply, leading_pairs
 from rffpk.maps.neighbours import (
-    N_NEIGHBOURS,
     NeighbourCount,
     Neighbourhoods,
-    make_neighbourhoods,
+    centroid_landmarks,
+    distinct_where_few,
+    mutual_neighbours,
 )
 
 # docs/math.md, section 17, has the trials behind these.
@@ -34,19 +35,15 @@ _RESOLVED = 0.002
 # Where no number of clusters is known: that of `suggest_n_clusters`.
 MAX_CLUSTERS = 20
 
-# A matrix with more than this share of its entries not zero multiplies faster with all of them.
-_FULL = 1 / 3
-
 # Eigenpairs that are computed at least, so that numbers of clusters can be suggested.
 _PAIRS = 64
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenpairs of a diffusion, without the constant one, slowest first."""
+    """Eigenvalues of a diffusion, without the constant function's one, slowest first."""
 
     gaps: Array  # 1 - mu, (q,)
-    functions: Array  # (m, q), with the mean square one under `share`
     shares: Array  # (q,): participation, the share of the rows that a function covers
 
     def able(self) -> Array:
@@ -97,44 +94,39 @@ def least_share(k: int) -> float:
 
 def n_pairs(k: int, wanted: int = 0) -> int:
     """How many eigenpairs to compute."""
-    return max(_PAIRS, (_PER_CLUSTER + 1) * k, wanted)
+    return max(_PAIRS, _PER_CLUSTER * k, wanted)
 
 
-def connected(affinity: csr_matrix, degrees: Array) -> tuple[Array, Array]:
+def connected(graph: csr_matrix, degrees: Array) -> tuple[Array, Array]:
     """The number of the connected component of each node, and the share of each component."""
-    affinity.eliminate_zeros()
-    count, labels = connected_components(affinity, directed=False)
+    graph.eliminate_zeros()
+    count, labels = connected_components(graph, directed=False)
     return labels, np.bincount(labels, degrees, minlength=count) / degrees.sum()
 
 
-def decompose(affinity: csr_matrix, degrees: Array, labels: Array, pairs: int) -> Spectrum:
-    """The slow eigenpairs of the random walk on a graph: D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
-    d_i, from its connected components.
+def decompose(walk: Multiply, degrees: Array, labels: Array, pairs: int) -> tuple[Spectrum, Array]:
+    """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
+    d_i, from products with D^-1/2 A D^-1/2 and from its connected components; the functions f are
+    (m, q).
 
     Functions that are constant on each component have the eigenvalue one. They are known, so that
     Lanczos' method looks for the others only.
     """
     share = degrees / degrees.sum()
     root = np.sqrt(share)
-    scale = diags(1 / np.sqrt(degrees))
-    walk = (scale @ affinity @ scale).tocsr()
-    if walk.nnz > _FULL * len(degrees) ** 2:
-        walk = walk.toarray()
     constant = _indicators(root, labels)
-    n = len(degrees)
-    count = min(pairs, n - 1)
+    count = min(pairs, len(degrees) - 1)
     gaps, vectors = np.zeros(constant.shape[1] - 1), constant[:, 1:]
     if count > len(gaps):
 
         def multiply(v: Array) -> Array:
-            return walk @ v - constant @ (constant.T @ v)
+            return walk(v) - constant @ (constant.T @ v)
 
-        values, others = leading_eigenvectors(multiply, count - len(gaps), n)
-        gaps = np.r_[gaps, np.clip(1 - values, 0, 2)]
+        values, others = leading_pairs(multiply, count - len(gaps), len(degrees))
+        gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         vectors = np.hstack([vectors, others])
     functions = vectors[:, :count] / root[:, None]
-    fourth = share @ functions**4
-    return Spectrum(gaps[:count], functions, 1 / fourth)
+    return Spectrum(gaps[:count], 1 / (share @ functions**4)), functions
 
 
 def _indicators(root: Array, labels: Array) -> Array:
@@ -162,22 +154,22 @@ def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
 
 @dataclass(frozen=True)
 class Diffusion:
-    """A diffusion over nodes, landmarks or rows, and its slow functions.
+    """A diffusion over landmarks, and its slow functions.
 
-    Nodes of connected components that are too small are left out: rows near them count with the
+    Landmarks of connected components that are too small are left out: rows near them count with the
     nearest of the others.
     """
 
-    neighbourhoods: Neighbourhoods  # of the nodes
+    neighbourhoods: Neighbourhoods
     spectrum: Spectrum
     extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
-    degrees: Array  # (m,), of the nodes
+    own: Array | None  # (m, q): those at the landmarks, where these are all rows
+    node: Array | None  # (n,): the landmark that is each row, -1 where none is
     shares: Array  # of the rows, of connected components, falling; small single nodes left out
     n_kept: int  # components that are not left out
-    kept: Array  # which nodes these have, a mask
 
 
-def over_landmarks(
+def diffusion(
     X: Columns,
     weight: Array | None,
     numbers: tuple[int, int],
@@ -190,64 +182,42 @@ def over_landmarks(
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`."""
-    found = make_neighbourhoods(X, weight, *numbers, count, spherical, random, n_threads)
-    degrees, affinity = found.sums(X, weight, random)
-    return _diffusion(found, affinity, degrees, least_share, pairs, half_steps=1)
-
-
-def over_rows(
-    X: Columns,
-    weight: Array | None,
-    count: NeighbourCount,
-    least_share: float,
-    pairs: int,
-    n_threads: int,
-) -> tuple[Diffusion, Array, Array]:
-    """Rows step to their nearest rows, and back. Equal rows are one node, of their weight together,
-    if that is not zero.
-
-    Also returns the node of each row, -1 where it has none, and the share of the row in the degree
-    of its node, (n,) both.
-    """
-    p = np.ones(len(X)) if weight is None else weight
-    distinct, index = distinct_rows(X)
-    masses = np.bincount(index, p)
-    counted = masses > 0
-    nodes, mass = distinct[counted], masses[counted]
-    found = Neighbourhoods(nodes, count.of(N_NEIGHBOURS), 0.0, n_threads)
-    found = found.widened(nodes, mass)
-    flow = diags(mass) @ found.weights(nodes)
-    affinity = ((flow + flow.T) / 2).tocsr()
-    degrees = np.asarray(affinity.sum(axis=1)).ravel()
-    diffusion = _diffusion(found, affinity, degrees, least_share, pairs, half_steps=2)
-    number = np.full(len(distinct), -1)
-    number[counted] = np.where(diffusion.kept, np.cumsum(diffusion.kept) - 1, -1)
-    part = p / np.where(counted, masses, 1)[index]
-    return diffusion, number[index], part
-
-
-def _diffusion(
-    found: Neighbourhoods,
-    affinity: csr_matrix,
-    degrees: Array,
-    least_share: float,
-    pairs: int,
-    half_steps: int,
-) -> Diffusion:
-    """The diffusion over a graph of nodes, of which z(x) is a step or half of one."""
-    labels, shares = connected(affinity, degrees)
+    rows = distinct_where_few(X, weight, numbers, random)
+    if rows is None:
+        found = centroid_landmarks(X, weight, numbers[1], count, spherical, random, n_threads)
+        degrees, graph = found.sums(X, weight, random)
+        mass = node = None
+    else:
+        nodes, mass, node = rows
+        found, graph = mutual_neighbours(nodes, mass, count, n_threads)
+        degrees = graph.T @ mass
+    labels, shares = connected(graph, degrees)
     large, several = shares >= least_share, np.bincount(labels) > 1
     kept = large[labels] if large.any() else degrees > 0
     if not kept.all():
         radii = None if found.radii is None else found.radii[kept]
         found = replace(found, landmarks=found.landmarks[kept], radii=radii)
-        affinity, degrees = affinity[kept][:, kept], degrees[kept]
+        graph, degrees = graph[kept][:, kept], degrees[kept]
+        if mass is not None:
+            number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+            mass, node = mass[kept], number[node]
         labels = np.unique(labels[kept], return_inverse=True)[1]
-    spectrum = decompose(affinity, degrees, labels, pairs)
+    spectrum, functions = decompose(_walk(graph, degrees, mass), degrees, labels, pairs)
     mu = 1 - spectrum.gaps
-    powers = np.where(mu > 0, mu, np.inf) ** (half_steps / 2)
-    extension = spectrum.functions / powers
-    n_kept = int(labels.max()) + 1
+    extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     # without single rows that have no mutual neighbors, and landmarks that no row steps to
     shares = np.sort(shares[(large | several) & (shares > 0)])[::-1]
-    return Diffusion(found, spectrum, extension, degrees, shares, n_kept, kept)
+    own = None if mass is None else graph @ extension
+    return Diffusion(found, spectrum, extension, own, node, shares, int(labels.max()) + 1)
+
+
+def _walk(graph: csr_matrix, degrees: Array, mass: Array | None) -> Multiply:
+    """Products with the symmetric matrix of the walk over landmarks: from the sums of p z z' over
+    all rows, or, with the weights p of landmarks that are all rows, from their z."""
+    scale = diags(1 / np.sqrt(degrees))
+    if mass is None:
+        walk = (scale @ graph @ scale).tocsr()
+        return walk.__matmul__
+    there = (diags(np.sqrt(mass)) @ graph @ scale).tocsr()
+    back = there.T.tocsr()
+    return lambda v: back @ (there @ v)
