@@ -137,7 +137,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             The fitted map.
         """
         self._fit(X, sample_weight)
-        vars(self).pop("_fitted", None)
+        self.__dict__.pop("_fitted", None)
         return self
 
     def _fit(self, X: Any, sample_weight: Any) -> Columns:
@@ -242,12 +242,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def _features(self, X: Columns) -> Array:
         """Features of rows; of those that have just been fitted without another search."""
-        fitted, node = vars(self).pop("_fitted", (None, None))
-        if X is not fitted:
-            return self._neighbourhoods.combinations(
-                self._prepared(X), self.landmark_features_, self._own_features
-            )
-        features, outside = self._own_features[node], node < 0
+        own, (fitted, node) = self._own_features, self.__dict__.pop("_fitted", (None, None))
+        if own is None or X is not fitted:
+            rows = self._prepared(X)
+            return self._neighbourhoods.combinations(rows, self.landmark_features_, own)
+        features, outside = own[node], node < 0
         if outside.any():
             features[outside] = self._features(X[outside])
         return features
