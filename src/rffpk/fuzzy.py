@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._anneal import batches
-from rffpk._anneal.centroid_model import measure
+from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.schedule import Plan, Schedule, check_half_life, given_starts
+from rffpk._anneal.search import Plan, Schedule, given_starts
 from rffpk._docs import FUZZY, documented
 from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._rows.rows import Rows
@@ -23,6 +23,7 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk.maps.whitening import check_whitening, whitened_columns
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
@@ -99,21 +100,26 @@ class FuzzyCMeans(Clusterer):
     init: Init | Any = "k-means++"
     max_iter: int = 300
     tol: float = 1e-4
+    whitening: float | None = None
     half_life: float | None = None
     # what a fit sets
     cluster_centers_: Array = field(init=False)
     sample_size_: int = field(init=False)
     n_buffered_: int = field(init=False)
 
-    fit, partial_fit, _measure = fit_by_passes, batches.partial_fit, measure
+    fit, partial_fit = fit_by_passes, centroid_model.partial_fit
+    _measure = centroid_model.measure
 
     def _check_parameters(self) -> None:
         check_search(self)
-        check_half_life(self.half_life)
+        check_whitening(self.whitening)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _problem(self) -> Problem:
-        return Problem(self._plan, self.init, given=self._centroids_of_memberships)
+        return Problem(
+            self._plan, self.init, partial(whitened_columns, self),
+            given=self._centroids_of_memberships,
+        )  # fmt: skip
 
     def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
         """The centroids that `init` stands for if it holds memberships."""

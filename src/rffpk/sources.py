@@ -7,7 +7,6 @@ make sources from what rows are often stored in; any other function with this pr
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,9 @@ import numpy as np
 from rffpk._rows.streams import Source, block_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.dask_collections import sources_of
 from rffpk._utils.files import whole_file
+from rffpk._utils.messages import optional_module
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 
@@ -63,9 +64,7 @@ def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[An
     return _fresh(blocks)
 
 
-def from_npy(
-    paths: _Paths,
-) -> Callable[[], Iterator[Array]]:
+def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
     """The source of rows in .npy files, which are read, not mapped into memory.
 
     Parameters
@@ -147,28 +146,16 @@ def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
 def _npy_blocks(name: str) -> Iterator[Array]:
     dtype, (n, d), begin = _opened(name)
     step = block_rows([np.empty((0, d), dtype=dtype)])
-    with open(name, "rb", buffering=0) as file:
-        file.seek(begin)
-        for first in range(0, n, step):
-            block = np.empty((min(step, n - first), d), dtype=dtype)
-            _fill(file, block.data.cast("B"), name)
-            yield block
-
-
-def _fill(file: Any, buffer: memoryview, name: str) -> None:
-    """Read as many bytes as the buffer holds."""
-    while buffer:
-        count = file.readinto(buffer)
-        if not count:
+    for first in range(0, n, step):
+        count = d * min(step, n - first)
+        block = np.fromfile(name, dtype, count, offset=begin + first * d * dtype.itemsize)
+        if len(block) < count:
             raise ValueError(f"{name} ends before the last row of its array.")
-        buffer = buffer[count:]
+        yield block.reshape(-1, d)
 
 
 def from_parquet(
-    paths: _Paths,
-    *,
-    columns: Sequence[str] | None = None,
-    dtype: Any = np.float64,
+    paths: _Paths, *, columns: Sequence[str] | None = None, dtype: Any = np.float64
 ) -> Callable[[], Iterator[Array]]:
     """The source of rows in Parquet files, by pyarrow's datasets.
 
@@ -196,7 +183,7 @@ def from_parquet(
     Decoding and transposing columns takes about as long as a pass; `spill` saves that time where
     several passes are made.
     """
-    dataset = _imported("pyarrow.dataset", "Parquet files need pyarrow")
+    dataset = optional_module("pyarrow.dataset", "Parquet files need pyarrow")
     names = os.fspath(paths) if isinstance(paths, _PATH) else _names(paths)
     return from_arrow(dataset.dataset(names, format="parquet"), columns=columns, dtype=dtype)
 
@@ -228,7 +215,7 @@ def from_arrow(
     TypeError
         If `data` is not such an object.
     """
-    arrow = _imported("pyarrow", "Arrow data need pyarrow")
+    arrow = optional_module("pyarrow", "Arrow data need pyarrow")
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype == {dtype}, must be float32 or float64.")
@@ -291,16 +278,11 @@ def from_dask(X: Any) -> Callable[[], Iterator[Any]]:
     """
     if not hasattr(X, "to_delayed"):
         raise TypeError(f"X is of type {type(X).__name__}, must be an array or frame of Dask.")
-    parts = np.ravel(np.asarray(X.to_delayed(), dtype=object))
-    if hasattr(X, "numblocks") and (X.ndim != 2 or X.numblocks[1] != 1):
-        raise TypeError(
-            "X must be two-dimensional, with all columns in one chunk: X.rechunk({1: -1})."
-        )
-
-    def blocks() -> Iterator[Any]:
-        return (part.compute() for part in parts)
-
-    return _fresh(blocks)
+    try:
+        source: Callable[[], Iterator[Any]] = sources_of(X)
+    except ValueError as error:
+        raise TypeError(str(error)) from error
+    return source
 
 
 def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator[Array]]:
@@ -360,10 +342,3 @@ def _write_header(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype[Any]) 
     """The header of a .npy file; NumPy leaves room for any number of rows."""
     description = {"descr": dtype.str, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, description)
-
-
-def _imported(module: str, why: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f"{why}: {error}.") from error

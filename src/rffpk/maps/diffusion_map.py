@@ -19,7 +19,7 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.neighbours import landmark_numbers, unit_rows
+from rffpk.maps.neighbours import NeighbourCount, landmark_numbers, unit_rows
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     diffusion,
@@ -27,6 +27,7 @@ from rffpk.maps.spectrum import (
     n_pairs,
     suggested_n_clusters,
 )
+from rffpk.maps.whitening import Whitening, check_whitening, fit_whitening
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -115,6 +116,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     n_landmarks: Auto | int = "auto"
     time: Auto | float = "auto"
     metric: Metric = "euclidean"
+    whitening: Auto | float | None = "auto"
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -161,21 +163,30 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         weight: Array | None,
         n_clusters: int | None = None,
         unit_variance: bool = False,
+        times: int = 1,
     ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
-        known, with features whose total variance is one if that is asked for."""
+        known, with features whose total variance is one if that is asked for; `times` multiplies
+        the default number of neighbours."""
         self._spherical = self.metric == "cosine"
         random, n_threads = (
             validation.check_random_state(self.random_state),
             config.n_threads(self.n_jobs),
         )
-        rows = self._prepared(X)
         k = n_clusters or MAX_CLUSTERS
+        rows = unit_rows(X) if self._spherical else X
+        self.whitening_ = None if self.whitening == "auto" else self.whitening
+        self._whitening: Whitening | None = None
+        if self.whitening_ is not None:
+            exponent = float(self.whitening_)
+            self._whitening = fit_whitening(rows, weight, exponent, k, random, n_threads)
+        rows = rows if self._whitening is None else self._whitening(rows)
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         found = diffusion(
-            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k), r, least_share(k),
-            n_pairs(k, wanted), self._spherical, random, n_threads,
+            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k),
+            NeighbourCount(r, times), least_share(k), n_pairs(k, wanted), self._spherical, random,
+            n_threads,
         )  # fmt: skip
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
@@ -238,15 +249,18 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return self._features(X), None
 
     def _prepared(self, X: Columns) -> Columns:
-        return unit_rows(X) if self._spherical else X
+        """The rows among which neighbours are found."""
+        rows = unit_rows(X) if self._spherical else X
+        return rows if self._whitening is None else self._whitening(rows)
 
     def _features(self, X: Columns) -> Array:
         """Features of rows; of those that have just been fitted without another search."""
-        own, (fitted, node) = self._own_features, self.__dict__.pop("_fitted", (None, None))
-        if own is None or X is not fitted:
-            rows = self._prepared(X)
-            return self._neighbourhoods.combinations(rows, self.landmark_features_, own)
-        features, outside = own[node], node < 0
+        fitted, node = self.__dict__.pop("_fitted", (None, None))
+        if X is not fitted or self._own_features is None:
+            return self._neighbourhoods.combinations(
+                self._prepared(X), self.landmark_features_, self._own_features
+            )
+        features, outside = self._own_features[node], node < 0
         if outside.any():
             features[outside] = self._features(X[outside])
         return features
@@ -341,6 +355,8 @@ def check_diffusion(estimator: Any) -> None:
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
     validation.check_choice(estimator.metric, "metric", get_args(Metric))
+    if not is_option(estimator.whitening, "auto"):
+        check_whitening(estimator.whitening)
 
 
 def fit_diffusion_map(
@@ -350,20 +366,24 @@ def fit_diffusion_map(
     weight: Array | None,
     random: Any,
     unit_variance: bool = False,
+    whitening: float | None = None,
+    times: int = 1,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
-    parameters of a map, or of the estimator itself; warns of nothing."""
+    parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
+    the default number of neighbours; warns of nothing."""
     mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
         n_landmarks=parameters.n_landmarks,
         time=parameters.time,
         metric=parameters.metric,
+        whitening=whitening,
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-    return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance)
+    return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance, times)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

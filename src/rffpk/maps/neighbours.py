@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
+from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.passes import make_rows, one_pass, unshifted
 from rffpk._utils import validation
-from rffpk._utils.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
+from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.sparse_rows import (
     Columns,
     SparseRows,
@@ -53,6 +54,17 @@ _SPARSE_TERM, _WORTH = 36, 1e10
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class NeighbourCount:
+    """How many neighbours: a given number, or a multiple of the default one."""
+
+    given: int | None
+    times: int = 1
+
+    def of(self, default: int) -> int:
+        return self.given or self.times * default
 
 
 @dataclass(frozen=True)
@@ -138,7 +150,7 @@ class Neighbourhoods:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
         random rows a landmark, of weight one, if these are fewer than the rows that count."""
         m = len(self.landmarks)
-        index, p = _sample(X, weight, _SUMMED_ROWS * m, random)
+        index, p = drawn_rows(X, weight, _SUMMED_ROWS * m, random)
         alone = replace(self, n_threads=1)
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
@@ -263,7 +275,7 @@ def distinct_where_few(
 
 
 def mutual_neighbours(
-    nodes: Columns, mass: Array, r: int | None, n_threads: int
+    nodes: Columns, mass: Array, count: NeighbourCount, n_threads: int
 ) -> tuple[Neighbourhoods, csr_matrix]:
     """Neighbourhoods whose landmarks are all distinct rows, of these weights, and the weights z of
     these rows. Neighbors are mutual: each row is among the r nearest of the other.
@@ -271,7 +283,7 @@ def mutual_neighbours(
     The radii are the squared distances of the landmarks to the last of their r nearest ones,
     themselves the first; a little more, since distances are rounded.
     """
-    found = Neighbourhoods(nodes, r or n_mutual(len(nodes)), 0.0, n_threads)
+    found = Neighbourhoods(nodes, count.of(n_mutual(len(nodes))), 0.0, n_threads)
     squares, index = found._nearest(nodes)
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     found = replace(found, radii=radii, bandwidth=_mean(squares, mass))
@@ -284,20 +296,20 @@ def centroid_landmarks(
     X: Columns,
     weight: Array | None,
     m: int,
-    r: int | None,
+    count: NeighbourCount,
     spherical: bool,
     random: Any,
     n_threads: int,
 ) -> Neighbourhoods:
     """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of 20 m
     rows, scaled to length one if `spherical`."""
-    index, p = _sample(X, weight, _ROWS_A_LANDMARK * m, random)
+    index, p = drawn_rows(X, weight, _ROWS_A_LANDMARK * m, random)
     some = X[index]
     seeds, _ = _distinct(some, m + 1, random)
     seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     landmarks = _k_means(some, p, seeds, n_threads)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    return Neighbourhoods(landmarks, r or _N_NEIGHBOURS, 0.0, n_threads).widened(some, p)
+    return Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads).widened(some, p)
 
 
 def landmark_numbers(wanted: Any, n: int, k: int) -> tuple[int, int]:
@@ -323,7 +335,9 @@ def n_mutual(n: int) -> int:
     return max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(n)))
 
 
-def _sample(X: Columns, weight: Array | None, size: int, random: Any) -> tuple[Array, Array | None]:
+def drawn_rows(
+    X: Columns, weight: Array | None, size: int, random: Any
+) -> tuple[Array, Array | None]:
     """The numbers, rising, of so many random rows, drawn in proportion to their weights; of all
     that count, and their weights, where those are no more."""
     index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)

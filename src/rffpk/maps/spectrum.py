@@ -13,6 +13,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.sparse_rows import Columns
 from rffpk.maps.eigenpairs import Multiply, leading_pairs
 from rffpk.maps.neighbours import (
+    NeighbourCount,
     Neighbourhoods,
     centroid_landmarks,
     distinct_where_few,
@@ -172,7 +173,7 @@ def diffusion(
     X: Columns,
     weight: Array | None,
     numbers: tuple[int, int],
-    r: int | None,
+    count: NeighbourCount,
     least_share: float,
     pairs: int,
     spherical: bool,
@@ -183,12 +184,12 @@ def diffusion(
     of `landmark_numbers`."""
     rows = distinct_where_few(X, weight, numbers, random)
     if rows is None:
-        found = centroid_landmarks(X, weight, numbers[1], r, spherical, random, n_threads)
+        found = centroid_landmarks(X, weight, numbers[1], count, spherical, random, n_threads)
         degrees, graph = found.sums(X, weight, random)
         mass = node = None
     else:
         nodes, mass, node = rows
-        found, graph = mutual_neighbours(nodes, mass, r, n_threads)
+        found, graph = mutual_neighbours(nodes, mass, count, n_threads)
         degrees = graph.T @ mass
     labels, shares = connected(graph, degrees)
     large, several = shares >= least_share, np.bincount(labels) > 1
