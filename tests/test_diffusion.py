@@ -525,14 +525,16 @@ def lattice(n):
         of_eigenvalues(np.r_[0.9, np.full(300, 0.6), np.zeros(399)]),
         of_eigenvalues(np.r_[1 - 1e-6 * np.arange(50), np.linspace(0.99, 0, 650)]),
         lattice(700),
-        np.kron(np.eye(14), np.full((50, 50), 1 / 50)),  # fourteen components
+        np.kron(np.eye(14), np.full((50, 50), 1 / 50)),
+        (1 - 1e-6) * np.kron(np.eye(70), np.full((10, 10), 0.1)) + 1e-6 / 700,
+        (1 - 1e-6) * np.kron(np.eye(20), lattice(35)) + 1e-6 / 700,
         np.full((700, 700), 1 / 700),
         np.eye(700),
         np.zeros((700, 700)),
     ],
     ids=[
-        "even", "multiple", "of rank 301", "clustered", "double", "components", "complete",
-        "identity", "zero",
+        "even", "multiple", "of rank 301", "clustered", "double", "components",
+        "nearly components", "nearly apart", "complete", "identity", "zero",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("k", [1, 20, 64])

@@ -13,19 +13,20 @@ from rffpk._utils.linalg import basis_of, eigh, fixed_signs
 Multiply = Callable[[Array], Array]  # of (n, b) arrays by a symmetric matrix of order n
 
 # docs/math.md, section 17, has the figures behind these.
-_BLOCK, _PARTS = 8, 16  # vectors of a block: at least, and as a part of those that are wanted
-_MORE, _LEAST_MORE = 2, 128  # vectors of a basis: so many times those that are wanted, and more
+_BLOCK = 8  # vectors of a block, at least, ...
+_PART = 1 / 16  # ... and as a part of those that are wanted
+_TIMES = 2  # vectors of a basis: so many times those that are wanted, ...
+_MORE = 128  # ... and so many more
 _DENSE = 1.2  # up to so many times the vectors of a basis all eigenpairs are computed at once
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
+_HIGHEST = 0.9999  # bound, so that filters have a bounded degree
 _GAIN = 0.9  # a bound that leaves more than this part of the way to one was worth no start anew
 _RESTARTS = 20  # of a basis that is full, with a filter
 _CHECKS = 1.2  # Ritz pairs are looked at whenever the basis has grown by this factor
-
 _TOL = 1e-8  # of residuals
 _NOISE = 1e-15  # far below them
-
-# A pair that was missed shows within so many steps from another vector, by a larger eigenvalue.
-_PROBE_STEPS, _APART = 10, 1e-6
+_PROBE_STEPS = 10  # within so many from another vector a pair that was missed shows, ...
+_APART = 1e-6  # ... by an eigenvalue that is larger by this part of the largest
 
 
 def leading_pairs(multiply: Multiply, k: int, n: int) -> tuple[Array, Array]:
@@ -37,7 +38,7 @@ def leading_pairs(multiply: Multiply, k: int, n: int) -> tuple[Array, Array]:
     small below that bound and rises fast above it. A multiple eigenvalue that a block sees too
     few vectors of shows when the vectors that were found are removed; blocks then grow.
     """
-    block, most, low = max(_BLOCK, k // _PARTS), _MORE * k + _LEAST_MORE, 0.0
+    block, most, low = max(_BLOCK, int(_PART * k)), _TIMES * k + _MORE, 0.0
     while n > _DENSE * most:
         degree = _degree(low)
         filtered, restarts = _filter(multiply, low, degree), 0 if degree == 1 else _RESTARTS
@@ -45,7 +46,7 @@ def leading_pairs(multiply: Multiply, k: int, n: int) -> tuple[Array, Array]:
         if not converged:
             bound = max(low, _unfiltered(ritz[(3 * k) // 2], low, degree))
             most = most if 1 - bound < _GAIN * (1 - low) else 2 * most
-            low = bound
+            low = min(bound, _HIGHEST)
         elif not _is_one_missed(filtered, ritz[:k], vectors):
             values, turned = eigh(vectors.T @ multiply(vectors))
             return values[::-1], fixed_signs(vectors @ turned[:, ::-1])
@@ -85,13 +86,12 @@ def _block_lanczos(
             converged = bool((residuals <= _TOL * np.maximum(np.abs(values[:k]), 1)).all())
             if converged or (full and not restarts):
                 return values, known @ vectors[:, :k], converged
-            looked = size
             if full:  # the best Ritz vectors are the basis of what follows
                 restarts, size = restarts - 1, min(k + (most - k) // 3, size - block)
-                looked = size
                 basis[:, :size] = known @ vectors[:, :size]
                 projected[:] = 0
-                np.fill_diagonal(projected[:size, :size], values[:size])
+                projected[:size, :size] = np.diag(values[:size])
+            looked = size
         new = following
 
 
