@@ -14,8 +14,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
-from rffpk.maps.eigenpairs import leading_pairs
 from rffpk.maps.neighbours import Neighbourhoods, landmark_numbers
+from rffpk.maps.spectrum import leading_pairs
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -297,7 +297,7 @@ def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
         return nearest(self, rows)
 
     monkeypatch.setattr(Neighbourhoods, "_nearest", watched)
-    model = DiffusionPowerKMeans(2, random_state=0).fit(X)
+    model = DiffusionPowerKMeans(2, n_neighbors=25, whitening=None, random_state=0).fit(X)
     mapped = model.feature_map_
     left_out = len(X) - len(mapped.landmarks_)
     assert left_out < 100 and sum(searched) == len(X) + left_out
