@@ -14,8 +14,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
-from rffpk.maps.eigenpairs import leading_pairs
 from rffpk.maps.neighbours import Neighbourhoods, landmark_numbers
+from rffpk.maps.spectrum import leading_pairs
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -297,8 +297,7 @@ def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
         return nearest(self, rows)
 
     monkeypatch.setattr(Neighbourhoods, "_nearest", watched)
-    graph = {"whitening": None, "n_neighbors": 25}  # "auto" tries graphs of a sample first
-    model = DiffusionPowerKMeans(2, random_state=0, **graph).fit(X)
+    model = DiffusionPowerKMeans(2, n_neighbors=25, whitening=None, random_state=0).fit(X)
     mapped = model.feature_map_
     left_out = len(X) - len(mapped.landmarks_)
     assert left_out < 100 and sum(searched) == len(X) + left_out
@@ -526,14 +525,16 @@ def lattice(n):
         of_eigenvalues(np.r_[0.9, np.full(300, 0.6), np.zeros(399)]),
         of_eigenvalues(np.r_[1 - 1e-6 * np.arange(50), np.linspace(0.99, 0, 650)]),
         lattice(700),
-        np.kron(np.eye(14), np.full((50, 50), 1 / 50)),  # fourteen components
+        np.kron(np.eye(14), np.full((50, 50), 1 / 50)),
+        (1 - 1e-6) * np.kron(np.eye(70), np.full((10, 10), 0.1)) + 1e-6 / 700,
+        (1 - 1e-6) * np.kron(np.eye(20), lattice(35)) + 1e-6 / 700,
         np.full((700, 700), 1 / 700),
         np.eye(700),
         np.zeros((700, 700)),
     ],
     ids=[
-        "even", "multiple", "of rank 301", "clustered", "double", "components", "complete",
-        "identity", "zero",
+        "even", "multiple", "of rank 301", "clustered", "double", "components",
+        "nearly components", "nearly apart", "complete", "identity", "zero",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("k", [1, 20, 64])

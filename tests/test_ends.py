@@ -26,7 +26,10 @@ FEATURES = [
     rffpk.PowerKMeans(5), rffpk.FuzzyCMeans(5), rffpk.RFFKernelPowerKMeans(5, **FEW_FREQUENCIES),
     rffpk.RFFMultiKernelPowerKMeans(5, **FEW_FREQUENCIES),
 ]  # fmt: skip
-DIFFUSION = [rffpk.DiffusionPowerKMeans(5), rffpk.DiffusionPowerKMeans(5, n_landmarks=50)]
+DIFFUSION = [
+    rffpk.DiffusionPowerKMeans(5),
+    rffpk.DiffusionPowerKMeans(5, n_landmarks=50, n_neighbors=8),
+]
 EXACT = [
     rffpk.KernelKMeans(5), rffpk.KernelPowerKMeans(5), rffpk.MultiKernelPowerKMeans(5),
     rffpk.RMKKM(5),
@@ -72,7 +75,7 @@ CASES = {
         r"to 1/k = 0\.2, .* stable for (exponents|fuzzifiers) .* take a (lower s_final|smaller m)",
     ),
     "partly merged": (
-        [soft(DIFFUSION[0])], NORMAL,
+        [soft(rffpk.DiffusionPowerKMeans(5, n_neighbors=12, whitening=None))], NORMAL,
         "2 of n_clusters=5 .*: centroids merged; take fewer clusters or a lower s_final",
     ),
     "rank one": (
