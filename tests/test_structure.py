@@ -16,7 +16,7 @@ PACKAGE = Path(rffpk.__file__).parent
 # Folders, and modules beside them. They import only what stands on their own line or above it, and
 # on one line no modules import each other in a circle.
 LAYERS = [
-    {"_core", "_docs"},
+    {"_core"},
     {"_utils"},
     {"_rows", "_reference", "metrics", "sources"},
     {"maps"},
