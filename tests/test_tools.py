@@ -40,7 +40,7 @@ def change(path, pattern, new):
     path.write_text(changed)
 
 
-@pytest.mark.parametrize("command", [("docstrings.py", "--check")])
+@pytest.mark.parametrize("command", [("docstrings.py", "--check"), ("sizes.py",)])
 def test_the_source_passes(command):
     done = run(*command)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
@@ -81,3 +81,28 @@ def test_parameters_without_a_description_are_named(copy, pattern, new, message)
     for options in [], ["--check"]:
         done = run("docstrings.py", *options, root=copy)
         assert done.returncode == 1 and message in done.stdout
+
+
+@pytest.mark.parametrize(
+    "added, message",
+    [
+        ("def f():\n" + "    x = 0\n" * 40, "fuzzy.py:f has 41 lines of code, more than 40"),
+        ("x = 0\n" * 350, "lines of code, more than 350"),
+    ],
+)
+def test_long_functions_and_modules_are_named(copy, added, message):
+    path = copy / "src/rffpk/fuzzy.py"
+    path.write_text(path.read_text() + added)
+    assert message in run("sizes.py", root=copy).stdout
+
+
+def test_docstrings_comments_and_blank_lines_do_not_count(copy):
+    path = copy / "src/rffpk/fuzzy.py"
+    added = 'def f():\n    """Long.\n' + "\n    text\n" * 400 + '    """\n' + "    # why\n" * 400
+    path.write_text(path.read_text() + added)
+    assert run("sizes.py", root=copy).returncode == 0
+
+
+def test_an_exception_that_is_no_longer_needed_is_named(copy):
+    (copy / "src/rffpk/_reference.py").write_text("")
+    assert "_reference.py:fused_pass is a needless exception" in run("sizes.py", root=copy).stdout
