@@ -12,7 +12,8 @@ import pytest
 
 import rffpk
 
-PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "extending.md"
 DIFF = re.compile(r"^```diff\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 pytestmark = pytest.mark.skipif(
     not (PAGE.exists() and shutil.which("git")), reason="only in the repository, by git"
@@ -49,6 +50,26 @@ USES = {
 }
 
 
+RULE = """
+    from rffpk import _core, _reference
+
+    random = np.random.default_rng(0)
+    x, theta = random.standard_normal((300, 4)), random.standard_normal((5, 4))
+    weight, k, s = random.random(300), 5, -0.7
+    columns = [x], [None], [np.zeros(4)], theta, np.ones(1), weight, _reference.ENTROPY, s
+    passes = []
+    for backend in _core, _reference:
+        u = np.empty((300, k))
+        *sums, soft, hard = backend.fused_pass(*columns, memberships=u, n_threads=1)
+        passes.append([*sums, soft, hard, u])
+    for ours, twin in zip(*passes):
+        np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-12)
+    squares = ((x[:, None] - theta) ** 2).sum(axis=2)
+    mean = weight @ np.log(np.exp(s * squares).mean(axis=1)) / s
+    np.testing.assert_allclose(soft, mean)
+"""
+
+
 def diff_with(path):
     """The diff of the page that adds or changes a file."""
     [found] = [diff for diff in DIFF.findall(PAGE.read_text()) if f"+++ b/{path}\n" in diff]
@@ -57,8 +78,9 @@ def diff_with(path):
 
 def apply(diff, folder):
     done = subprocess.run(
-        ["git", "apply", "-"], cwd=folder, input=diff, capture_output=True, text=True
-    )
+        ["git", "apply", "--unidiff-zero", "-"], cwd=folder, input=diff, capture_output=True,
+        text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
@@ -75,9 +97,8 @@ def package(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("path", USES)
-def test_a_diff_applies_and_what_it_adds_works(path, package, python):
-    apply(diff_with(path), package)
+def check(uses, packages, python):
+    """The code runs with the modified package in one of these folders."""
     start = f"""
         import sys
         {HERE}
@@ -85,8 +106,32 @@ def test_a_diff_applies_and_what_it_adds_works(path, package, python):
         import rffpk
         from sklearn.datasets import make_blobs
 
-        assert rffpk.__file__.startswith({str(package)!r})
+        assert rffpk.__file__.startswith({str(packages)!r})
     """
-    code = "\n".join(textwrap.dedent(part) for part in (start, USES[path]))
+    code = "\n".join(textwrap.dedent(part) for part in (start, uses))
     others = os.environ.get("PYTHONPATH", "")  # perhaps with the metadata of the package
-    python(code, PYTHONPATH=os.pathsep.join([str(package / "src"), others]))
+    python(code, PYTHONPATH=os.pathsep.join([str(packages), others]))
+
+
+@pytest.mark.parametrize("path", USES)
+def test_a_diff_applies_and_what_it_adds_works(path, package, python):
+    apply(diff_with(path), package)
+    check(USES[path], package / "src", python)
+
+
+@pytest.mark.exhaustive
+def test_a_rule_in_c_is_that_of_the_twin(tmp_path, python):
+    pytest.importorskip("mesonpy")
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "src", source / "src")
+    for name in "meson.build", "meson.options", "pyproject.toml", "README.md", "LICENSE":
+        shutil.copy(ROOT / name, source)
+    apply(diff_with("src/rffpk/_core/weights.h"), source)
+    install = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # of ninja
+    done = subprocess.run(
+        [*install, "--target", tmp_path / "installed", source],
+        env={**os.environ, "PATH": path}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    check(RULE, tmp_path / "installed", python)
