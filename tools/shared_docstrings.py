@@ -506,20 +506,21 @@ ESTIMATORS = {
     "LKAM": without(FALLING | LEARNED, "embedding_", "objective_"),
     "LMKKM": without(FALLING | LEARNED, "embedding_", "kernel_weights_", "objective_"),
     "ONKC": without(FALLING, "embedding_", "eigenvalues_", "kernel_weights_"),
-    "MVCLFA": without(RISING, "embedding_", "kernel_weights_"),
+    "MVCLFA": without(RISING, "embedding_", "eigenvalues_", "kernel_weights_"),
     "CoregSC": without(
-        RISING, "normalize", "embedding_", "kernel_weights_", "cluster_centers_"
+        RISING, "normalize", "embedding_", "eigenvalues_", "kernel_weights_", "cluster_centers_"
     ),
     "SimpleMKKM": without(FUSION, "history_"),
     "SMKC": without(
         FALLING, "n_clusters", "tol", "normalize_rows", "random_state", "embedding_",
-        "kernel_weights_", "history_",
+        "eigenvalues_", "landmarks_", "kernel_weights_", "history_",
     ),
     "FAMKKM": without(
-        FALLING, "tol", "random_state", "embedding_", "kernel_weights_", "objective_", "history_"
+        FALLING, "tol", "random_state", "embedding_", "eigenvalues_", "landmarks_",
+        "kernel_weights_", "objective_", "history_",
     ),
     "NystroemKernelKMeans": without(
-        FUSION, "kernel", "random_state", "labels_", "embedding_", "cluster_centers_", "inertia_",
-        "n_iter_", "history_",
+        FUSION, "kernel", "random_state", "labels_", "embedding_", "eigenvalues_", "landmarks_",
+        "kernel_weights_", "cluster_centers_", "inertia_", "n_iter_", "history_",
     ),
 }  # fmt: skip

@@ -403,8 +403,8 @@ class FittedKernel:
             diagonal = self._centered_diagonal(self._raw_diagonal, self._columns)
             self._inverse_norms = _inverse_norms(diagonal)
         if rescale:
-            ends = self._by_rows(lambda b: (self.block(b).min(), self.block(b).max()))
-            low, high = min(e[0] for e in ends), max(e[1] for e in ends)
+            lows, highs = zip(*self._by_rows(lambda b: _ends(self.block(b))))
+            low, high = min(lows), max(highs)
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
         self.diagonal = self._finished_diagonal(self._raw_diagonal, self._columns)
@@ -516,6 +516,10 @@ class FittedKernel:
 
     def _rescaled(self, values: Array) -> Array:
         return values if self._scale is None else (values - self._scale[0]) * self._scale[1]
+
+
+def _ends(values: Array) -> tuple[float, float]:
+    return values.min(), values.max()
 
 
 @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused
