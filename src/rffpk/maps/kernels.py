@@ -433,10 +433,8 @@ class FittedKernel:
         return self._finished(raw, diagonal, means), self._finished_diagonal(diagonal, means)
 
     def values(self, x: Array) -> Array:
-        """k(x, x_j) for new rows x and all j; faster than `cross`, which also computes k(x, x)."""
-        if self.precomputed or self._center or self._normalize:
-            return self.cross(x)[0]
-        return self._rescaled(self._raw(x, self.x))
+        """k(x, x_j) for new rows x and all j."""
+        return self.cross(x)[0]
 
     def matrix(self, dtype: Any = np.float64) -> Array:
         """The whole matrix, exactly symmetric; O(n^2) memory."""
