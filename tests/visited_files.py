@@ -57,7 +57,8 @@ def fits():
     """Estimators, and rows that they fit."""
     X, _ = make_blobs(3000, 10, centers=8, random_state=0)
     yield rffpk.RFFKernelPowerKMeans(random_state=0), X
-    yield rffpk.DiffusionPowerKMeans(random_state=0), X
+    graph = {"whitening": None, "n_neighbors": 20}  # "auto" fits several, each in these steps
+    yield rffpk.DiffusionPowerKMeans(random_state=0, **graph), X
 
 
 def main():

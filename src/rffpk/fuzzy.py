@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk.maps.whitening import check_whitening, whitened_columns
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
@@ -99,6 +101,7 @@ class FuzzyCMeans(Clusterer):
     init: Init | Any = "k-means++"
     max_iter: int = 300
     tol: float = 1e-4
+    whitening: float | None = None
     half_life: float | None = None
     # what a fit sets
     cluster_centers_: Array = field(init=False)
@@ -110,10 +113,14 @@ class FuzzyCMeans(Clusterer):
     def _check_parameters(self) -> None:
         check_search(self)
         check_half_life(self.half_life)
+        check_whitening(self.whitening)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _problem(self) -> Problem:
-        return Problem(self._plan, self.init, given=self._centroids_of_memberships)
+        return Problem(
+            self._plan, self.init, partial(whitened_columns, self),
+            given=self._centroids_of_memberships,
+        )  # fmt: skip
 
     def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
         """The centroids that `init` stands for if it holds memberships."""

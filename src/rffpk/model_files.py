@@ -21,6 +21,7 @@ from rffpk.maps.fourier import RandomFourierFeatures
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum
+from rffpk.maps.whitening import Whitening
 
 _ARRAY, _TABLE, _NONE = (np.ndarray,), (dict,), type(None)
 _MAYBE_ARRAY = (np.ndarray, _NONE)
@@ -44,6 +45,9 @@ RECORDS |= {
             "landmarks": (np.ndarray, SparseRows), "r": _INT, "bandwidth": _FLOAT,
             "n_threads": _INT, "radii": _MAYBE_ARRAY,
         },
+    ),
+    "Whitening": Record(
+        Whitening, {"mean": _ARRAY, "matrix": _ARRAY, "unit": _BOOL, "n_threads": _INT}
     ),
     "SparseRows": Record(
         SparseRows, {"data": _ARRAY, "indices": _ARRAY, "indptr": _ARRAY, "shape": (tuple,)}

@@ -26,11 +26,11 @@ from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns
-from rffpk._utils.validation import Auto
+from rffpk._utils.validation import Auto, is_option
+from rffpk.diffusion import chosen_map
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     check_view_map,
-    fit_diffusion_map,
     map_rows,
     warn_of_components,
 )
@@ -42,6 +42,7 @@ from rffpk.maps.fourier import (
     fit_map,
     gamma_of_view,
 )
+from rffpk.maps.whitening import check_whitening, whitened_view
 from rffpk.power import AnnealedClusterer
 
 # Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
@@ -49,6 +50,8 @@ from rffpk.power import AnnealedClusterer
 _BANK = (4.0, 1.0, 0.25)
 
 MAX_TYPICALITY_M = 6.0
+
+_WHITENING = 0.5  # of the columns with kernels="auto"
 
 # A kernel and its gamma, the map that has the parameters of another, or None: the columns.
 _Kernel = tuple[Any, Any] | DiffusionMap | None
@@ -96,10 +99,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         "cauchy"), or a pair of a name and its gamma, a number or one of "mean", "median" and
         "scale"; "mean", the gamma of names alone, is 1 / (2 mean distance) over pairs of rows.
         "diffusion", or a `DiffusionMap` with other parameters, which need not be fitted, gives a
-        view diffusion features; "linear" takes its columns as they are, so scale them like those of
-        the other views. A str is the same for all views. A single array becomes as many views as
-        there are kernels. None: "rbf" with "mean" gamma for each view; a single array becomes three
-        views, with 4, 1 and 1/4 times that gamma.
+        view diffusion features; "linear" takes its columns, as they are unless `whitening` is
+        given, so scale them like those of the other views. A str is the same for all views. "auto"
+        takes each view twice: its diffusion features, and its columns with ``whitening=0.5``. A
+        single array becomes as many views as there are kernels. None: "rbf" with "mean" gamma for
+        each view; a single array becomes three views, with 4, 1 and 1/4 times that gamma.
+    whitening : None or float
+        A number from 0 to 1: views with the kernel "linear" become their leading principal
+        components, two for each cluster at most, each divided by this power of its standard
+        deviation; 0 only projects, 1 gives all the same variance. From 8 components on, rows are
+        scaled to length one. None: the columns themselves, but see ``kernels="auto"``.
     noise_threshold : float or None
         Rows whose typicality for their cluster is below this number in (0, 1] get the label -1.
         None: no row does. A number needs ``possibilistic=True``.
@@ -170,6 +179,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     weight_entropy: float = 1.0
     kernels: Any = None
     views: Any = None
+    whitening: float | None = None
     n_frequencies: Frequencies | int = "auto"
     sampling: Sampling = "auto"
     noise_threshold: float | None = None
@@ -184,6 +194,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if not isinstance(self.possibilistic, (bool, np.bool_)):
             raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
         validation.check_bool(self.allow_missing_views, "allow_missing_views")
+        check_whitening(self.whitening)
         check_n_frequencies(self.n_frequencies)
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
@@ -203,8 +214,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 raise ValueError("noise_threshold needs possibilistic=True.")
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
-        """What defines the features of each view."""
+        """What defines the features of each view, or of each repetition of the views."""
         kernels = "rbf" if self.kernels is None else self.kernels
+        if is_option(kernels, "auto"):
+            return [DiffusionMap()] * n_views + [None] * n_views
         if isinstance(kernels, str):
             kernels = [kernels] * n_views
         if not isinstance(kernels, (list, tuple)) or not kernels:
@@ -215,15 +228,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         xs = check_views(self, X, reset=reset)
-        if self._n_views:
-            n_kernels = len(self._kernels_of_views(len(xs))) if reset else len(xs)
-            if n_kernels != len(xs):
-                raise ValueError(f"kernels has {n_kernels} entries for {len(xs)} views.")
-            return xs
         if reset:
-            bank = self.kernels is None
-            self._n_kernels = len(_BANK) if bank else len(self._kernels_of_views(1))
-        return xs * self._n_kernels
+            n = len(self._kernels_of_views(len(xs)))
+            if self._n_views and n != len(xs) and not is_option(self.kernels, "auto"):
+                raise ValueError(f"kernels has {n} entries for {len(xs)} views.")
+            bank = self.kernels is None and not self._n_views
+            self._repetitions = len(_BANK) if bank else n // len(xs)
+        return xs * self._repetitions
 
     # ---- fitting ---------------------------------------------------------------------------------
 
@@ -243,21 +254,21 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 "noise_threshold needs all views of all rows where these stay on the workers of a "
                 "cluster: compare typicality with it."
             )
-        kernels = self._kernels_of_views(len(sample.xs))
+        kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
             mean = gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [("rbf", factor * mean) for factor in _BANK]
-        return [
-            self._fit_map(sample, i, kernel, context.random) for i, kernel in enumerate(kernels)
-        ]
+        return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
-    def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, random: Any) -> Any:
+    def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
         if kernel is None:
-            return None
+            automatic = self.whitening is None and is_option(self.kernels, "auto")
+            exponent = _WHITENING if automatic else self.whitening
+            return whitened_view(exponent, sample, view, context)
         if isinstance(kernel, DiffusionMap):
             rows = sample.some_with(view)
-            return fit_diffusion_map(self, kernel, *rows, random, unit_variance=True)
-        return fit_map(self, sample, view, *kernel, random)
+            return chosen_map(self, kernel, *rows, context, unit_variance=True)
+        return fit_map(self, sample, view, *kernel, context.random)
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
         entropy = float(self.weight_entropy)

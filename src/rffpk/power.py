@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from rffpk.maps.fourier import (
     check_n_frequencies,
     fit_map,
 )
+from rffpk.maps.whitening import check_whitening, whitened_columns
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
@@ -145,6 +147,7 @@ class PowerKMeans(AnnealedClusterer):
     (5, 2)
     """
 
+    whitening: float | None = None
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
@@ -153,6 +156,10 @@ class PowerKMeans(AnnealedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_half_life(self.half_life)
+        check_whitening(self.whitening)
+
+    def _problem(self, **more: Any) -> Problem:
+        return super()._problem(maps=partial(whitened_columns, self), **more)
 
 
 @documented(
@@ -282,10 +289,10 @@ def agreement_of_labels(
         if np.array_equal(outputs["labels"], index):
             break
         theta, index = sums.centroids(theta, rows.dtype), outputs["labels"]
-    return _adjusted_rand_index(before, index)
+    return adjusted_rand_index(before, index)
 
 
-def _adjusted_rand_index(a: Array, b: Array) -> float:
+def adjusted_rand_index(a: Array, b: Array) -> float:
     """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
     and its warnings of many clusters could only be silenced in all threads."""
     table = np.zeros((a.max() + 1, b.max() + 1))

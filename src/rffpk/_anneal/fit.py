@@ -487,7 +487,7 @@ def publish(model: Any, result: FitResult, context: FitContext) -> None:
     if context.labels is not None:
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    if result.stored is not None:
+    if result.stored is not None and hasattr(model, "cache"):
         model.cache_ = result.stored
     if result.memberships is not None:
         model.memberships_ = result.memberships

@@ -19,7 +19,13 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.neighbours import N_LANDMARKS, SUMMED_ROWS, landmark_numbers, unit_rows
+from rffpk.maps.neighbours import (
+    N_LANDMARKS,
+    SUMMED_ROWS,
+    NeighbourCount,
+    landmark_numbers,
+    unit_rows,
+)
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
@@ -29,6 +35,7 @@ from rffpk.maps.spectrum import (
     over_rows,
     suggested_n_clusters,
 )
+from rffpk.maps.whitening import check_whitening, fit_whitening
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -124,6 +131,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     n_landmarks: Auto | int | None = "auto"
     time: Auto | float = "auto"
     metric: Metric = "euclidean"
+    whitening: Auto | float | None = "auto"
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -164,19 +172,29 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         weight: Array | None,
         n_clusters: int | None = None,
         unit_variance: bool = False,
+        times: int = 1,
     ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
-        known, with features whose total variance is one if that is asked for."""
+        known, with features whose total variance is one if that is asked for; `times` multiplies
+        the default number of neighbours."""
         self._spherical = self.metric == "cosine"
         random, n_threads = (
             validation.check_random_state(self.random_state),
             config.n_threads(self.n_jobs),
         )
-        rows = self._prepared(X)
         k = n_clusters or MAX_CLUSTERS
+        rows = unit_rows(X) if self._spherical else X
+        automatic = self.whitening is None or isinstance(self.whitening, str)
+        self.whitening_ = None if automatic else float(self.whitening)
+        self._whitening = (
+            None
+            if self.whitening_ is None
+            else fit_whitening(rows, weight, self.whitening_, k, random, n_threads)
+        )
+        rows = rows if self._whitening is None else self._whitening(rows)
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
-        limits = (r, least_share(k), n_pairs(k, wanted))
+        limits = (NeighbourCount(r, times), least_share(k), n_pairs(k, wanted))
         node = None
         for name in ("embedding_", "degrees_"):  # of a fit before
             if hasattr(self, name):
@@ -261,7 +279,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return (rows, mapped) if mapped is not None else (self._features(rows), None)
 
     def _prepared(self, X: Columns) -> Columns:
-        return unit_rows(X) if self._spherical else X
+        """The rows among which neighbours are found."""
+        rows = unit_rows(X) if self._spherical else X
+        return rows if self._whitening is None else self._whitening(rows)
 
     def _features(self, rows: Columns) -> Array:
         return self._neighbourhoods.combinations(rows, self.landmark_features_)
@@ -355,6 +375,8 @@ def check_diffusion(estimator: Any) -> None:
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
     validation.check_choice(estimator.metric, "metric", get_args(Metric))
+    if not is_option(estimator.whitening, "auto"):
+        check_whitening(estimator.whitening)
 
 
 def fit_diffusion_map(
@@ -364,20 +386,24 @@ def fit_diffusion_map(
     weight: Array | None,
     random: Any,
     unit_variance: bool = False,
+    whitening: float | None = None,
+    times: int = 1,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
-    parameters of a map, or of the estimator itself; warns of nothing."""
+    parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
+    the default number of neighbours; warns of nothing."""
     mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
         n_landmarks=parameters.n_landmarks,
         time=parameters.time,
         metric=parameters.metric,
+        whitening=whitening,
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-    return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance)
+    return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance, times)
 
 
 def map_rows(parameters: Any) -> int:

@@ -49,6 +49,17 @@ _EQUAL = 4 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
+class NeighbourCount:
+    """How many neighbours: a given number, or a multiple of the default one."""
+
+    given: int | None
+    times: int = 1
+
+    def of(self, default: int) -> int:
+        return self.given or self.times * default
+
+
+@dataclass(frozen=True)
 class Neighbourhoods:
     """Rows as weights of the r nearest of m landmarks.
 
@@ -119,7 +130,7 @@ class Neighbourhoods:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
         random rows a landmark, of weight one, if these are fewer than the rows that count."""
         m = len(self.landmarks)
-        index, p = _sample(X, weight, SUMMED_ROWS * m, random)
+        index, p = drawn_rows(X, weight, SUMMED_ROWS * m, random)
         alone = replace(self, n_threads=1)
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
@@ -237,7 +248,7 @@ def make_neighbourhoods(
     weight: Array | None,
     most: int,
     m: int,
-    r: int | None,
+    count: NeighbourCount,
     spherical: bool,
     random: Any,
     n_threads: int,
@@ -249,16 +260,16 @@ def make_neighbourhoods(
     Otherwise with m landmarks, centroids of a few passes of k-means over the sample, scaled to
     length one if `spherical`.
     """
-    index, p = _sample(X, weight, ROWS_A_LANDMARK * m, random)
+    index, p = drawn_rows(X, weight, ROWS_A_LANDMARK * m, random)
     some = X[index]
     landmarks, number = _distinct(some, most + 1, random)
     if len(landmarks) <= most:
-        r = r or n_mutual(len(landmarks))
+        r = count.of(n_mutual(len(landmarks)))
         return Neighbourhoods(landmarks, r, 0.0, n_threads).mutual(number, p)
     seeds = landmarks[random.choice(len(landmarks), m, replace=False)]
     landmarks = _k_means(some, p, seeds, n_threads)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    return Neighbourhoods(landmarks, r or N_NEIGHBOURS, 0.0, n_threads).widened(some, p)
+    return Neighbourhoods(landmarks, count.of(N_NEIGHBOURS), 0.0, n_threads).widened(some, p)
 
 
 def landmark_numbers(wanted: Any, k: int) -> tuple[int, int]:
@@ -279,7 +290,9 @@ def n_mutual(n: int) -> int:
     return max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(n)))
 
 
-def _sample(X: Columns, weight: Array | None, size: int, random: Any) -> tuple[Array, Array | None]:
+def drawn_rows(
+    X: Columns, weight: Array | None, size: int, random: Any
+) -> tuple[Array, Array | None]:
     """The numbers, rising, of so many random rows, drawn in proportion to their weights; of all
     that count, and their weights, where those are no more."""
     index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)

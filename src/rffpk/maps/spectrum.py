@@ -12,7 +12,12 @@ from scipy.sparse.csgraph import connected_components
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import leading_eigenvectors
 from rffpk._utils.sparse_rows import Columns, distinct_rows
-from rffpk.maps.neighbours import N_NEIGHBOURS, Neighbourhoods, make_neighbourhoods
+from rffpk.maps.neighbours import (
+    N_NEIGHBOURS,
+    NeighbourCount,
+    Neighbourhoods,
+    make_neighbourhoods,
+)
 
 # docs/math.md, section 17, has the trials behind these.
 _LEAST_SHARE = 0.2  # of 1/k: eigenvectors and components that cover less are left out
@@ -176,7 +181,7 @@ def over_landmarks(
     X: Columns,
     weight: Array | None,
     numbers: tuple[int, int],
-    r: int | None,
+    count: NeighbourCount,
     least_share: float,
     pairs: int,
     spherical: bool,
@@ -185,13 +190,18 @@ def over_landmarks(
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`."""
-    found = make_neighbourhoods(X, weight, *numbers, r, spherical, random, n_threads)
+    found = make_neighbourhoods(X, weight, *numbers, count, spherical, random, n_threads)
     degrees, affinity = found.sums(X, weight, random)
     return _diffusion(found, affinity, degrees, least_share, pairs, half_steps=1)
 
 
 def over_rows(
-    X: Columns, weight: Array | None, r: int | None, least_share: float, pairs: int, n_threads: int
+    X: Columns,
+    weight: Array | None,
+    count: NeighbourCount,
+    least_share: float,
+    pairs: int,
+    n_threads: int,
 ) -> tuple[Diffusion, Array, Array]:
     """Rows step to their nearest rows, and back. Equal rows are one node, of their weight together,
     if that is not zero.
@@ -204,7 +214,7 @@ def over_rows(
     masses = np.bincount(index, p)
     counted = masses > 0
     nodes, mass = distinct[counted], masses[counted]
-    found = Neighbourhoods(nodes, r or N_NEIGHBOURS, 0.0, n_threads)
+    found = Neighbourhoods(nodes, count.of(N_NEIGHBOURS), 0.0, n_threads)
     found = found.widened(nodes, mass)
     flow = diags(mass) @ found.weights(nodes)
     affinity = ((flow + flow.T) / 2).tocsr()

@@ -1,0 +1,147 @@
+"""Leading principal components, whitened wholly or in part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rffpk._rows.missing import has_view
+from rffpk._rows.sample import RowSample
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import leading_eigenvectors
+from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.tiles import by_blocks
+from rffpk.maps.neighbours import drawn_rows
+
+# docs/math.md, section 20, has the trials behind these.
+_PER_CLUSTER = 2  # components for each cluster, at most
+_UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length one.
+
+# Components whose standard deviation is below this part of the largest are rounding errors.
+_RESOLVED = 1e-6
+
+_ROUNDING = 1e-14  # of the mean of equal rows, relative to it
+
+_ROWS = 20_000  # that components are computed from, at most, ...
+_NUMBERS = 1 << 24  # ... and that these have, where they are not sparse: 128 MB.
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Rows as their leading principal components, each divided by a power of its standard
+    deviation."""
+
+    mean: Array  # (d,)
+    matrix: Array  # (d, m)
+    unit: bool  # whether rows are scaled to length one
+    n_threads: int
+
+    def __call__(self, X: Columns) -> Array:
+        """The components (n, m) of the rows of X, in their dtype: the same bits for a row whatever
+        other rows there are. O(n d m) time."""
+        if not len(X):
+            return np.empty((0, self.matrix.shape[1]), dtype=X.dtype)
+        found = by_blocks(self._components, [X], X.shape[1], self.n_threads)
+        largest = np.abs(found).max(initial=0, where=has_view(X)[:, None])
+        validation.check_overflow(float(largest), X.dtype)
+        return found
+
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name
+    def _components(self, blocks: list[Columns]) -> Array:
+        x = blocks[0]
+        if isinstance(x, SparseRows):
+            found = x.astype(np.float64).matrix @ self.matrix - self.mean @ self.matrix
+        else:
+            found = (x - self.mean) @ self.matrix
+        if self.unit:
+            lengths = np.linalg.norm(found, axis=1, keepdims=True)
+            found = np.divide(found, lengths, out=found, where=lengths > 0)
+        return np.asarray(found, dtype=x.dtype)
+
+    def _view(self, X: Columns) -> tuple[Array, None]:
+        """The features of rows, as passes take them; no map follows."""
+        return self(X), None
+
+
+def check_whitening(whitening: Any) -> None:
+    """The parameter: None, or a number from 0 to 1."""
+    if whitening is not None:
+        validation.check_real(whitening, "whitening", 0, 1, include="both", also="None")
+
+
+def fit_whitening(
+    X: Columns, weight: Array | None, exponent: float, k: int, random: Any, n_threads: int
+) -> Whitening:
+    """The whitening of rows that have been checked, for k clusters: at most 2 k components, each
+    divided by s^e of its standard deviation s, in units of the largest of these.
+
+    O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
+    """
+    sparse = isinstance(X, SparseRows)
+    most = _ROWS if sparse else max(2 * _PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
+    index, p = drawn_rows(X, weight, most, random)
+    x = X[index]
+    share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
+    mean = _mean(x, share)
+    deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], _PER_CLUSTER * k)
+    largest = deviations[0]
+    if largest <= _ROUNDING * np.abs(mean).max():  # all rows are equal
+        return Whitening(mean, np.zeros((X.shape[1], 1)), False, n_threads)
+    kept = deviations >= _RESOLVED * largest
+    matrix = vectors[:, kept] * ((deviations[kept] / largest) ** -exponent / largest)
+    return Whitening(mean, matrix, matrix.shape[1] >= _UNIT_COMPONENTS, n_threads)
+
+
+def _mean(x: Columns, share: Array) -> Array:
+    return np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
+
+
+def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array, Array]:
+    """The standard deviations, falling, of the leading principal components of rows whose shares
+    have these roots, and their directions (d, m)."""
+    n, d = x.shape
+    m, wide = min(most, n, d), n < d
+    if isinstance(x, SparseRows):
+        matrix = x.matrix.astype(np.float64)
+
+        def centered(v: Array) -> Array:  # the rows, times their roots, and columns
+            return root * (matrix @ v - mean @ v)
+
+        def transposed(u: Array) -> Array:
+            u = root * u
+            return matrix.T @ u - np.outer(mean, u.sum(axis=0))
+
+        def squares(v: Array) -> Array:
+            columns = v.reshape(len(v), -1)
+            found = centered(transposed(columns)) if wide else transposed(centered(columns))
+            return np.asarray(found.reshape(v.shape))
+
+        variances, vectors = leading_eigenvectors(squares, m, min(n, d))
+    else:
+        rows = root * (x - mean)
+        transposed = rows.T.__matmul__
+        gram = rows @ rows.T if wide else rows.T @ rows
+        validation.check_overflow(float(np.trace(gram)), np.float64)
+        variances, vectors = leading_eigenvectors(gram, m, len(gram))
+    deviations = np.sqrt(np.maximum(variances, 0))
+    if wide:
+        vectors = transposed(vectors) / np.where(deviations > 0, deviations, 1)
+    return deviations, vectors
+
+
+def whitened_view(
+    whitening: float | None, sample: RowSample, view: int, context: Any
+) -> Whitening | None:
+    """The map of the columns of a view for a parameter `whitening`; None: they stay as they are."""
+    if whitening is None:
+        return None
+    rows = sample.some_with(view)
+    return fit_whitening(*rows, whitening, context.k, context.random, context.n_threads)
+
+
+def whitened_columns(model: Any, sample: RowSample, context: Any) -> list[Whitening | None]:
+    """The map of the columns of a model of one view, in a list."""
+    return [whitened_view(model.whitening, sample, 0, context)]

@@ -1,0 +1,199 @@
+"""Whitened components against their definition, and the choice among whitenings and graphs."""
+
+import logging
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+import rffpk
+from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
+from rffpk import RFFMultiKernelPowerKMeans as MultiView
+from rffpk._utils.sparse_rows import sparse_rows
+from rffpk.maps.whitening import fit_whitening
+
+K = 3
+
+
+def random_rows(n, d, seed=0):
+    random = np.random.default_rng(seed)
+    return random.standard_normal((n, d)) @ np.diag(np.linspace(3.0, 0.2, d)) + 5.0
+
+
+def by_definition(X, p, exponent, m):
+    """Centred rows on the leading eigenvectors of their covariance, each divided by s^e of its
+    standard deviation s in units of the largest; rows of length one from eight components on."""
+    share = p / p.sum()
+    centred = X - share @ X
+    variances, vectors = np.linalg.eigh(centred.T * share @ centred)
+    deviations = np.sqrt(variances[::-1][:m])
+    found = centred @ vectors[:, ::-1][:, :m] / deviations[0]
+    found /= (deviations / deviations[0]) ** exponent
+    return found / np.linalg.norm(found, axis=1, keepdims=True) if m >= 8 else found
+
+
+def fitted(X, weight=None, exponent=0.5, k=K):
+    return fit_whitening(X, weight, exponent, k, np.random.RandomState(0), 1)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("n", "d", "k"), [(50, 4, 3), (60, 30, 3), (60, 30, 5), (20, 40, 4)])
+def test_components_follow_the_definition(n, d, k, exponent):
+    X, p = random_rows(n, d), np.random.default_rng(1).integers(0, 3, n).astype(float)
+    m = min(2 * k, d)
+    expected = by_definition(X, p, exponent, m)
+    for rows in (X, sparse_rows(sparse.csr_array(X))):
+        found = fitted(rows, p, exponent, k)(rows)
+        signs = np.sign((found * expected).sum(axis=0))
+        assert_allclose(found * signs, expected, atol=1e-8)
+
+
+def test_a_weight_of_two_is_two_rows():
+    X, p = random_rows(40, 12), np.random.default_rng(1).integers(0, 3, 40)
+    twice = np.repeat(X, p, axis=0)
+    assert_allclose(fitted(X, p.astype(float))(X), fitted(twice)(X), atol=1e-9)
+
+
+def test_rows_have_the_same_bits_whatever_other_rows_there_are():
+    X = random_rows(3000, 30).astype(np.float32)
+    whitening = fitted(X)
+    whole = whitening(X)
+    for some in (slice(0, 1), slice(17, 950), slice(2999, 3000)):
+        assert_array_equal(whitening(X[some]), whole[some])
+    assert whole.dtype == np.float32
+
+
+def test_components_that_are_rounding_errors_are_left_out():
+    X = random_rows(100, 3)
+    assert fitted(np.hstack([X, X @ np.ones((3, 2))]), exponent=1.0)(np.ones((4, 5))).shape == (
+        4,
+        3,
+    )
+    equal = fitted(np.full((5, 2), 0.7), exponent=1.0)
+    assert_array_equal(equal(np.full((3, 2), 0.7)), np.zeros((3, 1)))
+
+
+def test_full_whitening_is_invariant_to_linear_maps_of_the_columns():
+    X, _ = make_blobs(300, 4, centers=3, random_state=0)
+    A = np.random.default_rng(0).standard_normal((4, 4))
+    for cls in (PowerKMeans, FuzzyCMeans, DiffusionPowerKMeans):
+        labels = [cls(3, whitening=1.0, random_state=0).fit(rows).labels_ for rows in (X, X @ A)]
+        assert adjusted_rand_score(*labels) == 1.0
+
+
+def blocks_of(X, size):
+    return lambda: (X[i : i + size] for i in range(0, len(X), size))
+
+
+@pytest.mark.parametrize("cls", [PowerKMeans, partial(FuzzyCMeans, m=1.1), DiffusionPowerKMeans])
+def test_models_on_whitened_components(cls, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    model = cls(10, whitening=0.5, random_state=0).fit(X)
+    assert_array_equal(model.predict(X), model.labels_)
+    model.save(tmp_path / "model.rffpk")
+    assert_array_equal(rffpk.load(tmp_path / "model.rffpk").predict(X), model.labels_)
+    read = cls(10, whitening=0.5, random_state=0).fit(blocks_of(X, 500))
+    assert_array_equal(read.predict(X), model.labels_)
+    assert adjusted_rand_score(y, model.labels_) > 0.55
+    if cls is not DiffusionPowerKMeans:
+        assert model.cluster_centers_.shape == (10, 20)
+        assert not hasattr(model, "cache_")
+        for i in range(0, len(X), 600):
+            read.partial_fit(X[i : i + 600])
+
+
+def test_views_of_columns_are_whitened():
+    X, _ = load_digits(return_X_y=True)
+    views = [X[:, :32], X[:, 32:]]
+    model = MultiView(10, kernels="linear", whitening=1.0, random_state=0).fit(views)
+    assert model.cluster_centers_.shape == (10, 40)
+    assert_array_equal(model.predict(views)[model.labels_ >= 0], model.labels_[model.labels_ >= 0])
+
+
+def test_kernels_auto_takes_diffusion_features_and_whitened_columns():
+    X, y = load_digits(return_X_y=True)
+    views = [X[:, :32], X[:, 32:]]
+    twice = MultiView(
+        10, kernels=["diffusion"] * 2 + ["linear"] * 2, whitening=0.5, random_state=0
+    ).fit(views * 2)
+    model = MultiView(10, kernels="auto", random_state=0).fit(views)
+    assert_array_equal(model.labels_, twice.labels_)
+    assert_array_equal(model.set_params(kernels="rbf").predict(views), model.labels_)
+    assert model.kernel_weights_.shape == (4,)
+    alone = MultiView(10, kernels="auto", random_state=0).fit(X)
+    assert alone.kernel_weights_.shape == (2,)
+
+
+def test_rows_that_lack_a_view_are_whitened():
+    X, _ = load_digits(return_X_y=True)
+    views = [X[:, :32].copy(), X[:, 32:]]
+    views[0][::7] = np.nan
+    model = MultiView(10, kernels="auto", allow_missing_views=True, random_state=0).fit(views)
+    assert_array_equal(model.predict(views), model.labels_)
+
+
+@pytest.mark.parametrize("cls", [PowerKMeans, FuzzyCMeans, DiffusionPowerKMeans, DiffusionMap])
+@pytest.mark.parametrize("whitening", [-0.1, 1.5, "half", True])
+def test_whitening_is_refused_by_name(cls, whitening):
+    with pytest.raises((ValueError, TypeError), match="whitening"):
+        cls(2, whitening=whitening).fit(random_rows(20, 3))
+
+
+# ---- the choice ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "options"),
+    [
+        ({}, 6),
+        ({"whitening": None}, 2),
+        ({"n_neighbors": 10}, 3),
+        ({"metric": "cosine"}, 2),
+        ({"whitening": 0.5, "n_neighbors": 10}, 1),
+    ],
+)
+def test_only_automatic_parameters_are_tried(parameters, options):
+    X, _ = make_blobs(200, 5, centers=3, random_state=0)
+    tried = DiffusionPowerKMeans(3, random_state=0, **parameters).fit(X).feature_map_.choices_
+    assert len(tried) == options
+    assert tried[0]["whitening"] == parameters.get("whitening")
+
+
+def test_the_plainest_is_taken_where_all_agree():
+    X, y = make_blobs(300, 5, centers=3, random_state=0)
+    model = DiffusionPowerKMeans(3, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert {tried["agreement"] for tried in model.feature_map_.choices_} == {1.0}
+    assert model.feature_map_.whitening_ is None
+
+
+def test_a_graph_that_stands_alone_is_not_taken():
+    """Two overlapping clouds: one of the graphs cuts off a few rows."""
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1], 1500)
+    X = random.standard_normal((3000, 2)) * np.where(y == 0, 1.0, 2.0)[:, None]
+    X[:, 0] += 3.0 * y
+    model = DiffusionPowerKMeans(2, random_state=0).fit(X)
+    agreements = [tried["agreement"] for tried in model.feature_map_.choices_]
+    assert min(agreements) < 0.1 < 0.5 < max(agreements)
+    first = np.argmax(np.array(agreements) >= max(agreements) - 0.01)
+    assert model.feature_map_.whitening_ == model.feature_map_.choices_[first]["whitening"]
+    assert adjusted_rand_score(y, model.labels_) > 0.4
+
+
+def test_the_choice_is_said(caplog):
+    X, _ = make_blobs(200, 5, centers=3, random_state=0)
+    with caplog.at_level(logging.INFO, logger="rffpk"):
+        DiffusionPowerKMeans(3, random_state=0, verbose=1).fit(X)
+    assert "agree most" in caplog.text
+
+
+def test_the_same_choice_for_any_number_of_threads():
+    X, _ = load_digits(return_X_y=True)
+    one, three = (DiffusionPowerKMeans(10, random_state=0, n_jobs=n).fit(X) for n in (1, 3))
+    assert one.feature_map_.choices_ == three.feature_map_.choices_
+    assert_array_equal(one.labels_, three.labels_)
