@@ -113,6 +113,11 @@ _DIFFERENT_STARTS = """\
     of its limit (see `s_final`) and the objective 2 % above the best result so far."""
 
 POWER = COMMON | entries(f"""
+whitening : None or float
+    A number from 0 to 1: the features are the leading principal components, two for each cluster at
+    most, each divided by this power of its standard deviation; 0 only projects, 1 gives all the
+    same variance. From 8 components on, rows are scaled to length one. Centroids have these
+    components then. None: the columns themselves.
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
     "auto": three if the starts differ, otherwise one; from 100 clusters on plain k-means++ alone,
@@ -290,6 +295,14 @@ metric : {"euclidean", "cosine"}
     Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
     usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their
     units differ.
+whitening : "auto", None or float
+    A number from 0 to 1: neighbors are found among the leading principal components, two for each
+    cluster at most, each divided by this power of its standard deviation; 0 only projects, 1 gives
+    all the same variance. From 8 components on, rows are scaled to length one. None: the columns.
+    "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere None, 0.5 or 1
+    (None with ``metric="cosine"``), each with once and twice the default number of neighbors where
+    that is "auto" too: all are tried on a sample of 2000 rows, or 20 for each cluster, and the one
+    is taken whose clusters agree most with those of the others.
 """)
 
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.
