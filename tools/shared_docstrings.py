@@ -499,7 +499,8 @@ ESTIMATORS = {
     "PowerKMeans": POWER,
     "RFFKernelPowerKMeans": RANDOM_FEATURES,
     "RFFMultiKernelPowerKMeans": without(
-        RANDOM_FEATURES | VIEWS, "cluster_centers_", "labels_", "inertia_", "objective_"
+        RANDOM_FEATURES | VIEWS, "whitening", "cluster_centers_", "labels_", "inertia_",
+        "objective_",
     ),
     "DiffusionPowerKMeans": without(
         POWER | DIFFUSION | STORED, "random_state", "cluster_centers_", "inertia_"
