@@ -2,12 +2,11 @@
 
 from rffpk import _core
 from rffpk._anneal import hamerly
-from rffpk._anneal.critical import critical_exponent
+from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.kernel_products import Products
 from rffpk._anneal.kernel_steps import KernelSpace
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.schedule import Stage
-from rffpk._anneal.search import FitContext
+from rffpk._anneal.search import FitContext, Stage
 from rffpk._reference import squared_distances
 from rffpk._rows import dask_workers
 from rffpk._rows.dask_workers import Partitions, make_partitions

@@ -25,13 +25,13 @@ from pathlib import Path
 
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
-    "_anneal/schedule.py": ("schedule", ""),
+    "_anneal/search.py": ("schedule", ""),
     "_anneal/objective.py": (
         "rare_cases multiview",
         "penalty or weights_are or median or references or reference_dist",
     ),
-    "_anneal/critical.py": ("rare_cases math anneal multiview exact", "critical or gram"),
-    "_anneal/swaps.py": ("swaps", ""),
+    "_anneal/decompositions.py": ("rare_cases math anneal multiview exact", "critical"),
+    "_anneal/feature_steps.py": ("swaps", ""),
     "_anneal/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
     "_anneal/hamerly.py": ("bounds", "not f64"),
     "_anneal/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),

@@ -17,10 +17,9 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._anneal.critical import critical_exponent
+from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.feature_steps import count_distinct
-from rffpk._anneal.schedule import Schedule, StageEnd, Start, stages_of
-from rffpk._anneal.search import FitContext, search
+from rffpk._anneal.search import FitContext, Schedule, StageEnd, Start, search, stages_of
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, total_variance
 from rffpk._rows.sums import Step, empty_clusters
 

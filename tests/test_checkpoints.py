@@ -19,7 +19,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     load,
 )
-from rffpk._anneal import checkpoint, hamerly, principal_components, swaps
+from rffpk._anneal import checkpoint, decompositions, feature_steps, hamerly
 from rffpk._anneal import fit as fitting
 from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._rows import sample, streams
@@ -191,11 +191,13 @@ def test_passes_with_bounds_go_on(path, monkeypatch):
 
 
 def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
-    monkeypatch.setattr(swaps, "_ROWS", 60)
+    monkeypatch.setattr(feature_steps, "_ROWS", 60)
     drawn, compress = [], []
-    nearest, compressed = swaps._nearest, fitting.compressed
+    nearest, compressed = feature_steps._nearest, fitting.compressed
     monkeypatch.setattr(
-        swaps, "_nearest", lambda run: [nearest(run), drawn.append(run.drawn is not None)][0]
+        feature_steps,
+        "_nearest",
+        lambda run: [nearest(run), drawn.append(run.drawn is not None)][0],
     )
 
     def components(*args):
@@ -204,7 +206,7 @@ def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
         return found
 
     monkeypatch.setattr(fitting, "compressed", components)
-    monkeypatch.setattr(principal_components, "_MARGIN", 0.0)
+    monkeypatch.setattr(decompositions, "_MARGIN", 0.0)
     X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
 
@@ -271,9 +273,9 @@ def test_a_fit_goes_on_without_the_steps_that_were_made(X, path, monkeypatch, ca
         model().fit(X, checkpoint=path, checkpoint_seconds=0)
     monkeypatch.undo()
     steps = []
-    take = swaps.FeatureRun._passes
+    take = feature_steps.FeatureRun._passes
     monkeypatch.setattr(
-        swaps.FeatureRun, "_passes", lambda *args: [take(*args), steps.append(1)][0]
+        feature_steps.FeatureRun, "_passes", lambda *args: [take(*args), steps.append(1)][0]
     )
     model().fit(X, checkpoint_seconds=0, checkpoint=path, resume=False)
     every = len(steps)
@@ -284,7 +286,7 @@ def test_a_fit_goes_on_without_the_steps_that_were_made(X, path, monkeypatch, ca
     monkeypatch.undo()
     begun = len(steps)
     monkeypatch.setattr(
-        swaps.FeatureRun, "_passes", lambda *args: [take(*args), steps.append(1)][0]
+        feature_steps.FeatureRun, "_passes", lambda *args: [take(*args), steps.append(1)][0]
     )
     model().set_params(verbose=1).fit(X, checkpoint=path)
     assert begun > 5
@@ -299,13 +301,13 @@ def test_checkpoints_are_written_at_intervals(X, path, monkeypatch):
     monkeypatch.setattr(
         Checkpoint, "save", lambda self, run: [saves.append(seconds[0]), save(self, run)]
     )
-    take = swaps.FeatureRun._passes
+    take = feature_steps.FeatureRun._passes
 
     def slow(*args):
         seconds[0] += 7
         return take(*args)
 
-    monkeypatch.setattr(swaps.FeatureRun, "_passes", slow)
+    monkeypatch.setattr(feature_steps.FeatureRun, "_passes", slow)
     model(swaps=0).fit(X, checkpoint=path)
     assert len(saves) > 2
     assert min(np.diff([0, *saves])) >= 60
@@ -432,7 +434,9 @@ def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
     with pytest.raises(ValueError, match="class was PowerKMeans, is FuzzyCMeans"):
         model(FuzzyCMeans).fit(X, checkpoint=kept)
     with monkeypatch.context() as patch, pytest.raises(ValueError, match="features by this proc"):
-        patch.setattr(fitting.critical, "of_rows", lambda rows, features: features.sum())
+        patch.setattr(
+            fitting.decompositions, "exponent_of_rows", lambda rows, features: features.sum()
+        )
         model().fit(X, checkpoint=kept)
     monkeypatch.setattr(checkpoint, "__version__", "99.0")
     with pytest.raises(ValueError, match=r"rffpk version was .*, is 99\.0\. resume=False begi"):
@@ -496,13 +500,13 @@ def test_an_interrupt_leaves_the_estimator_and_the_last_checkpoint(X, path, monk
         fitted.fit(X + 1, checkpoint=path, checkpoint_seconds=0)
     assert {name: id(value) for name, value in vars(fitted).items()} == before
     content = path.read_bytes()
-    take = swaps.FeatureRun._passes
+    take = feature_steps.FeatureRun._passes
 
     def interrupt(*args):
         take(*args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(swaps.FeatureRun, "_passes", interrupt)
+    monkeypatch.setattr(feature_steps.FeatureRun, "_passes", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fitted.fit(X + 1, checkpoint=path, checkpoint_seconds=0)
     assert {name: id(value) for name, value in vars(fitted).items()} == before

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import rffpk
 from rffpk import FuzzyCMeans, RFFKernelPowerKMeans
 from rffpk.__main__ import main
+from rffpk._utils import files
 from rffpk._utils.files import TableError, read_table
 
 X, Y = load_iris(return_X_y=True)
@@ -182,7 +183,7 @@ def test_an_interrupt_and_too_little_memory_have_exit_codes(error, code, monkeyp
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr(rffpk.__main__, "read_table", fail)
+    monkeypatch.setattr(files, "read_table", fail)
     with pytest.raises(SystemExit) as end:
         main(["cluster", "x.csv", "-k", "3"])
     assert end.value.code == code and "Traceback" not in capsys.readouterr().err
@@ -197,7 +198,7 @@ def test_a_result_that_cannot_be_written_leaves_the_file_before(tmp_path, monkey
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        rffpk.__main__.write_table(str(path), np.arange(3))
+        files.write_table(str(path), np.arange(3))
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["labels.csv"]
 
 
@@ -206,7 +207,7 @@ def test_links_and_permissions_stay(tmp_path):
     target.write_text("before")
     target.chmod(0o600)
     link.symlink_to(target)
-    rffpk.__main__.write_table(str(link), np.arange(3))
+    files.write_table(str(link), np.arange(3))
     assert target.read_text() == "0\n1\n2\n" and link.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o600
 

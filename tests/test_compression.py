@@ -12,14 +12,14 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
-from rffpk._anneal import principal_components
-from rffpk._anneal.kernel_products import Products
-from rffpk._anneal.principal_components import (
+from rffpk._anneal import decompositions
+from rffpk._anneal.decompositions import (
     compressed,
     kernel_components,
     kernel_variance,
     total_squares,
 )
+from rffpk._anneal.kernel_products import Products
 from rffpk._rows.passes import make_rows, shifted_features
 from rffpk._rows.store import Storage
 from rffpk._utils.arrays import Fourier
@@ -37,7 +37,7 @@ def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_distances_to_centroids_are_kept(monkeypatch, dtype, weighted):
-    monkeypatch.setattr(principal_components, "_LEFT_OUT", 1e-9)
+    monkeypatch.setattr(decompositions, "_LEFT_OUT", 1e-9)
     weight = np.random.default_rng(1).uniform(0.5, 2, 80) if weighted else None
     rows = wide_rows(dtype, weight)
     small = compressed(rows, 400, STORED)
@@ -114,9 +114,9 @@ def test_initial_centroids_of_the_caller_are_those_of_all_features():
 
 
 def test_features_of_many_rows_are_not_copied(monkeypatch):
-    monkeypatch.setattr(principal_components, "_NUMBERS", 80 * 800 - 1)
+    monkeypatch.setattr(decompositions, "_NUMBERS", 80 * 800 - 1)
     assert compressed(wide_rows(np.float64), 400, STORED) is None
-    monkeypatch.setattr(principal_components, "_NUMBERS", 80 * 800)
+    monkeypatch.setattr(decompositions, "_NUMBERS", 80 * 800)
     assert compressed(wide_rows(np.float64), 400, STORED) is not None
 
 
@@ -194,9 +194,9 @@ def test_all_components_are_computed_of_few_rows_only(n):
 def test_leading_components_are_found_without_the_others(monkeypatch):
     rows = decaying(900, (700,), 5)
     found = compressed(rows, 5, STORED, hard=True)
-    monkeypatch.setattr(principal_components, "_SHARE", 0.0)
+    monkeypatch.setattr(decompositions, "_SHARE", 0.0)
     assert compressed(rows, 5, STORED, hard=True) is None  # too long for so many passes
-    monkeypatch.setattr(principal_components, "_MARGIN", 0.0)
+    monkeypatch.setattr(decompositions, "_MARGIN", 0.0)
     whole = compressed(rows, 5, STORED, hard=True)
     basis = found.bases[0]
     assert basis.shape == whole.bases[0].shape

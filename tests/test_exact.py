@@ -27,9 +27,9 @@ from rffpk import (
     _core,
     _reference,
 )
-from rffpk._anneal.critical import critical_exponent, features_of
+from rffpk._anneal.decompositions import critical_exponent, features_of
 from rffpk._anneal.kernel_products import Products
-from rffpk._anneal.schedule import Schedule
+from rffpk._anneal.search import Schedule
 from rffpk._utils.linalg import ritz_values
 from rffpk.maps import kernels
 

@@ -7,8 +7,9 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 
 from rffpk import PowerKMeans, RFFMultiKernelPowerKMeans, _reference
 from rffpk._anneal.feature_steps import count_distinct
-from rffpk._anneal.schedule import MANY
+from rffpk._anneal.search import MANY
 from rffpk._anneal.seeding import _accepted, seed_centroids
+from rffpk._rows.passes import make_rows
 
 
 def mixture(n, k, d=8, seed=0):
@@ -45,10 +46,10 @@ def test_initial_centroids_in_batches_are_as_good_as_one_by_one(weighted):
     k = MANY
     X = mixture(3000, k)
     weight = np.where(np.arange(3000) < 1500, 1.0, 0.0) if weighted else None
-    costs = []
+    rows, costs = make_rows([X], [None], weight, 2), []
     for seed in range(5):
         random = np.random.RandomState(seed)
-        ours = seed_centroids(X, weight, k, "k-means++", 2, random)
+        ours = seed_centroids(rows, X, k, "k-means++", random)
         assert len(np.unique(ours, axis=0)) == k
         if weighted:
             assert (X[:1500, None] == ours).all(axis=2).any(axis=0).all()
@@ -60,7 +61,8 @@ def test_initial_centroids_in_batches_are_as_good_as_one_by_one(weighted):
 
 def test_initial_centroids_from_fewer_distinct_rows():
     X = np.repeat(np.arange(30.0)[:, None], 10, axis=0)
-    chosen = seed_centroids(X, None, MANY, "k-means++", 1, np.random.RandomState(0))
+    rows = make_rows([X], [None], None, 1)
+    chosen = seed_centroids(rows, X, MANY, "k-means++", np.random.RandomState(0))
     assert chosen.shape == (MANY, 1)
     assert len(np.unique(chosen)) == 30
 

@@ -18,7 +18,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 import rffpk
 from rffpk import MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
-from rffpk._anneal.critical import critical_exponent, typical_critical_exponent
+from rffpk._anneal.decompositions import critical_exponent, typical_critical_exponent
 from rffpk._rows.missing import coverage_of, present_bits
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
 from rffpk._rows.rows import Rows

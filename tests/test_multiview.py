@@ -19,7 +19,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
-from rffpk._anneal.critical import typical_critical_exponent
+from rffpk._anneal.decompositions import typical_critical_exponent
 from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.objective import WeightedViews
 from rffpk._anneal.search import FitContext

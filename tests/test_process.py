@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from test_docs import FITS
 
 import rffpk
-from rffpk._utils.files import write_whole
+from rffpk._utils.files import whole_file
 from rffpk.power import AnnealedClusterer
 
 PACKAGE = Path(rffpk.__file__).parent
@@ -105,15 +105,11 @@ def test_a_file_is_written_with_the_permissions_of_the_one_that_it_replaces(tmp_
     place.touch()
     for mode in (0o600, 0o666, 0o444):
         place.chmod(mode)
-        during = []
-
-        def write(file, during=during):
-            during.append(os.fstat(file.fileno()).st_mode & 0o777)
+        with whole_file(str(place)) as file:
+            during = os.fstat(file.fileno()).st_mode & 0o777
             file.write(b"new")
-
-        write_whole(str(place), write)
         assert place.read_bytes() == b"new" and place.stat().st_mode & 0o777 == mode
-        assert during[0] & ~mode == 0  # nobody reads it who may not read the file before
+        assert during & ~mode == 0  # nobody reads it who may not read the file before
 
 
 # ---- warnings -----------------------------------------------------------------------------------

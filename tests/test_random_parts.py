@@ -9,6 +9,7 @@ from scipy.stats import chi2
 import rffpk
 from rffpk import _core
 from rffpk._anneal.seeding import seed_centroids
+from rffpk._rows.passes import make_rows
 from rffpk._rows.sample import sample_arrays
 
 DRAWS = 1000
@@ -81,12 +82,10 @@ def uniform(counts, expected):
 def test_the_first_centroid_is_uniform_or_follows_the_weights(init):
     X, weight = np.arange(6.0)[:, None] ** 2, np.array([1.0, 2, 3, 1, 2, 3])
     for given in (None, weight):
+        rows = make_rows([X], [None], given, 1)
         share = np.ones(6) / 6 if given is None else weight / weight.sum()
         drawn = [
-            int(
-                np.sqrt(seed_centroids(X, given, 1, init, 1, np.random.RandomState(seed))[0, 0])
-                + 0.5
-            )
+            int(np.sqrt(seed_centroids(rows, X, 1, init, np.random.RandomState(seed))[0, 0]) + 0.5)
             for seed in range(DRAWS)
         ]
         assert uniform(np.bincount(drawn, minlength=6), DRAWS * share)
@@ -108,9 +107,9 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
             expected[first, row] = (1 - reached) ** 2 - (1 - reached - share[row]) ** 2
             reached += share[row]
     expected *= DRAWS * 3 / 4
-    counts = np.zeros((4, 4))
+    counts, rows = np.zeros((4, 4)), make_rows([X[:, None]], [None], None, 1)
     for seed in range(3 * DRAWS):
-        found = seed_centroids(X[:, None], None, 2, "k-means++", 1, np.random.RandomState(seed))
+        found = seed_centroids(rows, X[:, None], 2, "k-means++", np.random.RandomState(seed))
         counts[tuple(np.searchsorted(X, found[:, 0]))] += 1
     frequent = expected > 5
     assert counts.diagonal().sum() == 0 and counts[~frequent].sum() < 30

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from rffpk._anneal.schedule import (
+from rffpk._anneal.search import (
     NOISE,
     Schedule,
     Stage,

@@ -27,7 +27,7 @@ from rffpk import (
     load,
     select_n_clusters,
 )
-from rffpk._anneal import critical, hamerly
+from rffpk._anneal import decompositions, hamerly
 from rffpk._core import use_thread_work
 from rffpk._rows import store
 from rffpk._rows.passes import (
@@ -363,8 +363,8 @@ def test_critical_exponent_and_bounds_are_those_of_dense_rows():
     for weight in (None, np.random.default_rng(0).uniform(0.5, 2, 700)):
         ours, same = (make_rows([x], [None], weight, 1) for x in (sparse_rows(X), X.toarray()))
         assert_allclose(
-            critical.of_rows(ours, some_features(ours)),
-            critical.of_rows(same, shifted_features(same)),
+            decompositions.exponent_of_rows(ours, some_features(ours)),
+            decompositions.exponent_of_rows(same, shifted_features(same)),
             rtol=1e-9,
         )
         passes = hamerly.HardPasses(ours)

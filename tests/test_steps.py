@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, _core, _reference
-from rffpk._anneal.schedule import Stage
+from rffpk._anneal.search import Stage
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
 from rffpk._utils.arrays import Fourier
 

@@ -516,8 +516,8 @@ def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
     libraries = Libraries()
 
     monkeypatch.setattr(config, "_loaded", lambda _: libraries)
-    with pytest.raises(KeyboardInterrupt):
-        limit.enter()
+    with pytest.raises(KeyboardInterrupt), limit.held():
+        pass
     assert limit._holders == [] and taken == ["interrupted", "restored"]
 
 

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench import commands, tables
-from bench.internals import bounds
+from bench.internals import hamerly
 from bench.speed.end_to_end import CLUSTERS, mixture
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
 
-class Recorded(bounds.HardPasses):
+class Recorded(hamerly.HardPasses):
     """Records the share of the rows that each pass visits."""
 
     visited: ClassVar[list[float]] = []
@@ -34,11 +34,11 @@ class Recorded(bounds.HardPasses):
 
 def last_passes(estimator: Any, X: np.ndarray, tol: float, bounded: bool) -> np.ndarray:
     """Seconds of the passes over all rows."""
-    rows = bounds._ROWS
-    bounds._ROWS = rows if bounded else len(X) + 1
+    rows = hamerly.LEAST_ROWS
+    hamerly.LEAST_ROWS = rows if bounded else len(X) + 1
     Recorded.visited.clear()
     model = estimator(CLUSTERS, tol=tol, random_state=0).fit(X)
-    bounds._ROWS = rows
+    hamerly.LEAST_ROWS = rows
     return np.array([r["seconds"] for r in model.history_ if r["rows"] == len(X) and "s" in r])
 
 
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tol", type=float, default=1e-3)
     args = parser.parse_args()
-    bounds.HardPasses = Recorded
+    hamerly.HardPasses = Recorded
     tables.print_heading(
         "estimator", "clusters", "passes over all rows", "visited in the last five",
         "last five, s", "last five without, s", "two without, s",

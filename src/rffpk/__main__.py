@@ -19,33 +19,16 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rffpk import (
-    DiffusionPowerKMeans,
-    FuzzyCMeans,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    __version__,
-    clustering_accuracy,
-    load,
-    purity_score,
-    show_config,
-)
+import rffpk
+from rffpk._utils import files
 from rffpk._utils.estimator import write_model
-from rffpk._utils.files import (
-    RESULTS,
-    STANDARD,
-    TableError,
-    check_output,
-    read_table,
-    write_table,
-    write_whole,
-)
+from rffpk._utils.files import STANDARD, TableError
 
 METHODS = {
-    "plain": PowerKMeans,
-    "fuzzy": FuzzyCMeans,
-    "rff": RFFKernelPowerKMeans,
-    "diffusion": DiffusionPowerKMeans,
+    "plain": rffpk.PowerKMeans,
+    "fuzzy": rffpk.FuzzyCMeans,
+    "rff": rffpk.RFFKernelPowerKMeans,
+    "diffusion": rffpk.DiffusionPowerKMeans,
 }
 PICTURES = (".png", ".svg", ".pdf")
 _FAILED = 2  # the exit code after an error
@@ -58,7 +41,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     """Cluster the rows of a table: labels go to --out, the fitted model to --model."""
     _check_out(options.out, options.file)
     if options.model:
-        check_output(options.model, others=(options.file, options.out))
+        files.check_output(options.model, others=(options.file, options.out))
     X = _table(options)
     model = METHODS[options.method](
         options.k, random_state=options.seed, n_jobs=options.jobs, verbose=options.verbose
@@ -69,7 +52,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     outputs = fitted.predict_proba(X) if options.memberships else model.labels_
     if options.model:
         write_model(options.model, fitted)
-    write_table(options.out, outputs)
+    files.write_table(options.out, outputs)
     return {
         "rows": len(X),
         "columns": X.shape[1],
@@ -86,7 +69,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
     _check_out(options.out, options.file, options.model)
     model, X = _read_model(options.model), _table(options)
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
-    write_table(options.out, outputs)
+    files.write_table(options.out, outputs)
     return {"rows": len(X), "columns": X.shape[1]}
 
 
@@ -99,8 +82,8 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
         "rows": len(labels),
         "NMI": normalized_mutual_info_score(known, labels),
         "ARI": adjusted_rand_score(known, labels),
-        "ACC": clustering_accuracy(known, labels),
-        "purity": purity_score(known, labels),
+        "ACC": rffpk.clustering_accuracy(known, labels),
+        "purity": rffpk.purity_score(known, labels),
     }
 
 
@@ -111,47 +94,39 @@ def plot(options: argparse.Namespace) -> dict[str, Any]:
 
     if options.out == STANDARD:
         raise TableError("a picture is not written to standard output: name a file by --out")
-    check_output(options.out, PICTURES, (options.file, options.model))
+    files.check_output(options.out, PICTURES, (options.file, options.model))
     model, X = _read_model(options.model), np.asarray(_table(options))
     ax = pictures.clusters(model, X)
     kind = os.path.splitext(options.out)[1][1:].lower()
-    write_whole(options.out, lambda file: ax.figure.savefig(file, format=kind, dpi=150))
+    with files.whole_file(options.out) as file:
+        ax.figure.savefig(file, format=kind, dpi=150)
     return {"rows": len(X), "picture": options.out}
 
 
 def _check_out(out: str, *others: str) -> None:
     """Raise an error if labels or memberships cannot be written there."""
     if out != STANDARD:
-        check_output(out, RESULTS, others)
+        files.check_output(out, files.RESULTS, others)
     elif sys.stdout is None:
         raise TableError("standard output is closed: name a file by --out")
 
 
 def _table(options: argparse.Namespace) -> Any:
-    return read_table(options.file, options.key, options.header)
+    return files.read_table(options.file, options.key, options.header)
 
 
 def _labels(path: str, header: bool | None) -> Any:
-    table = read_table(path, header=header)
+    table = files.read_table(path, header=header)
     if table.shape[1] != 1:
         raise TableError(f"{path}: has {table.shape[1]} columns, must have one label in each row")
     return table[:, 0]
 
 
 def _read_model(path: str) -> Any:
-    model = load(path)
+    model = rffpk.load(path)
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
         raise TableError(f"{path}: is not a model that `rffpk cluster` has written")
     return model
-
-
-def _row(name: str, model: Any, y: Any, seconds: float, exponent: float, threads: int) -> str:
-    nmi = normalized_mutual_info_score(y, model.labels_)
-    acc = clustering_accuracy(y, model.labels_)
-    return (
-        f"{name:<24}{model.inertia_:>10.2f}{nmi:>8.3f}{acc:>8.3f}{seconds:>9.3f}{exponent:>10.1f}"
-        f"{threads:>9}"
-    )
 
 
 def _timed_fit(model: Any, X: Any) -> float:
@@ -164,95 +139,85 @@ def demo(options: argparse.Namespace) -> None:
     """Cluster scikit-learn's digits: by random features, also with scikit-learn's KMeans on the
     same ones, and by diffusion features, whose objective is another one."""
     X, y = load_digits(return_X_y=True)
-    threads = show_config()["threads"]
-    ours = RFFKernelPowerKMeans(10, random_state=0)
+    threads = rffpk.show_config()["threads"]
+    ours, diffusion = (
+        cls(10, random_state=0) for cls in (rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans)
+    )
+    peer = KMeans(10, n_init=1, random_state=0)
     seconds = _timed_fit(ours, X)
     features = ours.feature_map_.transform(X)
-    peer = KMeans(10, n_init=1, random_state=0)
-    peer_seconds = _timed_fit(peer, features)
-    diffusion = DiffusionPowerKMeans(10, random_state=0)
-    diffusion_seconds = _timed_fit(diffusion, X)
-
+    fits = [
+        ("RFFKernelPowerKMeans", ours, seconds),
+        ("sklearn KMeans", peer, _timed_fit(peer, features)),
+        ("DiffusionPowerKMeans", diffusion, _timed_fit(diffusion, X)),
+    ]
     print(
         f"digits: {X.shape[0]} rows, {X.shape[1]} columns, 10 classes; "
         f"{features.shape[1]} random Fourier features"
     )
-    heads = ("objective", "NMI", "ACC", "seconds", "exponent", "threads")
-    print(" " * 24 + "".join(f"{h:>{w}}" for h, w in zip(heads, (10, 8, 8, 9, 10, 9))))
-    print(_row("RFFKernelPowerKMeans", ours, y, seconds, ours.s_, threads))
-    print(_row("sklearn KMeans", peer, y, peer_seconds, -math.inf, threads))
-    print(_row("DiffusionPowerKMeans", diffusion, y, diffusion_seconds, diffusion.s_, threads))
+    print(f"{'':24} objective     NMI     ACC  seconds  exponent  threads")
+    for name, model, seconds in fits:
+        nmi = normalized_mutual_info_score(y, model.labels_)
+        acc = rffpk.clustering_accuracy(y, model.labels_)
+        s = getattr(model, "s_", -math.inf)
+        print(
+            f"{name:<24}{model.inertia_:>10.2f}{nmi:>8.3f}{acc:>8.3f}{seconds:>9.3f}{s:>10.1f}"
+            f"{threads:>9}"
+        )
 
 
 def info(options: argparse.Namespace) -> None:
     """Print the versions, backend, threads and BLAS in use."""
-    for key, value in show_config().items():
+    for key, value in rffpk.show_config().items():
         print(f"{key:<14}{', '.join(value) if isinstance(value, list) else value}")
 
 
 # ---- the parser ---------------------------------------------------------------------------------
 
 
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "labels": {"help": "labels, one in each row"},
+    "known": {"help": "classes, one in each row"},
+    "model": {"help": "file that `rffpk cluster --model` has written"},
+    "file": {"help": "table: .csv, .npy, .npz or .parquet; - reads CSV"},
+    "--key": {"help": "name of the array in an .npz file"},
+    "--header": {
+        "action": argparse.BooleanOptionalAction,
+        "help": "whether the first line of CSV has names; by default it has if none is a number",
+    },
+    "--out": {"default": STANDARD, "help": "where results go, by default %(default)s"},
+    "-k": {"type": int, "required": True, "help": "number of clusters"},
+    "--method": {"choices": METHODS, "default": "rff", "help": "by default rff"},
+    "--standardize": {"action": "store_true", "help": "scale columns to variance one"},
+    "--model": {"help": "file for the fitted model, which cannot run code"},
+    "--seed": {"type": int, "help": "number that fixes what is drawn at random"},
+    "--jobs": {"type": int, "help": "number of threads, by default all"},
+    "--verbose": {"action": "store_true", "help": "print each pass on standard error"},
+    "--memberships": {"action": "store_true", "help": "write these, not labels"},
+    "--json": {"action": "store_true", "help": "print the summary as JSON"},
+}
+_TABLE = "file --key --header --out"
+_COMMANDS = {
+    cluster: f"{_TABLE} -k --method --standardize --model --seed --jobs --verbose --memberships "
+    "--json",
+    predict: f"model {_TABLE} --memberships --json",
+    evaluate: "labels known --header --json",
+    plot: f"model {_TABLE} --json",
+    demo: "",
+    info: "",
+}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="rffpk", description="Annealed kernel clustering.")
-    parser.add_argument("--version", action="version", version=f"rffpk {__version__}")
+    parser.add_argument("--version", action="version", version=f"rffpk {rffpk.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-
-    def add(run: Any) -> argparse.ArgumentParser:
+    for run, names in _COMMANDS.items():
         each = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
-        each.set_defaults(run=run, json=False)
-        return each
-
-    def add_header(each: argparse.ArgumentParser) -> None:
-        each.add_argument(
-            "--header",
-            action=argparse.BooleanOptionalAction,
-            help="whether the first line of CSV has names; by default it has if none is a number",
-        )
-
-    def add_table(each: argparse.ArgumentParser, out: str) -> None:
-        each.add_argument("file", help="table: .csv, .npy, .npz or .parquet; - reads CSV")
-        each.add_argument("--key", help="name of the array in an .npz file")
-        add_header(each)
-        each.add_argument("--out", default=out, help=f"where results go, by default {out}")
-
-    def add_json(each: argparse.ArgumentParser) -> None:
-        each.add_argument("--json", action="store_true", help="print the summary as JSON")
-
-    def add_memberships(each: argparse.ArgumentParser) -> None:
-        each.add_argument("--memberships", action="store_true", help="write these, not labels")
-
-    fits = add(cluster)
-    add_table(fits, STANDARD)
-    fits.add_argument("-k", type=int, required=True, help="number of clusters")
-    fits.add_argument("--method", choices=METHODS, default="rff", help="by default rff")
-    fits.add_argument("--standardize", action="store_true", help="scale columns to variance one")
-    fits.add_argument("--model", help="file for the fitted model, which cannot run code")
-    fits.add_argument("--seed", type=int, help="number that fixes what is drawn at random")
-    fits.add_argument("--jobs", type=int, help="number of threads, by default all")
-    fits.add_argument("--verbose", action="store_true", help="print each pass on standard error")
-    add_memberships(fits)
-    add_json(fits)
-
-    labels = add(predict)
-    labels.add_argument("model", help="file that `rffpk cluster --model` has written")
-    add_table(labels, STANDARD)
-    add_memberships(labels)
-    add_json(labels)
-
-    compares = add(evaluate)
-    compares.add_argument("labels", help="labels, one in each row")
-    compares.add_argument("known", help="classes, one in each row")
-    add_header(compares)
-    add_json(compares)
-
-    draws = add(plot)
-    draws.add_argument("model", help="file that `rffpk cluster --model` has written")
-    add_table(draws, "clusters.png")
-    add_json(draws)
-
-    add(demo)
-    add(info)
+        for name in names.split():
+            each.add_argument(name, **_ARGUMENTS[name])
+        each.set_defaults(run=run)
+    commands.choices["plot"].set_defaults(out="clusters.png")
     return parser
 
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rffpk._anneal import batches
+from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
-from rffpk._anneal.schedule import check_half_life
 from rffpk._anneal.search import FitContext
 from rffpk._docs import DIFFUSION_POWER, documented
 from rffpk._rows.passes import make_rows
@@ -111,11 +110,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    partial_fit = batches.partial_fit
+    partial_fit = centroid_model.partial_fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_half_life(self.half_life)
         check_diffusion(self)
         check_cache(self.cache, self.memory_limit)
 

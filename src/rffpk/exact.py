@@ -6,33 +6,18 @@ import math
 from dataclasses import field
 from typing import Any
 
+from rffpk._anneal import search
 from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, check_search, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import WeightedViews
-from rffpk._anneal.schedule import (
-    Hard,
-    Plan,
-    Schedule,
-    Stop,
-    annealed_starts,
-    automatic_swaps,
-    check_annealing,
-    given_starts,
-    is_automatic,
-)
 from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.fourier import Gamma
-from rffpk.maps.kernels import (
-    PRECOMPUTED,
-    check_kernels,
-    check_one_kernel,
-    one_kernel,
-)
+from rffpk.maps.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
 
 # Numbers of starts if n_init is "auto" (docs/exact.md): ...
 _AUTO_STARTS = 8  # ... of different kinds, ...
@@ -122,9 +107,10 @@ class KernelKMeans(Clusterer):
         kernels = PRECOMPUTED if precomputed else [one_kernel(self)]
         return KernelProblem(kernels, self._plan, **more)
 
-    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
-        schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
-        return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_EQUAL_STARTS))
+    def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
+        schedule = search.Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
+        starts = search.given_starts(schedule, self.init, self.n_init, _AUTO_EQUAL_STARTS)
+        return search.Plan(starts)
 
 
 @documented(
@@ -176,24 +162,24 @@ class KernelPowerKMeans(KernelKMeans):
     s0: Auto | float = "auto"
     anneal_factor: Auto | float = "auto"
     anneal_every: Auto | int = "auto"
-    s_final: Hard | float = "hard"
-    stop: Stop = "annealed"
+    s_final: search.Hard | float = "hard"
+    stop: search.Stop = "annealed"
     max_iter: int = 1000
     tol: float = 1e-4
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_annealing(self)
+        search.check_annealing(self)
 
     def _problem(self, **more: Any) -> KernelProblem:
-        hard = is_option(self.s_final, "hard")
-        return super()._problem(annealed=True, components=is_automatic(self) and hard, **more)
+        default = search.is_automatic(self) and is_option(self.s_final, "hard")
+        return super()._problem(annealed=True, components=default, **more)
 
-    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
+    def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
         if in_components and is_option(self.n_init, "auto"):
-            starts = annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
-            return Plan(starts, automatic_swaps(k))
-        return Plan(annealed_starts(self, critical, _AUTO_STARTS))
+            starts = search.annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
+            return search.Plan(starts, search.automatic_swaps(k))
+        return search.Plan(search.annealed_starts(self, critical, _AUTO_STARTS))
 
 
 @documented(
@@ -259,8 +245,8 @@ class MultiKernelPowerKMeans(Clusterer):
     s0: Auto | float = "auto"
     anneal_factor: Auto | float = "auto"
     anneal_every: Auto | int = "auto"
-    s_final: Hard | float = "hard"
-    stop: Stop = "annealed"
+    s_final: search.Hard | float = "hard"
+    stop: search.Stop = "annealed"
     init: KernelInit | Any = "k-means++"
     allow_missing_views: bool = False
     max_iter: int = 1000
@@ -277,7 +263,7 @@ class MultiKernelPowerKMeans(Clusterer):
 
     def _check_parameters(self) -> None:
         check_search(self)
-        check_annealing(self)
+        search.check_annealing(self)
         check_kernels(self.kernels)
         may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
         if may_lack and is_option(self.kernels, PRECOMPUTED):
@@ -285,17 +271,17 @@ class MultiKernelPowerKMeans(Clusterer):
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _problem(self) -> KernelProblem:
-        hard = is_option(self.s_final, "hard")
+        default = search.is_automatic(self) and is_option(self.s_final, "hard")
         return KernelProblem(
             self.kernels, self._plan, self._objective, several=True, annealed=True,
-            components=is_automatic(self) and hard, published=self._published,
+            components=default, published=self._published,
         )  # fmt: skip
 
     def _objective(self, coverage: Array | None) -> WeightedViews:
         return WeightedViews(float(self.weight_entropy), coverage=coverage)
 
-    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
-        return Plan(annealed_starts(self, critical, _AUTO_STARTS))
+    def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
+        return search.Plan(search.annealed_starts(self, critical, _AUTO_STARTS))
 
     def _published(self, run: KernelRun) -> None:
         space, total = run.space, run.alpha.sum()

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._anneal import batches
-from rffpk._anneal.centroid_model import measure
+from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.schedule import Plan, Schedule, check_half_life, given_starts
+from rffpk._anneal.search import Plan, Schedule, given_starts
 from rffpk._docs import FUZZY, documented
 from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._rows.rows import Rows
@@ -108,11 +107,11 @@ class FuzzyCMeans(Clusterer):
     sample_size_: int = field(init=False)
     n_buffered_: int = field(init=False)
 
-    fit, partial_fit, _measure = fit_by_passes, batches.partial_fit, measure
+    fit, partial_fit = fit_by_passes, centroid_model.partial_fit
+    _measure = centroid_model.measure
 
     def _check_parameters(self) -> None:
         check_search(self)
-        check_half_life(self.half_life)
         check_whitening(self.whitening)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 

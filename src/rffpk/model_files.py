@@ -5,76 +5,38 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
-from rffpk._anneal.batches import RunningSums
+from rffpk._anneal.centroid_model import RunningSums
 from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._utils.arrays import Fourier, Structure
 from rffpk._utils.estimator import VersionError, read_model
-from rffpk._utils.model_state import RECORDS, Record
+from rffpk._utils.model_state import RECORDS
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError
 from rffpk.fusion.operators import Exact, Finished, Nystroem
 from rffpk.fusion.operators import Fourier as FourierFeatures
-from rffpk.maps.fourier import RandomFourierFeatures
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum
 from rffpk.maps.whitening import Whitening
 
-_ARRAY, _TABLE, _NONE = (np.ndarray,), (dict,), type(None)
-_MAYBE_ARRAY = (np.ndarray, _NONE)
-_INT, _FLOAT, _BOOL, _DTYPE = (int,), (float, int), (bool,), (np.dtype,)
-_FEATURES = (FourierFeatures, Nystroem)
-
 RECORDS |= {
-    "Fourier": Record(Fourier, {"frequencies": (np.ndarray, Structure)}),
-    "Structure": Record(Structure, {"signs": _ARRAY, "scale": _FLOAT, "n_frequencies": _INT}),
-    "PowerMean": Record(PowerMean, {}),
-    "WeightedViews": Record(
-        WeightedViews,
-        {"weight_entropy": _FLOAT, "eta": _MAYBE_ARRAY, "m": _FLOAT, "coverage": _MAYBE_ARRAY},
-        optional=("coverage",),
-    ),
-    "RunningSums": Record(RunningSums, {"N": _ARRAY, "G": _ARRAY, "s": _FLOAT}),
-    "Spectrum": Record(Spectrum, {"gaps": _ARRAY, "functions": _ARRAY, "shares": _ARRAY}),
-    "Neighbourhoods": Record(
-        Neighbourhoods,
-        {
-            "landmarks": (np.ndarray, SparseRows), "r": _INT, "bandwidth": _FLOAT,
-            "n_threads": _INT, "radii": _MAYBE_ARRAY,
-        },
-    ),
-    "Whitening": Record(
-        Whitening, {"mean": _ARRAY, "matrix": _ARRAY, "unit": _BOOL, "n_threads": _INT}
-    ),
-    "SparseRows": Record(
-        SparseRows, {"data": _ARRAY, "indices": _ARRAY, "indptr": _ARRAY, "shape": (tuple,)}
-    ),
-    "FittedKernel": Record(
-        FittedKernel,
-        {
-            "x": (np.ndarray, SparseRows), "metric": (str,), "n": _INT, "dtype": _DTYPE,
-            "n_threads": _INT, "definite": _BOOL, "precomputed": _BOOL, "diagonal": _ARRAY,
-            "params": _TABLE, "_center": _BOOL, "_normalize": _BOOL, "_origin": _MAYBE_ARRAY,
-            "_scale": (tuple, _NONE), "_shares": _MAYBE_ARRAY, "_columns": _MAYBE_ARRAY,
-            "_mean": _FLOAT, "_raw_diagonal": _ARRAY, "_inverse_norms": _ARRAY,
-        },
-        optional=("x", "_raw_diagonal", "_inverse_norms"),
-    ),
-    "CenteredKernel": Record(
-        CenteredKernel,
-        {
-            "kernel": (FittedKernel,), "n": _INT, "dtype": _DTYPE, "offsets": _ARRAY,
-            "diagonal": _ARRAY, "_places": _ARRAY, "_mean": _FLOAT,
-        },
-    ),
-    "Exact": Record(Exact, {"kernel": (FittedKernel,), "roots": _MAYBE_ARRAY}),
-    "FourierFeatures": Record(FourierFeatures, {"mapping": (RandomFourierFeatures,)}),
-    "Nystroem": Record(Nystroem, {"kernel": (FittedKernel,), "anchors": _ARRAY, "root": _ARRAY}),
-    "Finished": Record(Finished, {"raw": _FEATURES, "mean": _ARRAY, "normalize": _BOOL}),
-}  # fmt: skip
+    "Fourier": Fourier,
+    "Structure": Structure,
+    "PowerMean": PowerMean,
+    "WeightedViews": WeightedViews,
+    "RunningSums": RunningSums,
+    "Spectrum": Spectrum,
+    "Neighbourhoods": Neighbourhoods,
+    "Whitening": Whitening,
+    "SparseRows": SparseRows,
+    "FittedKernel": FittedKernel,
+    "CenteredKernel": CenteredKernel,
+    "Exact": Exact,
+    "FourierFeatures": FourierFeatures,
+    "Nystroem": Nystroem,
+    "Finished": Finished,
+}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

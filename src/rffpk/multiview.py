@@ -28,20 +28,8 @@ from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
-from rffpk.maps.diffusion_map import (
-    DiffusionMap,
-    check_view_map,
-    map_rows,
-    warn_of_components,
-)
-from rffpk.maps.fourier import (
-    Frequencies,
-    Sampling,
-    check_kernel,
-    check_n_frequencies,
-    fit_map,
-    gamma_of_view,
-)
+from rffpk.maps import diffusion_map, fourier
+from rffpk.maps.diffusion_map import DiffusionMap
 from rffpk.maps.whitening import check_whitening, whitened_view
 from rffpk.power import AnnealedClusterer
 
@@ -180,8 +168,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     kernels: Any = None
     views: Any = None
     whitening: float | None = None
-    n_frequencies: Frequencies | int = "auto"
-    sampling: Sampling = "auto"
+    n_frequencies: fourier.Frequencies | int = "auto"
+    sampling: fourier.Sampling = "auto"
     noise_threshold: float | None = None
     allow_missing_views: bool = False
     cache: Auto | bool = "auto"
@@ -195,7 +183,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
         validation.check_bool(self.allow_missing_views, "allow_missing_views")
         check_whitening(self.whitening)
-        check_n_frequencies(self.n_frequencies)
+        fourier.check_n_frequencies(self.n_frequencies)
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
         if isinstance(self.eta, str):
@@ -205,9 +193,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         for kernel in self._kernels_of_views(1):
             if isinstance(kernel, DiffusionMap):
-                check_view_map(kernel)
+                diffusion_map.check_view_map(kernel)
             elif kernel is not None:
-                check_kernel(*kernel, self.sampling)
+                fourier.check_kernel(*kernel, self.sampling)
         if self.noise_threshold is not None:
             validation.check_real(self.noise_threshold, "noise_threshold", 0, 1, include="right")
             if not self.possibilistic:
@@ -239,12 +227,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _problem(self, **more: Any) -> Problem:
-        given = self._kernels_of_views(1)
-        learned = [map_rows(kernel) for kernel in given if isinstance(kernel, DiffusionMap)]
+        maps = [kernel for kernel in self._kernels_of_views(1) if isinstance(kernel, DiffusionMap)]
         return super()._problem(
             maps=self._maps, objective=self._objective_of, cache=self.cache,
-            memory_limit=self.memory_limit, n_map_rows=max(learned, default=0),
-            published=self._published, **more,
+            memory_limit=self.memory_limit, published=self._published,
+            n_map_rows=max(map(diffusion_map.map_rows, maps), default=0), **more,
         )  # fmt: skip
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
@@ -256,7 +243,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             )
         kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
-            mean = gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
+            mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [("rbf", factor * mean) for factor in _BANK]
         return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
@@ -268,7 +255,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if isinstance(kernel, DiffusionMap):
             rows = sample.some_with(view)
             return chosen_map(self, kernel, *rows, context, unit_variance=True)
-        return fit_map(self, sample, view, *kernel, context.random)
+        return fourier.fit_map(self, sample, view, *kernel, context.random)
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
         entropy = float(self.weight_entropy)
@@ -283,12 +270,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _published(self, result: FitResult, context: FitContext) -> None:
         alpha, whole = result.rows.alpha, context.coverage is None
-        self.feature_maps_, self.eta_ = self._feature_maps, result.objective.eta
+        self.feature_maps_, self.eta_ = self._feature_maps, result.prepared.objective.eta
         self.kernel_weights_ = alpha if whole else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
-                warn_of_components(mapped, context.k, f" of view {i}")
+                diffusion_map.warn_of_components(mapped, context.k, f" of view {i}")
         if "labels_" in vars(self) and (self.labels_ < 0).all():
             warn(
                 "all rows are noise: their typicality is below noise_threshold="

@@ -6,8 +6,8 @@ colors that color-blind readers can tell apart, and markers of their own for pri
 
 from __future__ import annotations
 
-import importlib
 import math
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
 from rffpk._utils.estimator import Clusterer
+from rffpk._utils.messages import optional_module
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.embedding import embedded_rows
 from rffpk.multiview import RFFMultiKernelPowerKMeans
@@ -37,33 +38,26 @@ _NO_STEPS = ("k-means", "swap")  # stages of passes before a start and of trials
 
 
 def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    try:
-        pyplot = importlib.import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise ImportError(
-            "rffpk.plot needs matplotlib: pip install matplotlib, or 'rffpk[plot]'."
-        ) from error
-    return pyplot.subplots(layout="constrained")[1]
+    why = "rffpk.plot needs matplotlib, pip install matplotlib or 'rffpk[plot]'"
+    if ax is None:
+        ax = optional_module("matplotlib.pyplot", why).subplots(layout="constrained")[1]
+    return ax
 
 
-def _some(n: int) -> Array:
-    """Evenly spaced rows, at most _POINTS."""
+def _shown(X: Any) -> tuple[Array, list[Any], Any]:
+    """Evenly spaced rows, at most _POINTS: their numbers, their views, and the rows as a model
+    takes them."""
+    views = X if is_list_of_views(X) else [X]
+    n = _length(views[0])
     if n == 0:
         raise ValueError("X has no rows, must have at least one.")
-    return np.arange(0, n, -(-n // _POINTS))
+    index = np.arange(0, n, -(-n // _POINTS))
+    some = [_rows_at(x, index) for x in views]
+    return index, some, some if is_list_of_views(X) else some[0]
 
 
-def _take(X: Any, index: Array) -> tuple[Any, Any]:
-    """The rows at `index` as the model takes them, and their columns side by side, as an array or,
-    if some are sparse and they are many, as a sparse matrix."""
-    views = [_rows_at(x, index) for x in (X if is_list_of_views(X) else [X])]
-    rows = views if is_list_of_views(X) else views[0]
-    if any(map(sparse.issparse, views)):
-        columns = sparse.hstack([sparse.csr_array(x) for x in views], format="csr")
-        return rows, columns.toarray() if min(columns.shape) < 3 else columns
-    return rows, np.hstack([np.asarray(x) for x in views])
+def _length(x: Any) -> int:
+    return int(x.shape[0]) if sparse.issparse(x) else len(x)
 
 
 def _rows_at(x: Any, index: Array) -> Any:
@@ -73,9 +67,12 @@ def _rows_at(x: Any, index: Array) -> Any:
     return x.iloc[index] if hasattr(x, "iloc") else np.asarray(x)[index]
 
 
-def _length(X: Any) -> int:
-    x = X[0] if is_list_of_views(X) else X
-    return int(x.shape[0]) if sparse.issparse(x) else len(x)
+def _side_by_side(views: list[Any]) -> Any:
+    """Their columns, in an array or, if some are sparse and they are many, in a sparse matrix."""
+    if not any(map(sparse.issparse, views)):
+        return np.hstack([np.asarray(x) for x in views])
+    columns = sparse.hstack([sparse.csr_array(x) for x in views], format="csr")
+    return columns.toarray() if min(columns.shape) < 3 else columns
 
 
 def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
@@ -101,13 +98,13 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         have a part; else those of the columns. Crosses are rows labeled -1, noise.
     """
     check_is_fitted(model)
-    index = _some(_length(X))
-    rows, columns = _take(X, index)
-    labels, opacity = model.predict(rows), _opacity(model, rows)
+    index, views, rows = _shown(X)
+    columns, labels, opacity = _side_by_side(views), model.predict(rows), _opacity(model, rows)
     if places is None:
         points, names = _places(model, rows, columns)
     else:
-        points, names = _checked_places(places, _length(X))[index], ("", "")
+        n = _length(X[0] if is_list_of_views(X) else X)
+        points, names = _checked_places(places, n)[index], ("", "")
     ax = _axes(ax)
     for label in np.unique(labels):
         here = labels == label
@@ -180,7 +177,7 @@ def _opacity(model: Any, rows: Any) -> Array:
     try:
         u = model.predict_proba(rows)
     except (AttributeError, ValueError):  # precomputed kernels have none
-        return np.ones(_length(rows))
+        return np.ones(_length(rows[0] if is_list_of_views(rows) else rows))
     if u.shape[1] < 2:
         return np.ones(len(u))
     least, largest = 1 / u.shape[1], u.max(axis=1)
@@ -217,16 +214,12 @@ def convergence(model: Any, ax: Any = None) -> Any:
     """
     records, ax = _kept_passes(model), _axes(ax)
     annealed = records[0]["s"] is not None  # kernels are fused at no exponent
-    exponents = [r["s"] if annealed else -1.0 for r in records]
-    begins = [i for i, s in enumerate(exponents) if not i or s != exponents[i - 1]]
-    for a, b in zip(begins, [*begins[1:], len(records)]):
-        hard = math.isinf(exponents[a])
-        color = _COLORS[3] if hard else _COLORS[0]
-        passes, values = range(a + 1, b + 1), [r["objective"] for r in records[a:b]]
-        ax.plot(passes, values, "s-" if hard else ".-", color=color, markersize=4)
-    for hard, style, name in ((False, ".-", "one exponent"), (True, "s-", "hard limit")):
-        if annealed and hard in np.isinf(exponents):
-            ax.plot([], [], style, color=_COLORS[3] if hard else _COLORS[0], label=name)
+    names = {False: "one exponent", True: "hard limit"} if annealed else {}
+    for s, line in groupby(enumerate(records, 1), lambda pair: pair[1]["s"]):
+        passes, values = zip(*((number, record["objective"]) for number, record in line))
+        hard = s == -math.inf
+        color, form, name = _COLORS[3 if hard else 0], "s-" if hard else ".-", names.pop(hard, None)
+        ax.plot(passes, values, form, color=color, markersize=4, label=name)
     ax.set(xlabel="pass over the rows" if annealed else "iteration", ylabel="objective")
     if annealed:
         ax.legend()
@@ -314,7 +307,7 @@ def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -
         Rows from top to bottom, clusters from left to right; the darker, the larger the membership.
     """
     check_is_fitted(model)
-    rows, _ = _take(X, _some(_length(X)))
+    *_, rows = _shown(X)
     u = model.predict_proba(rows) if s is None else model.predict_proba(rows, s=s)
     ax = _axes(ax)
     order = np.lexsort((-u.max(axis=1), u.argmax(axis=1)))
@@ -370,7 +363,7 @@ def noise(model: Any, X: Any, ax: Any = None) -> Any:
     """
     if not isinstance(model, RFFMultiKernelPowerKMeans):
         raise TypeError(f"model == {model!r}, must be an RFFMultiKernelPowerKMeans.")
-    rows, _ = _take(X, _some(_length(X)))
+    *_, rows = _shown(X)
     largest, ax = model.typicality(rows).max(axis=1), _axes(ax)
     ax.hist(largest, bins=40, range=(0, 1), color=_COLORS[0])
     if model.noise_threshold is not None:

@@ -9,24 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from rffpk._anneal import batches
-from rffpk._anneal.centroid_model import measure
+from rffpk._anneal import centroid_model, search
 from rffpk._anneal.fit import FitResult, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.schedule import (
-    MANY,
-    Hard,
-    Plan,
-    Stop,
-    annealed_starts,
-    automatic_swaps,
-    check_annealing,
-    check_half_life,
-    coarse_start,
-    is_automatic,
-)
-from rffpk._anneal.search import FitContext
 from rffpk._docs import POWER, RANDOM_FEATURES, documented
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
@@ -37,15 +23,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.fourier import (
-    Frequencies,
-    Gamma,
-    Kernel,
-    Sampling,
-    check_kernel,
-    check_n_frequencies,
-    fit_map,
-)
+from rffpk.maps import fourier
 from rffpk.maps.whitening import check_whitening, whitened_columns
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
@@ -63,8 +41,8 @@ class AnnealedClusterer(Clusterer):
     s0: Auto | float = "auto"
     anneal_factor: Auto | float = "auto"
     anneal_every: Auto | int = "auto"
-    s_final: Hard | float = "hard"
-    stop: Stop = "annealed"
+    s_final: search.Hard | float = "hard"
+    stop: search.Stop = "annealed"
     sample: Auto | int | None = "auto"
     init: Init | Any = "k-means++"
     swaps: Auto | int = "auto"
@@ -75,11 +53,11 @@ class AnnealedClusterer(Clusterer):
     sample_size_: int = field(init=False)
 
     fit = fit_by_passes
-    _measure = measure
+    _measure = centroid_model.measure
 
     def _check_parameters(self) -> None:
         check_search(self)
-        check_annealing(self)
+        search.check_annealing(self)
         if self.sample is not None and not is_option(self.sample, "auto"):
             validation.check_int(self.sample, "sample", 1)
         if not is_option(self.swaps, "auto"):
@@ -92,22 +70,22 @@ class AnnealedClusterer(Clusterer):
 
     def _problem(self, **more: Any) -> Problem:
         """The problem of centroids of the columns; `more` are other parts of it."""
-        hard = is_option(self.s_final, "hard")
+        hard, automatic = is_option(self.s_final, "hard"), search.is_automatic(self)
         return Problem(
-            self._plan, self.init, sample=self.sample, automatic=is_automatic(self), hard=hard,
-            **more,
-        )  # fmt: skip
+            self._plan, self.init, sample=self.sample, automatic=automatic, hard=hard, **more
+        )
 
-    def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
+    def _plan(self, k: int, critical: float, objective: PowerMean) -> search.Plan:
         """The starts and the number of swaps."""
-        starts = annealed_starts(self, critical, _AUTO_STARTS)
-        automatic, swaps = is_automatic(self), 0 if k == 1 else self.swaps
+        starts = search.annealed_starts(self, critical, _AUTO_STARTS)
+        automatic, swaps = search.is_automatic(self), 0 if k == 1 else self.swaps
         if isinstance(swaps, str):
-            swaps = automatic_swaps(k) if automatic and is_option(self.s_final, "hard") else 0
+            hard = automatic and is_option(self.s_final, "hard")
+            swaps = search.automatic_swaps(k) if hard else 0
         plain = not objective.learns_weights and objective.eta is None
-        if plain and swaps and k >= MANY and automatic and is_option(self.n_init, "auto"):
-            starts = [coarse_start(starts[-1].schedule)]
-        return Plan(starts, int(swaps), critical=critical)
+        if plain and swaps and k >= search.MANY and automatic and is_option(self.n_init, "auto"):
+            starts = [search.coarse_start(starts[-1].schedule)]
+        return search.Plan(starts, int(swaps), critical=critical)
 
 
 @documented(
@@ -151,11 +129,10 @@ class PowerKMeans(AnnealedClusterer):
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    partial_fit = batches.partial_fit
+    partial_fit = centroid_model.partial_fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_half_life(self.half_life)
         check_whitening(self.whitening)
 
     def _problem(self, **more: Any) -> Problem:
@@ -217,34 +194,33 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     (64, 128)
     """
 
-    kernel: Kernel = "rbf"
-    gamma: Gamma | float = "mean"
-    n_frequencies: Frequencies | int = "auto"
-    sampling: Sampling = "auto"
+    kernel: fourier.Kernel = "rbf"
+    gamma: fourier.Gamma | float = "mean"
+    n_frequencies: fourier.Frequencies | int = "auto"
+    sampling: fourier.Sampling = "auto"
     cache: Auto | bool = "auto"
     memory_limit: int | None = None
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    partial_fit = batches.partial_fit
+    partial_fit = centroid_model.partial_fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_half_life(self.half_life)
-        check_n_frequencies(self.n_frequencies)
-        check_kernel(self.kernel, self.gamma, self.sampling)
+        fourier.check_n_frequencies(self.n_frequencies)
+        fourier.check_kernel(self.kernel, self.gamma, self.sampling)
         check_cache(self.cache, self.memory_limit)
 
     def _problem(self, **more: Any) -> Problem:
         limits = {"cache": self.cache, "memory_limit": self.memory_limit}
         return super()._problem(maps=self._maps, published=self._published, **limits, **more)
 
-    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
-        return [fit_map(self, sample, 0, self.kernel, self.gamma, context.random)]
+    def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
+        return [fourier.fit_map(self, sample, 0, self.kernel, self.gamma, context.random)]
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
+    def _published(self, result: FitResult, context: search.FitContext) -> None:
         self.feature_map_ = self._feature_maps[0]
-        self.k_means_agreement_ = k_means_agreement(result.some, result.theta)
+        self.k_means_agreement_ = k_means_agreement(result.prepared.some, result.theta)
         progress = context.history.progress
         if progress is not None and self.k_means_agreement_ > _SAME:
             progress.say(
@@ -276,13 +252,9 @@ def agreement_of_labels(
     rows = make_rows([x], [None], None if weight is None else p, n_threads)
     found, index = np.unique(labels, return_inverse=True)
     masses = np.bincount(index, p)[:, None]
-    if isinstance(x, SparseRows):
-        members = csr_array((p, (index, np.arange(len(x)))), shape=(len(found), len(x)))
-        theta = (members @ x.matrix).toarray() / masses - rows.shift
-    else:
-        theta = np.zeros((len(found), x.shape[1]))
-        np.add.at(theta, index, p[:, None] * (x - rows.shift))
-        theta /= masses
+    members = csr_array((p, (index, np.arange(len(x)))), shape=(len(found), len(x)))
+    sums = members @ (x.matrix if isinstance(x, SparseRows) else x)
+    theta = (sums.toarray() if isinstance(x, SparseRows) else sums) / masses - rows.shift
     before = index
     for _ in range(_AGREEMENT_PASSES):
         sums, outputs = one_pass(rows, theta, -np.inf, want=("labels",))

@@ -7,7 +7,6 @@ make sources from what rows are often stored in; any other function with this pr
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from rffpk._rows.streams import Source, block_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.files import whole_file
+from rffpk._utils.messages import optional_module
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 
@@ -196,7 +196,7 @@ def from_parquet(
     Decoding and transposing columns takes about as long as a pass; `spill` saves that time where
     several passes are made.
     """
-    dataset = _imported("pyarrow.dataset", "Parquet files need pyarrow")
+    dataset = optional_module("pyarrow.dataset", "Parquet files need pyarrow")
     names = os.fspath(paths) if isinstance(paths, _PATH) else _names(paths)
     return from_arrow(dataset.dataset(names, format="parquet"), columns=columns, dtype=dtype)
 
@@ -228,7 +228,7 @@ def from_arrow(
     TypeError
         If `data` is not such an object.
     """
-    arrow = _imported("pyarrow", "Arrow data need pyarrow")
+    arrow = optional_module("pyarrow", "Arrow data need pyarrow")
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype == {dtype}, must be float32 or float64.")
@@ -360,10 +360,3 @@ def _write_header(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype[Any]) 
     """The header of a .npy file; NumPy leaves room for any number of rows."""
     description = {"descr": dtype.str, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, description)
-
-
-def _imported(module: str, why: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f"{why}: {error}.") from error

@@ -1,12 +1,12 @@
-"""What a fitted model whose centroids are points in a feature space says of rows."""
+"""What a fitted model whose centroids are points in a feature space says of rows, and how it learns
+from batches of them: the method `partial_fit`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +22,15 @@ from rffpk._rows.sums import Sums, typicality
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import sources_of
+from rffpk._utils.sparse_rows import Columns, SparseRows, concatenated
 from rffpk._utils.validation import is_dask, is_option
+
+M = TypeVar("M")
+
+Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what a pass gives
+
+# What a fit says of its rows, which are not those of a stream of batches.
+_OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "k_means_agreement_")
 
 
 def first_rows(model: Any) -> int:
@@ -40,17 +48,10 @@ def check_fitted(model: Any) -> None:
     check_is_fitted(model)
 
 
-Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what a pass gives
-
-
 def visit(
-    model: Any,
-    xs: list[Array],
-    weight: Array | None,
-    s: float,
-    want: tuple[str, ...],
+    model: Any, xs: list[Array], weight: Array | None, s: float, want: tuple[str, ...] = (),
     typical: bool = False,
-) -> Visit:
+) -> Visit:  # fmt: skip
     """A pass at the fitted centroids over views and weights that have been checked, without
     typicality unless `typical`."""
     shifts = [shift.astype(xs[0].dtype) for shift in model._shifts]
@@ -60,9 +61,10 @@ def visit(
     n_threads = config.n_threads(model.n_jobs)
     rows = make_rows([*columns], [*maps], weight, n_threads, shifts, present)
     objective = model._objective
-    rows = objective.restore(rows, model._alpha)
-    rows = replace(rows, eta=rows.eta if typical else None, coverage=objective.coverage)
-    rows = rows.with_present_views()
+    rows = replace(
+        rows, alpha=model._alpha, eta=objective.eta if typical else None, m=objective.m,
+        coverage=objective.coverage,
+    ).with_present_views()  # fmt: skip
     if rows.present is not None:
         rows = rows.renormalised()
     theta = model.cluster_centers_.astype(np.float64) - rows.shift
@@ -74,26 +76,20 @@ def visit(
 
 
 def visits(
-    model: Any,
-    X: Any,
-    s: float,
-    want: tuple[str, ...],
-    sample_weight: Any = None,
-    typical: bool = False,
+    model: Any, X: Any, s: float, want: tuple[str, ...], weight: Any = None, typical: bool = False
 ) -> Iterator[Visit]:
     """Passes over new rows: one over rows in memory, one for each block of a source."""
-    check_fitted(model)
     X = sources_of(X) if is_dask(X) else X
     if not is_source(X):
         xs = model._check_views(X, reset=False)
-        weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+        weight = validation.check_sample_weight(weight, len(xs[0]), X)
         yield visit(model, xs, weight, s, want, typical)
         return
     none = True
-    stream = make_stream(X, sample_weight, lambda x, first: model._check_views(x, reset=False))
-    for xs, weight in stream.blocks():
+    stream = make_stream(X, weight, lambda x, first: model._check_views(x, reset=False))
+    for xs, part in stream.blocks():
         none = False
-        yield visit(model, xs, weight, s, want, typical)
+        yield visit(model, xs, part, s, want, typical)
     if none:
         raise ValueError("X gave no rows, must give at least one.")
 
@@ -108,21 +104,20 @@ def measure(
     model: Any, X: Any, want: str, s: float | None = None, sample_weight: Any = None
 ) -> Any:
     """What `want` names of rows; see `Clusterer._measure`."""
+    check_fitted(model)
     if want == "cost":
         found = visits(model, X, -math.inf, (), sample_weight)
         return sum(accurate_cost(rows, sums.hard, sums, at, at) for rows, at, sums, _ in found)
     if want == "memberships":
-        check_fitted(model)
-        at = model.s_ if s is None else s
-        found = visits(model, X, at, ("memberships",), typical=True)
-        return joined(outputs["memberships"] for *_, outputs in found)
+        found = visits(model, X, model.s_ if s is None else s, (want,), typical=True)
+        return joined(outputs[want] for *_, outputs in found)
     if want == "labels":
-        check_fitted(model)
         threshold = getattr(model, "noise_threshold", None)
-        label = partial(without_noise, model._objective, threshold)
         wanted = ("labels",) if threshold is None else ("labels", "nearest")
         found = visits(model, X, -math.inf, wanted)
-        return joined(label(rows, *(out[name] for name in wanted)) for rows, *_, out in found)
+        return joined(
+            without_noise(model._objective, threshold, rows, outputs) for rows, *_, outputs in found
+        )
     found = visits(model, X, -math.inf, ("distances",))
     distances = joined(_distances(rows, outputs["distances"]) for rows, *_, outputs in found)
     return distances.argmin(axis=0) if want == "medoids" else distances
@@ -143,12 +138,145 @@ def typicalities(rows: Rows, objective: PowerMean, distances: Array) -> Array:
 
 
 def without_noise(
-    objective: PowerMean, threshold: float | None, rows: Rows, labels: Array,
-    nearest: Array | None = None,
-) -> Array:  # fmt: skip
-    """The labels of rows to publish, -1 where their typicality is below a threshold; `nearest` are
-    the squared distances to the centroids."""
-    if threshold is None or objective.eta is None or nearest is None:
-        return labels
-    noise = typicalities(rows, objective, nearest[:, None])[:, 0] < threshold
-    return np.where(noise, np.int32(-1), labels)
+    objective: PowerMean, threshold: float | None, rows: Rows, outputs: dict[str, Array]
+) -> Array:
+    """The labels of rows to publish, from the outputs of a pass: -1 where the typicality at the
+    "nearest" squared distance is below a threshold."""
+    if threshold is None or objective.eta is None:
+        return outputs["labels"]
+    typical = typicalities(rows, objective, outputs["nearest"][:, None])[:, 0]
+    return np.where(typical < threshold, np.int32(-1), outputs["labels"])
+
+
+# ---- learning from batches of rows, one after the other ------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunningSums:
+    """Discounted sums over all rows of a stream (docs/math.md, section 18)."""
+
+    N: Array  # (k, F), of features less their shift
+    G: Array  # (k,)
+    s: float  # the exponent of all passes
+
+
+def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
+    """Cluster a stream of rows, batch by batch.
+
+    The first rows are kept until they are as many as `sample` says, 20 000 or 100 for each
+    cluster if that is more for "auto", None, or a class without `sample`; `fit` then clusters
+    them. Each later batch moves the centroids by one pass, at the exponent at which that fit
+    ended: a centroid is the mean of all rows so far, with the weights that they had for it in
+    their pass, discounted by `half_life`. The feature map stays. After `fit` the stream goes on
+    from there. The result is near that of `fit` on all rows where these do not drift, but not
+    the same.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or iterator
+        A batch of any number of rows, as in `fit`; or an iterator of batches, such as a
+        generator, which is read to its end, without sample_weight.
+    y : Ignored
+        Present for scikit-learn's conventions.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
+
+    Returns
+    -------
+    self : object
+        The estimator. It is fitted when no rows are kept (`n_buffered_` is 0). Attributes that
+        describe rows, such as `labels_` and `inertia_`, are not set: `predict` labels any rows.
+        The others are those of the fit of the first rows, except `cluster_centers_`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter, X or sample_weight is not as described; nothing is changed then, except
+        by the batches of an iterator before.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `fit` does, once, for the first rows.
+    """
+    model: Any = self
+    model._check_parameters()
+    if isinstance(X, Iterator):
+        if sample_weight is not None:
+            raise ValueError("sample_weight is given for an iterator: pass batches one by one.")
+        for batch in X:
+            model.partial_fit(batch)
+        return self
+    if is_source(X):
+        raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
+    with validation.unchanged_on_error(model), config.one_blas_thread():
+        fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
+        [x] = model._check_views(X, reset=not (fitted or buffered))
+        weight = validation.check_sample_weight(sample_weight, len(x), X, zeros=True)
+        if weight is not None:
+            x, weight = x[weight > 0], weight[weight > 0]
+        if not fitted:
+            _collect(model, x, weight)
+        elif len(x):
+            _follow(model, x, weight)
+        if "cluster_centers_" in vars(model):
+            model.n_buffered_ = 0
+            for name in _OF_ROWS:
+                vars(model).pop(name, None)
+    return self
+
+
+def _collect(model: Any, X: Columns, weight: Array | None) -> None:
+    """Keep the rows of a batch, and fit all that are kept if they are enough."""
+    _check_squares(X)
+    parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
+    model._buffer = parts  # a new list, so that the one before it can be restored
+    model.n_buffered_ = vars(model).get("n_buffered_", 0) + len(X)
+    model._n_first = first_rows(model)
+    if model.n_buffered_ < model._n_first:
+        return
+    weights = [np.ones(len(x)) if w is None else w for x, w in parts]
+    weighted = any(w is not None for _, w in parts)
+    names = vars(model).get("feature_names_in_")
+    model.fit(
+        concatenated([x for x, _ in parts]),
+        sample_weight=np.concatenate(weights) if weighted else None,
+    )
+    if names is not None:
+        model.feature_names_in_ = names
+
+
+def _check_squares(X: Columns) -> None:
+    """Refuse rows that no fit takes: once they are kept, each later batch would be refused."""
+    entries = X.data if isinstance(X, SparseRows) else X
+    largest = float(np.abs(entries).max(initial=0))
+    validation.check_overflow(largest * largest * entries.size, np.float64)
+
+
+def _follow(model: Any, X: Array, weight: Array | None) -> None:
+    """Move the centroids by one pass over a batch."""
+    n, discount = len(X), 1.0
+    if model.half_life is not None:
+        discount = 2.0 ** (-n / model.half_life)
+        discounts = 2.0 ** (-np.arange(n)[::-1] / model.half_life)  # after the last row
+        weight = discounts if weight is None else weight * discounts
+    shift = np.concatenate(model._shifts).astype(np.float64)
+    theta = model.cluster_centers_.astype(np.float64) - shift
+    before = vars(model).get("_running") or _sums_of_fit(model, theta)
+    rows, _, sums, _ = visit(model, [X], weight, before.s)
+    # the shift of the rows is rounded to their dtype
+    N = sums.N + sums.G[:, None] * (rows.shift - shift)
+    model._running = RunningSums(discount * before.N + N, discount * before.G + sums.G, before.s)
+    moved = replace(sums, N=model._running.N, G=model._running.G).centroids(theta, rows.dtype)
+    model.cluster_centers_ = (moved + shift).astype(model.cluster_centers_.dtype)
+
+
+def _sums_of_fit(model: Any, theta: Array) -> RunningSums:
+    """The sums of the fitted rows at their centroids, with the mean discount of n rows with d of
+    one row: (1 - d^n) / (n (1 - d))."""
+    n, mean = model._n_counted, 1.0
+    if model.half_life is not None:
+        rate = math.log(2) / model.half_life
+        mean = math.expm1(-n * rate) / (n * math.expm1(-rate))
+    G = mean * model._cluster_weights
+    return RunningSums(G[:, None] * theta, G, model._s_of_batches)

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -34,23 +34,12 @@ _FORMAT = "checkpoint of rffpk"
 _FREE = {"n_jobs", "verbose"}
 
 
-class Resumable(Protocol):
-    """The run of one start, which reports its steps."""
-
-    number: int
-    context: Any  # that of the fit, with its history and its random numbers
-
-    def state(self) -> dict[str, Array]:
-        """What its steps have changed."""
-
-    def restore(self, state: dict[str, Array]) -> None:
-        """Set what `state` returned."""
-
-
 class Checkpoint:
     """The steps of a fit, kept in a file.
 
-    The file is replaced after a step if the last time was `seconds` ago or more.
+    The file is replaced after a step if the last time was `seconds` ago or more. The runs that make
+    steps, of one start each, are those over features: `state` returns what the steps of a run have
+    changed, and `restore` sets it.
 
     Raises
     ------
@@ -66,7 +55,7 @@ class Checkpoint:
         self._arrays: dict[str, Array] = {}
         self._results: list[Any] = []
         self._taken = 0  # number of results that are known in this fit
-        self._runs: dict[int, Resumable] = {}  # by number
+        self._runs: dict[int, Any] = {}  # by number
         self._inside = False  # of a step
         self._saved = time.monotonic()
 
@@ -94,44 +83,39 @@ class Checkpoint:
             with suppress(FileNotFoundError):
                 os.unlink(self.path)
 
-    def result(self, run: Resumable, step: Callable[[], Any]) -> Any:
+    def result(self, run: Any, step: Callable[[], Any]) -> Any:
         """The result of a step, which consists of numbers, None and lists of these, and may change
         the state of the run and nothing else. A step inside of a step is a part of it."""
         if self._inside:
             return step()
         self._runs[run.number] = run
-        if self._taken < len(self._results):
-            self._taken += 1
+        self._taken += 1
+        if self._taken <= len(self._results):
             if self._taken == len(self._results):
                 self._restore(run)
             return self._results[self._taken - 1]
         self._inside = True
-        try:
-            found = step()
-        finally:
-            self._inside = False
+        found = step()
+        self._inside = False
         self._results.append(found)
-        self._taken += 1
         if time.monotonic() - self._saved >= self.seconds:
             self.save(run)
             self._saved = time.monotonic()
         return found
 
-    def save(self, run: Resumable) -> None:
+    def save(self, run: Any) -> None:
         """Replace the file; `run` made the last step."""
         state = {
             "results": self._results,
             "history": run.context.history.records,
             "random": run.context.random.get_state(legacy=False),
         }
-        text = json.dumps(state, default=lambda value: value.tolist()).encode()
-        arrays = {"state": np.frombuffer(text, np.uint8)}
+        arrays = {"state": _bytes(state)}
         for number, each in self._runs.items():
             arrays |= {f"{number}.{name}": array for name, array in each.state().items()}
+        metadata = {"format": _FORMAT, "fit": json.dumps(self._fingerprint)}
         try:
-            write_tensors(
-                self.path, {"format": _FORMAT, "fit": json.dumps(self._fingerprint)}, arrays
-            )
+            write_tensors(self.path, metadata, arrays)
         except OSError as error:
             warn(f"the fit goes on without a new checkpoint: {error}.", UserWarning)
 
@@ -163,23 +147,20 @@ class Checkpoint:
                     f"{_REMEDY}"
                 )
 
-    def _restore(self, run: Resumable) -> None:
+    def _restore(self, run: Any) -> None:
         """Set what the last step left, of which `run` made the last one."""
-        run.context.history.restore(self._state["history"])
+        history = run.context.history
+        history.restore(self._state["history"])
         run.context.random.set_state(self._state["random"])
+        parts: dict[str, dict[str, Array]] = {str(number): {} for number in self._runs}
+        for name, array in self._arrays.items():
+            of_run, _, attribute = name.partition(".")
+            parts[of_run][attribute] = array
         for number, each in self._runs.items():
-            start = f"{number}."
-            parts = {
-                name.removeprefix(start): array
-                for name, array in self._arrays.items()
-                if name.startswith(start)
-            }
-            each.restore(parts)
+            each.restore(parts[str(number)])
         self._state, self._arrays = {}, {}
-        if run.context.history.progress is not None:
-            run.context.history.progress.say(
-                f"The fit goes on from {self.path}, after {self._taken} steps."
-            )
+        if history.progress is not None:
+            history.progress.say(f"The fit goes on from {self.path}, after {self._taken} steps.")
 
 
 _REMEDY = "resume=False begins anew and replaces it."
@@ -228,8 +209,7 @@ def _fingerprint_of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
             "checkpoint needs a random_state: a fit that goes on must draw the same random numbers."
         )
     if isinstance(seed, np.random.RandomState):
-        drawn = json.dumps(random.get_state(legacy=False), default=lambda value: value.tolist())
-        seed = _digest(np.frombuffer(drawn.encode(), np.uint8))
+        seed = _digest(_bytes(random.get_state(legacy=False)))
     found = {"rffpk version": __version__, "class": type(model).__name__, "random_state": str(seed)}
     return found | _parameter_fingerprints(parameters)
 
@@ -257,6 +237,12 @@ def _parameter_fingerprint(value: Any) -> str:
             "name of a method."
         )
     return repr(value)
+
+
+def _bytes(value: Any) -> Array:
+    """Numbers, arrays, and dicts and lists of these as JSON, in an array of bytes."""
+    text = json.dumps(value, default=lambda array: array.tolist())
+    return np.frombuffer(text.encode(), np.uint8)
 
 
 def _digest(*values: Any) -> str:

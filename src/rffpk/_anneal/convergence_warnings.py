@@ -46,7 +46,8 @@ class Ending:
     def cause(self) -> str:
         """Why centroids of enough distinct rows coincide, and what to do."""
         if not self.flat:
-            return f"centroids merged; take fewer clusters{self._also()}."
+            also = "" if math.isinf(self.s) else f" or {self._lower()}"
+            return f"centroids merged; take fewer clusters{also}."
         text = f"all converge to the mean of the rows, and memberships to 1/k = {1 / self.k:.3g}"
         if not self.critical < min(self.s, 0.0):
             return f"{text}; take {self._lower()}."
@@ -57,9 +58,6 @@ class Ending:
 
     def _lower(self) -> str:
         return "a smaller m" if self.parameter == "m" else f"a lower {self.parameter}"
-
-    def _also(self) -> str:
-        return "" if math.isinf(self.s) else f" or {self._lower()}"
 
 
 def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:

@@ -12,16 +12,15 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rffpk._anneal import critical, swaps
+from rffpk._anneal import decompositions
 from rffpk._anneal.centroid_model import without_noise
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows, make_checkpoint
 from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
-from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, coincidence, count_distinct
+from rffpk._anneal.decompositions import Compressed, compressed
+from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, improve
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.principal_components import Compressed, compressed
-from rffpk._anneal.schedule import MANY, Plan, Schedule, StartEnd
-from rffpk._anneal.search import FitContext, History, search
-from rffpk._anneal.seeding import Parts, checked_centroids, seed_centroids, seeding_rows
+from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
+from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
 from rffpk._rows import passes
 from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
@@ -50,15 +49,6 @@ _OF_EARLIER_FITS = (
 _LABELS = ("labels", "nearest")  # of rows: their nearest centroids, and the squared distances
 
 
-def _columns_alone(sample: RowSample, context: FitContext) -> list[Any]:
-    """No map: the features are the columns of one view."""
-    return [None]
-
-
-def _plain(rows: Rows, context: FitContext) -> PowerMean:
-    return PowerMean()
-
-
 @dataclass(frozen=True)
 class Problem:
     """What an estimator makes of its parameters: how rows become features, what is minimised, and
@@ -67,8 +57,9 @@ class Problem:
     # from the number of clusters, the critical exponent and the objective
     plan: Callable[[int, float, PowerMean], Plan]
     init: Any
-    maps: Callable[[RowSample, FitContext], list[Any]] = _columns_alone  # a map of each view
-    objective: Callable[[Rows, FitContext], PowerMean] = _plain
+    # a map of each view; None: the features are its columns
+    maps: Callable[[RowSample, FitContext], list[Any]] = lambda sample, context: [None]
+    objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     sample: Auto | int | None = None  # rows that the starts run on; None: all
     cache: Auto | bool = False
@@ -86,8 +77,9 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class FitRows:
-    """The rows of a fit, with the maps and shifts of their features."""
+class Prepared:
+    """The rows of a fit, with the maps and shifts of their features, what is minimised, and the
+    starts."""
 
     given: Some  # views and weights of the rows that statistics are taken from
     rows: Rows  # all
@@ -100,35 +92,19 @@ class FitRows:
     variance: float  # total variance of the features
     init: Any  # the name of a method, a callable, or centroids
     mapped: bool  # whether the features of some view differ from its columns
-
-    @property
-    def searched(self) -> Rows:
-        """The rows that starts run on."""
-        return self.base if self.components is None else self.components.rows
+    objective: PowerMean
+    plan: Plan
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """The end of a fit, at the centroids in the dtype of X, as they are published."""
+    """The end of a fit."""
 
-    given: Some  # views and weights of some rows
+    prepared: Prepared
     rows: Rows  # all, with the learned view weights
-    some: Rows
-    objective: PowerMean
-    plan: Plan
-    end: StartEnd
-    s: float  # the exponent of the last passes
-    centers: Array  # (k, F), the dtype of X
-    theta: Array  # the same, shifted, float64
-    soft: Sums  # at the last exponent, without N
-    hard: Sums  # in the hard limit, without N
-    inertia: float
-    distinct: int  # number of distinct centroids
-    penalty: float  # of the view weights
-    n_passes: int
-    sample_size: int
-    stored: bool | None  # whether features of all rows were stored; None: they are the columns
-    memberships: Array | None
+    theta: Array  # (k, F), those in the dtype of X, shifted, float64
+    ending: Ending
+    attributes: dict[str, Any]  # of the fitted model
 
 
 @observed
@@ -201,16 +177,10 @@ def fit(
 
 
 def fit_model(
-    model: M,
-    X: Any,
-    sample_weight: Any = None,
-    *,
-    labels_to: Any = None,
-    progress: Progress | None = None,
-    checkpoint: Checkpoint | None = None,
-    causes: Iterable[Cause] = (),
-    rows_name: str | None = None,
-) -> M:
+    model: M, X: Any, sample_weight: Any = None, *, labels_to: Any = None,
+    progress: Progress | None = None, checkpoint: Checkpoint | None = None,
+    causes: Iterable[Cause] = (), rows_name: str | None = None,
+) -> M:  # fmt: skip
     """`fit` of a model; `causes` of coincident centroids are those in what X was computed from,
     which a warning calls `rows_name`."""
     model._check_parameters()
@@ -218,40 +188,33 @@ def fit_model(
         check_labels_to(labels_to)
     random = validation.check_random_state(model.random_state)
     with validation.unchanged_on_error(model), config.one_blas_thread():
+        problem: Problem = model._problem()
         if checkpoint is not None:
             checkpoint.open(model, random)
-        n_threads = config.n_threads(model.n_jobs)
-        problem: Problem = model._problem()
+            limit = checkpoint.memory_limit(problem.memory_limit)
+            problem = replace(problem, memory_limit=limit)
         context = FitContext(
-            random, History(progress=progress), n_threads, k=int(model.n_clusters),
+            random, History(progress=progress), config.n_threads(model.n_jobs),
             checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
-            noise_threshold=getattr(model, "noise_threshold", None),
-            store_memberships=bool(model.store_memberships),
         )  # fmt: skip
-        rows, objective, plan = prepare(model, problem, X, sample_weight, context)
+        found = prepare(model, problem, X, sample_weight, context)
         context.labels = None if is_dask(X) or is_source(X) else []
-        none = nullcontext(None)
-        with label_writer(labels_to, rows.rows.n) if labels_to is not None else none as write:
-            context.write_labels = write
-            result = fit_centroids(rows, objective, plan, context)
-            publish(model, result, context)
+        writer = nullcontext() if labels_to is None else label_writer(labels_to, found.rows.n)
+        with writer as context.write_labels:
+            run, end = search_centroids(found, context)
+            result = finish(model, found, run, end, context)
+            publish(model, result, end, context)
             problem.published(result, context)
         if checkpoint is not None:
             checkpoint.remove()
     return model
 
 
-def fit_centroids(
-    rows: FitRows, objective: PowerMean, plan: Plan, context: FitContext
-) -> FitResult:
-    """Search centroids on the rows that starts run on, and finish on all rows."""
-    run, end = search_centroids(rows, objective, plan, context)
-    return finish(run, end, rows, plan, context)
-
-
 def check_search(model: Any) -> None:
     """The parameters of all searches for centroids in a feature space."""
     validation.check_search_parameters(model, get_args(Init), "an array or a callable")
+    if getattr(model, "half_life", None) is not None:
+        validation.check_real(model.half_life, "half_life", 0, include="neither", also="None")
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
@@ -259,7 +222,7 @@ def check_search(model: Any) -> None:
 
 def prepare(
     model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
-) -> tuple[FitRows, PowerMean, Plan]:
+) -> Prepared:
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
     sample = row_sample(model, X, sample_weight, problem.sample, problem.n_map_rows, context.random)
@@ -267,9 +230,7 @@ def prepare(
     if getattr(model, "allow_missing_views", False):
         context.coverage = sample.coverage(k)
     model._feature_maps = maps = problem.maps(sample, context)
-    limit, saved = problem.memory_limit, context.checkpoint
-    limit = limit if saved is None else saved.memory_limit(limit)
-    storage = context.storage = Storage(problem.cache, limit)
+    storage = context.storage = Storage(problem.cache, problem.memory_limit)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage)
     drawn = sample
     if problem.mapped_rows is None:
@@ -282,30 +243,24 @@ def prepare(
     storage.check(rows)
     init = _given_init(problem, rows, k)
     objective = problem.objective(some, context)
-    some, rows = (replace(each, eta=objective.eta, m=objective.m) for each in (some, rows))
-    samples = [
-        replace(mapping(*drawn.some(size), rows.shifts), eta=objective.eta, m=objective.m)
-        for size in drawn.sizes_of_starts(problem.sample, k)
-    ]
+    typical = partial(replace, eta=objective.eta, m=objective.m)
+    some, rows = typical(some), typical(rows)
+    sizes = drawn.sizes_of_starts(problem.sample, k)
+    samples = [typical(mapping(*drawn.some(size), rows.shifts)) for size in sizes]
     if samples:
-        base = samples[0] = storage.sample(samples[0])
-    else:
-        base = storage.all_rows(rows, k, ALL_PASSES)
-    automatic = problem.automatic and base.stream is None
-    hard = automatic and problem.hard
-    components = compressed(base, k, storage, hard) if automatic else None
-    pool = base if components is None else components.rows
-    pool = pool if samples or components is not None else some
+        samples[0] = storage.sample(samples[0])
+    base = samples[0] if samples else storage.all_rows(rows, k, ALL_PASSES)
+    components = compressed(base, k, storage, problem.hard) if problem.automatic else None
+    pool = components.rows if components is not None else base if samples else some
     seeding = seeding_rows(pool, k, context.random)
     features = passes.some_features(seeding)
-    exponent = critical.of_rows(seeding, features)
-    if saved is not None:
-        saved.begin(fingerprint_of_rows(sample, features, exponent, variance))
-    found = FitRows(
+    exponent = decompositions.exponent_of_rows(seeding, features)
+    if context.checkpoint is not None:
+        context.checkpoint.begin(fingerprint_of_rows(sample, features, exponent, variance))
+    return Prepared(
         sample.some(), rows, some, samples, base, components, seeding, features, variance, init,
-        any(maps),
+        any(maps), objective, problem.plan(k, exponent, objective),
     )  # fmt: skip
-    return found, objective, problem.plan(k, exponent, objective)
 
 
 def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
@@ -319,37 +274,31 @@ def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
 # ---- search --------------------------------------------------------------------------------------
 
 
-def search_centroids(
-    rows: FitRows, objective: PowerMean, plan: Plan, context: FitContext
-) -> tuple[FeatureRun, StartEnd]:
+def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, StartEnd]:
     """The best of all starts, improved by swaps, and its end."""
-    history = context.history
+    history, plan, components = context.history, found.plan, found.components
     history.unit = plan.unit
-    history.left_out = 0.0 if rows.components is None else rows.components.left_out
-    if history.progress is not None and rows.samples:
-        history.progress.later = [*(each.n for each in rows.samples[1:]), rows.rows.n]
-    seed = partial(_seed, rows, context)
-    space = FeatureSpace(rows.searched, rows.variance, objective, seed, context)
+    history.left_out = 0.0 if components is None else components.left_out
+    if history.progress is not None and found.samples:
+        history.progress.later = [*(each.n for each in found.samples[1:]), found.rows.n]
+    rows = found.base if components is None else components.rows
+    seed = partial(_seed, found, context)
+    space = FeatureSpace(rows, found.variance, found.objective, seed, context)
     run, end, cost = search(space, plan.starts)
-    end.hard = plan.ends_hard
     if plan.swaps:
-        schedule = plan.starts[-1].schedule  # all starts end alike
-        swaps.improve(run, cost, plan.swaps)
-        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter)
+        improve(run, cost, plan.swaps)
+        end.converged = run.settle("hard", -math.inf, plan.schedule.tol, plan.schedule.max_iter)
     if math.isinf(end.s):  # no start was annealed
-        end.s = run.nearly_hard_exponent()
+        end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
 
 
-def _seed(rows: FitRows, context: FitContext) -> Array:
+def _seed(found: Prepared, context: FitContext) -> Array:
     """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
-    init, seeding, features, k = rows.init, rows.seeding, rows.features, context.k
+    init, seeding, features, k = found.init, found.seeding, found.features, context.k
     if isinstance(init, str):
         context.history.add_seeding(seeding.n)
-        parts = None if seeding.present is None else Parts(seeding, features)
-        drawn = seed_centroids(
-            features, seeding.weight, k, init, context.n_threads, context.random, parts
-        )
+        drawn = seed_centroids(seeding, features, k, init, context.random)
         return drawn - seeding.shift if isinstance(features, SparseRows) else drawn
     if callable(init):
         context.history.add_seeding(seeding.n)
@@ -363,39 +312,65 @@ def _seed(rows: FitRows, context: FitContext) -> Array:
 
 
 def finish(
-    run: FeatureRun, end: StartEnd, rows: FitRows, plan: Plan, context: FitContext
+    model: Any, found: Prepared, run: FeatureRun, end: StartEnd, context: FitContext
 ) -> FitResult:
-    """Passes over growing samples and then over all rows, and the sums of these at the end."""
-    schedule, whole = plan.starts[-1].schedule, rows.base
-    if rows.components is not None:
-        run.theta, context.history.left_out = rows.components.expand(run.theta), 0.0
-    if rows.samples:
-        whole = context.storage.all_rows(rows.rows, context.k, LAST_PASSES)
-        _settle(run, [*rows.samples[1:], whole], end, schedule, plan.swaps)
-    elif rows.components is not None:
-        _settle(run, [rows.base], end, schedule, 0)
-    stored = not has_maps(whole) if rows.mapped else None
-    return _evaluated(run, end, rows, plan, context, stored)
+    """Passes over growing samples and then over all rows, and what these tell at the end."""
+    plan, whole = found.plan, _settle(run, end, found, context)
+    rows = replace(found.rows, alpha=run.rows.alpha)
+    centers = (run.theta + rows.shift).astype(rows.dtype)
+    theta = centers.astype(np.float64) - rows.shift
+    soft, hard, inertia = _evaluated(model, run, rows, theta, end.s, context)
+    distinct = run.count_distinct(theta, hard.hard)
+    s = -math.inf if plan.schedule.ends_hard else end.s
+    ending = Ending(context.k, distinct, s, soft.soft, soft.hard, plan.critical, plan.lowered_by)
+    attributes = {
+        "cluster_centers_": centers,
+        "inertia_": inertia,
+        "objective_": plan.unit * (soft.objective(end.s) + run.penalty()),
+        "n_iter_": run.passes,
+        "sample_size_": found.base.n,
+        "_alpha": rows.alpha,
+        "_objective": run.objective,
+        "_shifts": rows.shifts,
+        "_cluster_weights": (hard if plan.schedule.ends_hard else soft).G.copy(),
+        "_n_distinct": distinct,
+        "_n_counted": rows.n_counted,
+        "_s_of_batches": s,
+    }
+    if found.mapped and "cache" in vars(model):
+        attributes["cache_"] = not has_maps(whole)
+    if model.store_memberships:
+        outputs = passes.one_pass(rows, theta, end.s, want=("memberships",))[1]
+        attributes["memberships_"] = outputs["memberships"]
+    return FitResult(found, rows, theta, ending, attributes)
 
 
-def _settle(
-    run: FeatureRun, levels: list[Rows], end: StartEnd, schedule: Schedule, patience: int
-) -> None:
+def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
-    are improved on each of them, as a sample has few rows of each, except on rows that are read."""
-    s, stage = (-math.inf, "hard") if end.hard else (end.s, "settle")
+    are improved on each of them, as a sample has few rows of each, except on rows that are read.
+    Returns all rows, with stored features where that pays."""
+    plan, whole, levels = found.plan, found.base, list[Rows]()
+    if found.components is not None:
+        run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
+        levels = [whole]
+    if found.samples:
+        whole = context.storage.all_rows(found.rows, context.k, LAST_PASSES)
+        levels = [*found.samples[1:], whole]
+    schedule = plan.schedule
+    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.rows = replace(rows, alpha=run.rows.alpha)
-        if patience and len(run.theta) >= MANY and rows.stream is None:
-            swaps.improve(run, math.inf, patience)
+        if plan.swaps and found.samples and context.k >= MANY and rows.stream is None:
+            improve(run, math.inf, plan.swaps)
         # the sampling error of the centroids is larger than this
-        coarse = 0.1 * math.sqrt(len(run.theta) / rows.n) if rows is not levels[-1] else 0.0
+        coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
-    # these passes do not lower s, so a final exponent that was not reached stays so
-    end.converged = converged and (end.hard or end.converged)
+    if levels:  # these passes do not lower s, so a final exponent that was not reached stays so
+        end.converged = converged and (schedule.ends_hard or end.converged)
+    return whole
 
 
-_Labels = Callable[[Rows, Array, Array], None]
+_Labels = Callable[[Rows, dict[str, Array]], None]
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
@@ -404,50 +379,36 @@ def _added(first: _Pair, second: _Pair) -> _Pair:
 
 
 def _evaluated(
-    run: FeatureRun, end: StartEnd, given: FitRows, plan: Plan, context: FitContext,
-    stored: bool | None,
-) -> FitResult:  # fmt: skip
-    """The sums of all rows at the end, at the last soft exponent and in the hard limit, in one
-    reading, which also gives the labels."""
-    rows, threshold = replace(given.rows, alpha=run.rows.alpha), context.noise_threshold
+    model: Any, run: FeatureRun, rows: Rows, theta: Array, s: float, context: FitContext
+) -> tuple[Sums, Sums, float]:
+    """The sums of all rows at the centroids, at the last soft exponent and in the hard limit, in
+    one reading, which also gives the labels; and their inertia."""
+    threshold, objective = vars(model).get("noise_threshold"), run.objective
 
-    def take(block: Rows, labels: Array, nearest: Array) -> None:
+    def take(block: Rows, outputs: dict[str, Array]) -> None:
+        found = outputs["labels"]
         if threshold is not None:
-            labels = without_noise(run.objective, threshold, block, labels, nearest)
-        context.take_labels(labels)
+            found = without_noise(objective, threshold, block, outputs)
+        context.take_labels(found)
 
     elsewhere = isinstance(rows.stream, Partitions)
-    centers = (run.theta + rows.shift).astype(rows.dtype)
-    theta = centers.astype(np.float64) - rows.shift
-    visit = partial(_both_sums, theta, end.s, None if elsewhere else take, rows.stream is None)
+    visit = partial(_both_sums, theta, s, None if elsewhere else take, rows.stream is None)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
     means = hard.centroids(theta, rows.dtype)
     inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
     if elsewhere and context.write_labels is not None:
-        take(plain, **passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
-    memberships = None
-    if context.store_memberships:
-        memberships = passes.one_pass(rows, theta, end.s, want=("memberships",))[1]["memberships"]
-    relative, absolute = coincidence(run.variance, rows.dtype)
-    close = max(relative * (hard.hard / rows.total_weight), absolute)
-    distinct = count_distinct(rows.scaled(theta), close)
-    soft, hard = soft.without_moments(), hard.without_moments()
-    s = -math.inf if end.hard else end.s
-    return FitResult(
-        given.given, rows, given.some, run.objective, plan, end, s, centers, theta, soft, hard,
-        inertia, distinct, replace(run, rows=rows).penalty(), run.passes, given.base.n, stored,
-        memberships,
-    )  # fmt: skip
+        take(plain, passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
+    return soft, hard, inertia
 
 
 def _both_sums(
     theta: Array, s: float, take: _Labels | None, alone: bool, block: Rows, before: _Pair | None
 ) -> _Pair:
     """The sums of a block at an exponent and in the hard limit; `alone`: no other follows, which
-    would add to N. `take` is given the rows, their labels and the squared distances to the
-    nearest centroids."""
+    would add to N. `take` is given the rows, with their labels and the squared distances to
+    the nearest centroids."""
     soft, hard = before or (None, None)
     soft, _ = passes.pass_of_block(block, theta, s, before=soft)
     if alone:
@@ -455,54 +416,41 @@ def _both_sums(
     plain, wanted = replace(block, eta=None), _LABELS if take else ()
     hard, outputs = passes.pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
     if take is not None:
-        take(plain, outputs["labels"], outputs["nearest"])
+        take(plain, outputs)
     return soft, hard
 
 
 # ---- publish -------------------------------------------------------------------------------------
 
 
-def publish(model: Any, result: FitResult, context: FitContext) -> None:
+def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -> None:
     """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
     for name in _OF_EARLIER_FITS:
         vars(model).pop(name, None)
-    rows, soft, end = result.rows, result.soft, result.end
-    vars(model).update(
-        cluster_centers_=result.centers,
-        inertia_=result.inertia,
-        s_=end.s,
-        objective_=result.plan.unit * (soft.objective(end.s) + result.penalty),
-        n_iter_=result.n_passes,
-        history_=context.history.records,
-        sample_size_=result.sample_size,
-        _alpha=rows.alpha,
-        _objective=result.objective,
-        _shifts=rows.shifts,
-        _cluster_weights=(result.hard if end.hard else soft).G,
-        _n_features_out=context.k,
-        _n_distinct=result.distinct,
-        _n_counted=rows.n_counted,
-        _s_of_batches=result.s,
-    )
     if context.labels is not None:
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    if result.stored is not None and hasattr(model, "cache"):
-        model.cache_ = result.stored
-    if result.memberships is not None:
-        model.memberships_ = result.memberships
+    publish_end(model, result.attributes, end, context)
+    if is_merged(result.ending):
+        some = result.prepared.some
+        causes = context.causes or [few_rows("X", *result.prepared.given)]
+        causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
+        warn_of_ending(result.ending, causes)
+
+
+def publish_end(model: Any, attributes: dict[str, Any], end: StartEnd, context: FitContext) -> None:
+    """Set the attributes and those that all fits have; warn if the run did not converge."""
+    vars(model).update(
+        attributes, s_=end.s, history_=context.history.records, _n_features_out=context.k
+    )
     if not end.converged:
         warn(
             f"max_iter={model.max_iter} passes ended the run before it converged.",
             ConvergenceWarning,
         )
-    merged = nearly_equal_memberships(soft.soft, soft.hard, context.k, result.s)
-    if result.distinct < context.k or merged:
-        plan, some = result.plan, result.some
-        ending = Ending(
-            context.k, result.distinct, result.s, soft.soft, soft.hard, plan.critical,
-            plan.lowered_by,
-        )  # fmt: skip
-        causes = context.causes or [few_rows("X", *result.given)]
-        causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
-        warn_of_ending(ending, causes)
+
+
+def is_merged(ending: Ending) -> bool:
+    """Whether centroids coincide, or memberships are nearly equal."""
+    flat = nearly_equal_memberships(ending.soft, ending.hard, ending.k, ending.s)
+    return flat or ending.distinct < ending.k

@@ -29,10 +29,8 @@ LEAST_ROWS = 20_000
 # bounds: with 50 columns and 10 clusters they do not.
 _COST = 20_000.0
 
-# All rows are visited if more than this part of them is active. Active rows are copied in parts of
-# so many bytes, and sums change by the rows of so many bytes at a time whose labels do, which are
-# few.
-_MOST_ACTIVE, _COPY_BYTES, _BLOCK_BYTES = 0.6, 4 << 20, 32 << 20
+_MOST_ACTIVE = 0.6  # All rows are visited if more than this part of them is active.
+_COPY_BYTES = 4 << 20  # Active rows are copied in parts of so many bytes.
 
 _BOUNDS = 1 << 16  # rows whose bounds change at a time, so that intermediate results are small
 
@@ -139,13 +137,10 @@ class HardPasses:
     def _visit(self, active: Array, theta: Array) -> None:
         """Visit the active rows; the sums change by the rows whose labels do."""
         assert self._theta is not None
-        a_row = max(1, row_bytes(self.rows.xs))
-        size = max(SLOT_ROWS, _COPY_BYTES // a_row // SLOT_ROWS * SLOT_ROWS)
-        at_a_time = max(1024, _BLOCK_BYTES // a_row)
-        for begin in range(0, len(active), at_a_time):
-            index = active[begin : begin + at_a_time]
-            parts = [index[part] for part in gen_batches(len(index), size)]
-            changed = np.concatenate([self._relabelled(part, theta) for part in parts])
+        slots = _COPY_BYTES // max(1, row_bytes(self.rows.xs)) // SLOT_ROWS
+        size = SLOT_ROWS * max(1, slots)
+        for begin in range(0, len(active), size):
+            changed = self._relabelled(active[begin : begin + size], theta)
             if not len(changed):
                 continue
             rows = self.rows.take(changed)

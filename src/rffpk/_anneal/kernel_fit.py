@@ -10,24 +10,18 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal import critical, swaps
+from rffpk._anneal import decompositions
 from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite, warn_of_ending
-from rffpk._anneal.feature_steps import FeatureSpace
+from rffpk._anneal.decompositions import kernel_components, kernel_variance, total_squares
+from rffpk._anneal.feature_steps import FeatureSpace, improve
+from rffpk._anneal.fit import is_merged, publish_end
 from rffpk._anneal.kernel_products import CenteredKernel, Products
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.principal_components import kernel_components, kernel_variance, total_squares
-from rffpk._anneal.schedule import Plan, Stage, StartEnd
-from rffpk._anneal.search import FitContext, History, search
-from rffpk._anneal.seeding import (
-    given_weights,
-    initial_weights,
-    seed_centroids,
-    weights_of_views,
-)
+from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
+from rffpk._anneal.seeding import given_weights, initial_weights, seed_centroids
 from rffpk._rows.missing import coverage_of, has_view, present_bits
 from rffpk._rows.passes import one_pass, total_variance
 from rffpk._rows.rows import Rows
@@ -38,7 +32,6 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import reporting
 from rffpk._utils.linalg import ritz_values
-from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.tiles import by_blocks
 from rffpk._utils.validation import is_option
@@ -49,10 +42,6 @@ M = TypeVar("M", bound=Any)
 KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 
-def _plain(coverage: Array | None) -> PowerMean:
-    return PowerMean()
-
-
 @dataclass(frozen=True)
 class KernelProblem:
     """What an estimator makes of its parameters: its kernels, what is minimised, and which starts
@@ -61,7 +50,8 @@ class KernelProblem:
     kernels: Any  # as `matched` takes them
     # from the number of clusters, the critical exponent, and whether they run on components
     plan: Callable[[int, float, bool], Plan]
-    objective: Callable[[Array | None], PowerMean] = _plain  # from the coverage of the views
+    # from the coverage of the views
+    objective: Callable[[Array | None], PowerMean] = lambda coverage: PowerMean()
     several: bool = False  # whether X may be a list of views
     annealed: bool = False  # whether starts have soft steps, before which centroids may be moved
     components: bool = False  # whether starts may run on principal components of one kernel
@@ -72,13 +62,14 @@ class KernelProblem:
 
 
 @dataclass(frozen=True)
-class KernelRows:
-    """The rows of a fit."""
+class PreparedKernels:
+    """The rows of a fit with their kernels, what is minimised, and the starts."""
 
     xs: list[Array]  # views, or kernel matrices
     space: KernelSpace
     components: Rows | None  # principal components of the kernel that starts run on
     several: bool  # whether each kernel has a view of its own
+    plan: Plan
 
 
 @dataclass(frozen=True)
@@ -103,56 +94,27 @@ class KernelCentroids:
 
     def distances(self, xs: list[Array], whole: bool) -> Array:
         """Squared distances (n, k) of rows from the centroids; `whole`: with k(x, x), which does
-        not change their order."""
+        not change their order. Of rows that lack views those over the views that they have."""
         lacking = self.coef.ndim == 3 or (self.several and present_bits(xs) is not None)
-        of_block = self._of_present_views if lacking else self._of_all_views
+        alphas = positive(self.alpha) if lacking else self.alpha
+        coefs = np.broadcast_to(self.coef, (len(alphas), *self.coef.shape[-2:]))
 
-        def found(parts: list[Array]) -> Array:
-            return of_block(parts, whole)
+        def of_block(xs: list[Array]) -> Array:
+            views = xs if self.several else xs * len(alphas)
+            total, weights = np.zeros((len(xs[0]), coefs.shape[1])), np.zeros((len(xs[0]), 1))
+            each = zip(alphas, self.kernels, coefs, self.squares, views)
+            for alpha, centered, coef, squares, x in each:
+                there = has_view(x)[:, None]
+                filled = x if there.all() else np.where(there, x, centered.kernel.x[0])
+                block, diagonal = centered.cross(filled)
+                gaps = squares - 2 * (block @ coef.T.astype(np.float64))
+                if whole and diagonal is not None:
+                    gaps += diagonal[:, None]
+                total += np.where(there, alpha * gaps, 0)
+                weights += alpha * there
+            return total / weights if lacking else total
 
-        return by_blocks(found, xs, self.kernels[0].n, self.n_threads)
-
-    def _of_all_views(self, xs: list[Array], whole: bool) -> Array:
-        views = xs if self.several else xs * len(self.kernels)
-        coef = self.coef.T.astype(np.float64)
-        total = np.tile(self.alpha @ self.squares, (len(xs[0]), 1))
-        for alpha, centered, x in zip(self.alpha, self.kernels, views):
-            block, diagonal = centered.cross(x)
-            total -= 2 * alpha * (block @ coef)
-            if whole and diagonal is not None:
-                total += alpha * diagonal[:, None]
-        return total
-
-    def _of_present_views(self, xs: list[Array], whole: bool) -> Array:
-        """Of rows that lack views: over those that a row has."""
-        coefs = np.broadcast_to(self.coef, (len(xs), *self.coef.shape[-2:]))
-        total, weights = np.zeros((len(xs[0]), coefs.shape[1])), np.zeros(len(xs[0]))
-        each = zip(positive(self.alpha), self.kernels, coefs, self.squares, xs)
-        for alpha, centered, coef, squares, x in each:
-            there = has_view(x)
-            filled = x if there.all() else np.where(there[:, None], x, centered.kernel.x[0])
-            block, diagonal = centered.cross(filled)
-            gaps = squares - 2 * (block @ coef.T.astype(np.float64))
-            if whole and diagonal is not None:
-                gaps += diagonal[:, None]
-            total += np.where(there[:, None], alpha * gaps, 0)
-            weights += alpha * there
-        return total / weights[:, None]
-
-
-@dataclass(frozen=True)
-class KernelResult:
-    """The end of a fit."""
-
-    run: KernelRun
-    end: StartEnd
-    plan: Plan
-    xs: list[Array]
-    centroids: KernelCentroids
-    labels: NDArray[np.int32]
-    objective: float
-    inertia: float
-    memberships: Array | None
+        return by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
 
 
 @observed
@@ -205,12 +167,12 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         problem: KernelProblem = self._problem()
         context = FitContext(
             random, History(progress=progress), config.n_threads(self.n_jobs),
-            store_memberships=bool(self.store_memberships),
             storage=Storage(self.cache, self.memory_limit),
         )  # fmt: skip
-        rows, plan = prepare(self, problem, X, sample_weight, context)
-        run, end = search_centroids(rows, plan, context)
-        publish(self, finish(run, end, rows, plan, context), context)
+        found = prepare(self, problem, X, sample_weight, context)
+        run, end = search_centroids(found, context)
+        ending, attributes = finish(self, found, run, end, context)
+        publish(self, attributes, found, end, ending, context)
         problem.published(run)
     return self
 
@@ -226,15 +188,14 @@ def check_search(model: Any, inits: tuple[str, ...] = get_args(KernelInit)) -> N
 
 def prepare(
     model: Any, problem: KernelProblem, X: Any, sample_weight: Any, context: FitContext
-) -> tuple[KernelRows, Plan]:
-    """The rows with their kernels and what is minimised, and the starts."""
+) -> PreparedKernels:
+    """The rows with their kernels, what is minimised, and the starts."""
     xs = check_views(model, X, reset=True)
     if model._n_views and not problem.several:
         raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
     n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
     counted = n if weight is None else int(np.count_nonzero(weight))
     k = context.k = validation.check_n_clusters(model.n_clusters, n, counted)
-    given = None if isinstance(model.init, str) else given_weights(model.init, k, n)
     present = None
     if getattr(model, "allow_missing_views", False):
         context.coverage = coverage_of(xs, weight, k)
@@ -242,7 +203,7 @@ def prepare(
         if is_option(model.init, "spectral"):
             raise ValueError("init == 'spectral' needs all views of all rows.")
         present = np.stack([has_view(x) for x in xs]).astype(np.float64)
-        given = None if given is None else weights_of_views(given, present)
+    given = None if isinstance(model.init, str) else given_weights(model.init, k, n, present)
     products = _products(model, problem, xs, weight, context)
     if weight is not None:  # scaled to the range of float32
         context.history.unit = 2.0 ** math.frexp(float(weight.max()))[1]
@@ -256,14 +217,15 @@ def prepare(
     if problem.components and len(products.kernels) == 1 and products.definite:
         components = kernel_components(products, weight, k, _fits(context.storage))
     if components is not None:
-        exponent = critical.of_rows(components, components.xs[0])
+        exponent = decompositions.exponent_of_rows(components, components.xs[0])
         space = problem.space(products, weight, objective, seed, context, 0)
     else:
         n_directions = 2 * k if problem.annealed else 0
         space = problem.space(products, weight, objective, seed, context, n_directions, present)
         exponent = space.critical_exponent() if problem.annealed else 0.0
     plan = problem.plan(k, exponent, components is not None)
-    return KernelRows(xs, space, components, model._n_views > 0), replace(plan, critical=exponent)
+    plan = replace(plan, critical=exponent)
+    return PreparedKernels(xs, space, components, model._n_views > 0, plan)
 
 
 def _fits(storage: Storage) -> Callable[[int], bool]:
@@ -312,13 +274,11 @@ def _filled(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
 # ---- search --------------------------------------------------------------------------------------
 
 
-def search_centroids(
-    rows: KernelRows, plan: Plan, context: FitContext
-) -> tuple[KernelRun, StartEnd]:
+def search_centroids(found: PreparedKernels, context: FitContext) -> tuple[KernelRun, StartEnd]:
     """The best of all starts, and its end."""
-    if rows.components is not None:
-        return _search_components(rows.components, rows.space, plan, context)
-    run, end, _ = search(rows.space, plan.starts)
+    if found.components is not None:
+        return _search_components(found.components, found.space, found.plan, context)
+    run, end, _ = search(found.space, found.plan.starts)
     return run, end
 
 
@@ -333,25 +293,23 @@ def _search_components(
 
     def seed() -> Array:
         history.add_seeding(rows.n)
-        random = context.random
-        return seed_centroids(rows.xs[0], rows.weight, k, "k-means++", rows.n_threads, random)
+        return seed_centroids(rows, rows.xs[0], k, "k-means++", context.random)
 
-    found = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context)
-    first, end, cost = search(found, plan.starts)
-    schedule = plan.starts[-1].schedule
+    components = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context)
+    first, end, cost = search(components, plan.starts)
     if plan.swaps:
-        swaps.improve(first, cost, plan.swaps)
+        improve(first, cost, plan.swaps)
     history.left_out = 0.0
     labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
-    means = cluster_means(labels, k, weight)
-    for j in np.flatnonzero(~means.any(axis=1)):  # no clusters of their own: at a row, as seeds are
-        means[j, _nearest_row(rows, first.theta[j])] = 1.0
+    means = cluster_means(space.members(labels, k))
+    for j in np.flatnonzero(~means[0].any(axis=1)):  # empty clusters: at a row, as seeds are
+        means[0, j, _nearest_row(rows, first.theta[j])] = 1.0
     space.seed = lambda _: means
-    run, last = space.begin([first.number])[0], None
+    schedule = plan.schedule
+    left = max(schedule.max_iter - first.passes, 1)
+    [run], last = space.begin([first.number]), None
     while last is None:
-        left = max(schedule.max_iter - first.passes, 1)
-        stage = Stage("hard", -math.inf, 0.0, schedule.tol, left)
-        last = space.advance([run], [stage])[0]
+        [last] = space.advance([run], [Stage("hard", -math.inf, 0.0, schedule.tol, left)])
     end.converged = end.converged and last.last.shift <= schedule.tol
     run.passes += first.passes
     return run, end
@@ -369,53 +327,43 @@ def _nearest_row(rows: Rows, center: Array) -> int:
 
 
 def finish(
-    run: KernelRun, end: StartEnd, rows: KernelRows, plan: Plan, context: FitContext
-) -> KernelResult:
-    """The labels, the objectives and the memberships at the end."""
-    products, unit, xs = rows.space.products, context.history.unit, rows.xs
+    model: Any, found: PreparedKernels, run: KernelRun, end: StartEnd, context: FitContext
+) -> tuple[Ending, dict[str, Any]]:
+    """The end of the run, and the attributes of the fitted model."""
+    products, unit, plan = found.space.products, context.history.unit, found.plan
+    coef = run.W[0] if found.space.present is None else run.W
     centroids = KernelCentroids(
-        run.W, run.alpha, run.squares, products.kernels, rows.several, context.n_threads
+        coef, run.alpha, run.squares, products.kernels, found.several, context.n_threads
     )
-    labels = centroids.labels(xs)
-    memberships = None
-    objective = unit * run.cost(end.s)
-    inertia = unit * run.inertia(labels)
-    if context.store_memberships:
-        d = centroids.distances(xs, not centroids.precomputed)
+    labels = centroids.labels(found.xs)
+    attributes = {
+        "labels_": labels,
+        "dual_coef_": coef,
+        "objective_": unit * run.cost(end.s),
+        "inertia_": unit * run.inertia(labels),
+        "n_iter_": run.passes,
+        "_alpha": run.alpha,
+        "_squares": run.squares,
+    }
+    if model.store_memberships:
+        d = centroids.distances(found.xs, not centroids.precomputed)
         if centroids.precomputed:  # k(x, x) is the diagonal
             d += (run.alpha @ products.diagonals)[:, None]
-        memberships = _memberships(np.maximum(d, 0), end.s, xs[0].dtype)
-    return KernelResult(run, end, plan, xs, centroids, labels, objective, inertia, memberships)
+        attributes["memberships_"] = _memberships(np.maximum(d, 0), end.s, found.xs[0].dtype)
+    distinct = run.count_distinct(run.costs(-math.inf)[1])
+    s = -math.inf if plan.schedule.ends_hard else end.s
+    return Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by), attributes
 
 
-def publish(model: Any, result: KernelResult, context: FitContext) -> None:
+def publish(
+    model: Any, attributes: dict[str, Any], found: PreparedKernels, end: StartEnd, ending: Ending,
+    context: FitContext,
+) -> None:  # fmt: skip
     """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
-    run, end, plan = result.run, result.end, result.plan
     vars(model).pop("memberships_", None)  # of an earlier fit
-    vars(model).update(
-        labels_=result.labels,
-        dual_coef_=run.W,
-        objective_=result.objective,
-        inertia_=result.inertia,
-        s_=end.s,
-        n_iter_=run.passes,
-        history_=context.history.records,
-        _alpha=run.alpha,
-        _squares=run.squares,
-        _n_features_out=run.k,
-    )
-    if result.memberships is not None:
-        model.memberships_ = result.memberships
-    if not end.converged:
-        warn(
-            f"max_iter={model.max_iter} passes ended the run before it converged.",
-            ConvergenceWarning,
-        )
-    distinct, s = run.count_distinct(run.hard_cost()), -math.inf if plan.ends_hard else end.s
-    ending = Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by)
-    merged = distinct < run.k or ending.flat
-    if merged and run.space.products.definite:  # else that warning has named the cause
-        warn_of_ending(ending, [few_rows("X", result.xs, run.space.weight)])
+    publish_end(model, attributes, end, context)
+    if is_merged(ending) and found.space.products.definite:  # else that warning names the cause
+        warn_of_ending(ending, [few_rows("X", found.xs, found.space.weight)])
     for centered in model._kernels:
         centered.kernel.drop_matrix()
 

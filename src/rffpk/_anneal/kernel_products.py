@@ -80,24 +80,20 @@ class Products:
         return sum(n * line * kernel.dtype.itemsize for kernel in kernels)
 
     def _all(self) -> list[Array]:
-        matrices = []
-        for number in range(len(self.kernels)):
-            matrix = _core.empty_matrix(self.n, self.n, self.dtype)
+        matrices = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in self.kernels]
 
-            def fill(
-                tile: tuple[slice, slice], number: int = number, matrix: Array = matrix
-            ) -> None:
+        def fill(tile: tuple[slice, slice]) -> None:
+            for number, matrix in enumerate(matrices):
                 matrix[tile] = self._block(number, *tile)
 
-            run_all(fill, tiles(self.n, self.n), self.n_threads)
-            matrices.append(matrix)
+        run_all(fill, tiles(self.n, self.n), self.n_threads)
         return matrices
 
     def _block(self, number: int, rows: slice | Array, columns: slice) -> Array:
         return self.kernels[number].block(rows, columns).astype(self.dtype, copy=False)
 
     def multiply(self, W: Array) -> Array:
-        """W K_l of all kernels, (L, m, n), for W (m, n), or W_l K_l for one W of each kernel."""
+        """W K_l of all kernels, (L, m, n), for W (m, n) or (1, m, n), or W_l K_l for (L, m, n)."""
         W = np.ascontiguousarray(W, dtype=self.dtype)
         Ws = np.broadcast_to(W, (len(self.kernels), *W.shape[-2:]))
         out = np.empty(Ws.shape, dtype=self.dtype)
@@ -129,4 +125,4 @@ class Products:
 
 def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
     """Squared norms of the centroids, (L, k)."""
-    return np.einsum("kn,lkn->lk" if W.ndim == 2 else "lkn,lkn->lk", W, Y, dtype=np.float64)
+    return np.einsum("lkn,lkn->lk", W, Y, dtype=np.float64)

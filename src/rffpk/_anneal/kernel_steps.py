@@ -2,7 +2,8 @@
 
 theta_j = sum_i W_ji phi(x_i) with W_j summing to one, so ||phi(x_i) - theta_j||^2 = K_ii +
 (W K W')_jj - 2 (W K)_ji. One product of K with the centroids of all starts, and O(n k) besides,
-make a step of all starts. Where rows lack views, W is one matrix for each kernel.
+make a step of all starts. W is of shape (1, k, n), the same for all kernels; where rows lack views
+it is (L, k, n), one matrix for each of L kernels.
 """
 
 from __future__ import annotations
@@ -16,20 +17,12 @@ from typing import Any
 import numpy as np
 
 from rffpk import _core
-from rffpk._anneal import critical
+from rffpk._anneal.decompositions import KERNEL_ROWS, exponent_of_kernels
 from rffpk._anneal.feature_steps import coincidence, costliest, row_costs
 from rffpk._anneal.kernel_products import Products, squared_norms
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.schedule import Stage, StageEnd
-from rffpk._anneal.search import FitContext
-from rffpk._rows.sums import (
-    Step,
-    empty_clusters,
-    is_hard,
-    power_constant,
-    power_objective,
-    without_weight,
-)
+from rffpk._anneal.search import FitContext, Stage, StageEnd
+from rffpk._rows.sums import Step, is_hard, power_constant, power_objective, without_weight
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 
@@ -41,7 +34,7 @@ class KernelSpace:
     products: Products
     weight: Array | None  # (n,) of the rows, float64, scaled to the range of float32
     objective: PowerMean
-    seed: Callable[[KernelSpace], Array]  # draws initial centroids (k, n)
+    seed: Callable[[KernelSpace], Array]  # draws initial centroids, (1, k, n) or (L, k, n)
     context: FitContext
     n_directions: int  # random directions whose mixtures are the disturbances
     present: Array | None = None  # (L, n): 1 where a row has a view, else 0; None: all have all
@@ -49,7 +42,7 @@ class KernelSpace:
     lockstep: bool = field(default=True, init=False)
     variance: float = field(init=False)  # total variance of the features
     alpha: Array = field(init=False)  # (L,): equal kernel weights
-    directions: Array = field(init=False)  # (n_directions, n), or of each kernel, and ...
+    directions: Array = field(init=False)  # (1 or L, n_directions, n), and ...
     direction_products: Array = field(init=False)  # ... (L, n_directions, n) their products
 
     def __post_init__(self) -> None:
@@ -57,35 +50,30 @@ class KernelSpace:
         n, products = self.products.n, self.products
         L, coverage = len(products.kernels), self.objective.coverage
         self.alpha = np.full(L, 1 / (L if coverage is None else coverage.sum()))
-        directions = self.context.random.standard_normal((self.n_directions, n)) / math.sqrt(n)
-        directions = self._centered(directions)
+        directions = self.context.random.standard_normal((1, self.n_directions, n)) / math.sqrt(n)
+        counts = n if self.present is None else self.present.sum(axis=1)[:, None, None]
+        directions = self.of_views(directions)
+        directions = self.of_views(directions - directions.sum(axis=-1, keepdims=True) / counts)
         counted = np.ones(n) if self.weight is None else self.weight > 0
         weight = counted if self.weight is None else self.weight
-        shares = self.of_views(np.stack([weight / weight.sum(), counted / counted.sum()]))
-        if self.present is None:
-            Y = products.multiply(np.vstack([directions, shares])).astype(np.float64)
-            squares = np.einsum("lmn,mn->m", Y[:, -2:], shares) / len(Y)
-            variances = shares @ products.diagonals.mean(axis=0) - squares
-        else:
-            shares /= shares.sum(axis=-1, keepdims=True)
-            Y = products.multiply(np.concatenate([directions, shares], axis=1)).astype(np.float64)
-            squares = np.einsum("lmn,lmn,l->m", Y[:, -2:], shares, self.alpha)
-            variances = np.einsum("lmn,ln,l->m", shares, products.diagonals, self.alpha) - squares
+        shares = self.of_views(np.stack([weight, counted])[None])
+        shares = shares / shares.sum(axis=-1, keepdims=True)
+        Y = products.multiply(np.concatenate([directions, shares], axis=1)).astype(np.float64)
+        gaps = products.diagonals[:, None] - Y[:, -2:]
+        variances = self.alpha @ np.einsum("lmn,lmn->lm", gaps, shares)
         self.variance, plain = (max(float(variance), 0.0) for variance in variances)
         resolved = 1e3 * float(np.finfo(self.dtype).eps)
         validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
         self.directions, self.direction_products = directions, Y[:, :-2]
 
-    def _centered(self, W: Array) -> Array:
-        """Weights (m, n) of rows, (L, m, n) where rows lack views, less their means."""
-        if self.present is None:
-            return np.asarray(W - W.mean(axis=1, keepdims=True))
-        means = (self.present @ W.T) / self.present.sum(axis=1, keepdims=True)
-        return self.of_views(W - means[:, :, None])
-
     def of_views(self, W: Array) -> Array:
-        """Weights (m, n) of rows; where rows lack views (L, m, n), 0 at those."""
+        """Weights (1 or L, m, n) of the rows, 0 at those that lack a view."""
         return W if self.present is None else W * self.present[:, None, :]
+
+    def members(self, labels: Array, k: int) -> Array:
+        """The weights (1 or L, k, n) of the rows in their clusters."""
+        inside = (np.arange(k)[:, None] == labels) * (1.0 if self.weight is None else self.weight)
+        return self.of_views(inside[None])
 
     @property
     def dtype(self) -> Any:
@@ -98,12 +86,11 @@ class KernelSpace:
     def critical_exponent(self) -> float:
         """The critical exponent of at most 500 random rows; 0 if these are equal."""
         counted = np.arange(self.products.n) if self.weight is None else np.flatnonzero(self.weight)
-        index = np.sort(self.context.random.permutation(counted)[: critical.KERNEL_ROWS])
+        index = np.sort(self.context.random.permutation(counted)[:KERNEL_ROWS])
         weight = None if self.weight is None else self.weight[index]
         grams = self.products.rows(index)[:, :, index]
-        if self.present is not None:
-            return critical.of_grams(grams, self.alpha, self.present[:, index] > 0, weight)
-        return critical.of_gram(grams.mean(axis=0, dtype=np.float64), weight)
+        present = None if self.present is None else self.present[:, index] > 0
+        return exponent_of_kernels(grams, self.alpha, present, weight)
 
     def begin(self, numbers: list[int]) -> list[KernelRun]:
         """Runs of the starts with these numbers, with the products of their initial centroids."""
@@ -121,21 +108,20 @@ class KernelSpace:
         return [run.move(Y) for run, Y in zip(runs, self._multiply(proposed))]
 
     def _multiply(self, Ws: list[Array]) -> list[Array]:
-        """The products (L, k, n) of each W (k, n), or (L, k, n)."""
-        Y, k = self.products.multiply(np.concatenate(Ws, axis=-2)), Ws[0].shape[-2]
+        """The products (L, k, n) of each W."""
+        Y, k = self.products.multiply(np.concatenate(Ws, axis=1)), Ws[0].shape[1]
         return [Y[:, begin : begin + k] for begin in range(0, Y.shape[1], k)]
 
 
 class KernelRun:
-    """One start: its centroids W (k, n), their products, and its kernel weights. Where rows lack
-    views W is (L, k, n)."""
+    """One start: its centroids W (1 or L, k, n), their products, and its kernel weights."""
 
     def __init__(self, space: KernelSpace, W: Array, number: int) -> None:
         self.space, self.number, self.passes = space, number, 0
         self._steps = 0  # of the current stage
         self.alpha = space.alpha
         self.W = W
-        self.k = W.shape[-2]
+        self.k = W.shape[1]
         self.Y = np.empty(0)  # W K_l, (L, k, n), and ...
         self.squares = np.empty(0)  # ... squared norms of the centroids, (L, k)
 
@@ -153,17 +139,15 @@ class KernelRun:
         if stage.noise and not self._steps:
             self._disturb(stage.noise)
         weights, self._soft, self._hard = self._weigh(stage.s)
-        if self.space.present is None:
-            G = weights.sum(axis=1, dtype=np.float64)
-            empty = empty_clusters(G, self.space.dtype)
-            self._next = weights / np.where(empty, 1, G)[:, None].astype(weights.dtype)
-        else:
-            G = weights.astype(np.float64) @ self.space.present.T  # (k, L)
-            empty = empty_clusters(G, self.space.dtype)
-            stays = without_weight(G, self.space.dtype).T[:, :, None]
-            means = self.space.of_views(weights) / np.where(stays, 1, G.T[:, :, None])
-            self._next = np.where(stays, self.W, means).astype(weights.dtype)
-        self._G, self._repairs = G, self._relocate(empty) if empty.any() else 0
+        members = self.space.of_views(weights[None])
+        G = members.sum(axis=-1, dtype=np.float64)
+        stays = without_weight(G, self.space.dtype)
+        means = members / np.where(stays, 1, G)[..., None].astype(weights.dtype)
+        self._next = means.astype(weights.dtype, copy=False)
+        if stays.any():
+            np.copyto(self._next, self.W, where=stays[..., None])
+        empty = np.flatnonzero(stays.all(axis=0))
+        self._G, self._repairs = G, self._relocate(empty) if len(empty) else 0
         return self._next
 
     def move(self, Y: Array) -> StageEnd | None:
@@ -199,10 +183,6 @@ class KernelRun:
         """sum p M' and the sum of the squared distances to the nearest centroids."""
         return self._weigh(s)[1:]
 
-    def hard_cost(self) -> float:
-        """The sum of the squared distances to the nearest centroids."""
-        return self.costs(-math.inf)[1]
-
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""
         dtype = self.space.dtype
@@ -225,8 +205,7 @@ class KernelRun:
         if np.array_equal(self._next, self.W):
             return 0.0
         k, variance = self.k, self.space.variance
-        each = "kn,lkn->l" if self._next.ndim == 2 else "lkn,lkn->l"
-        mixed = np.einsum(each, self._next, self.Y, dtype=np.float64)
+        mixed = np.einsum("lkn,lkn->l", self._next, self.Y, dtype=np.float64)
         moved = self.alpha @ (squares.sum(axis=1) + self.squares.sum(axis=1) - 2 * mixed) / k
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
@@ -240,10 +219,7 @@ class KernelRun:
             diagonal = (own * self.space.products.diagonals).sum(axis=0)
             Y = np.einsum("ln,lkn->kn", own, halves)
             return Y.astype(dtype), diagonal.astype(dtype), np.zeros(self.k, dtype=dtype)
-        if len(self.alpha) == 1:
-            Y = np.ascontiguousarray(self.Y[0])
-        else:
-            Y = np.einsum("l,lkn->kn", self.alpha.astype(dtype), self.Y)
+        Y = np.einsum("l,lkn->kn", self.alpha.astype(dtype), self.Y)
         diagonal = self.alpha @ self.space.products.diagonals
         return Y, diagonal.astype(dtype), (self.alpha @ self.squares).astype(dtype)
 
@@ -262,68 +238,56 @@ class KernelRun:
         """New kernel weights from the costs at the new centroids, if the weights are learned."""
         if not self.space.objective.learns_weights:
             return
-        each = "k,kn->n" if self.space.present is None else "kl,lkn->ln"
-        costs = self._costs(np.einsum(each, self._G, self.W), self._G, self.squares)
+        costs = self._costs(np.einsum("lk,lkn->ln", self._G, self.W), self._G, self.squares)
         constant = power_constant(self.k, s)
         self.alpha = self.space.objective.reweigh(costs, constant, self.space.total_weight)
 
     def _costs(self, weight: Array, G: Array, squares: Array) -> Array:
-        """The costs (L,) of the kernels for rows of this weight in clusters of weights G, whose
-        means have these squared norms."""
+        """The costs (L,) of the kernels for rows of weights (1 or L, n) in clusters of weights G,
+        whose means have these squared norms."""
         diagonals = self.space.products.diagonals
         if self.space.present is None:
-            return np.asarray(diagonals @ weight - squares @ G)
-        return np.asarray((diagonals * weight).sum(axis=1) - np.einsum("lk,kl->l", squares, G))
+            return np.asarray(diagonals @ weight[0] - squares @ G[0])
+        return np.asarray((diagonals * weight).sum(axis=1) - (squares * G).sum(axis=1))
 
     def inertia(self, labels: Array) -> float:
         """sum p ||phi - mean of its cluster||^2 for these labels."""
-        space = self.space
-        W = cluster_means(labels, self.k, space.weight, space.present)
-        p = np.ones(self.n_rows) if space.weight is None else space.weight
-        weights = p[None] if space.present is None else p * space.present
-        G = np.stack([np.bincount(labels, each, minlength=self.k) for each in weights], axis=1)
-        squares = squared_norms(W, space.products.multiply(W))
-        whole = space.present is None
-        costs = self._costs(p if whole else weights, G[:, 0] if whole else G, squares)
+        members = self.space.members(labels, self.k)
+        W = cluster_means(members)
+        squares = squared_norms(W, self.space.products.multiply(W))
+        costs = self._costs(members.sum(axis=1), members.sum(axis=-1), squares)
         return max(float(self.alpha @ costs), 0.0)
 
     def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         directions, dtype = self.space.directions, self.space.dtype
-        n_directions = directions.shape[-2]
+        n_directions = directions.shape[1]
         mix = self.space.context.random.standard_normal((self.k, n_directions))
         mix = mix * size / math.sqrt(n_directions)
         self.W = (self.W + mix @ directions).astype(dtype)
         self.set_products((self.Y + mix @ self.space.direction_products).astype(dtype))
 
     def _relocate(self, empty: Array) -> int:
-        """Move the centroids of empty clusters to the costliest rows; return how many moved."""
+        """Move the centroids of these empty clusters to the costliest rows; return how many
+        moved."""
         Y, diagonal, squares = self._combined()
-        kept = ~empty
-        nearest = (squares[kept, None] - 2 * Y[kept]).min(axis=0) + diagonal.astype(np.float64)
-        count, variance = int(empty.sum()), self.space.variance
-        chosen = costliest(row_costs(nearest, self.space.weight, variance, Y.dtype), count)
-        places = np.flatnonzero(empty)
-        self._next[..., places, :] = self.W[..., places, :]
-        self._next[..., places[: len(chosen)], :] = 0
-        self._next[..., places[: len(chosen)], chosen] = 1
+        gaps = squares[:, None] - 2 * Y
+        gaps[empty] = np.inf
+        nearest = gaps.min(axis=0) + diagonal.astype(np.float64)
+        costs = row_costs(nearest, self.space.weight, self.space.variance, Y.dtype)
+        chosen = costliest(costs, len(empty))
+        places = empty[: len(chosen)]
+        self._next[:, places] = 0
+        self._next[:, places, chosen] = 1
         if self.space.present is not None:
-            near = np.flatnonzero(kept)[
-                (squares[kept, None] - 2 * Y[kept])[:, chosen].argmin(axis=0)
-            ]
-            for place, row, j in zip(places, chosen, near):
+            for place, row, j in zip(places, chosen, gaps[:, chosen].argmin(axis=0)):
                 lacks = self.space.present[:, row] == 0
                 self._next[lacks, place] = self.W[lacks, j]
         return len(chosen)
 
 
-def cluster_means(
-    labels: Array, k: int, weight: Array | None, present: Array | None = None
-) -> Array:
-    """The means of the clusters as weights of the rows, (k, n), where rows lack views (L, k, n);
-    zero if a cluster is empty."""
-    members = (np.arange(k)[:, None] == labels) * (1.0 if weight is None else weight)
-    if present is not None:
-        members = members * present[:, None, :]
+def cluster_means(members: Array) -> Array:
+    """The means of clusters as weights of the rows, from the weights of the rows in them, (..., k,
+    n); zero if a cluster is empty."""
     G = members.sum(axis=-1, keepdims=True)
     return np.asarray(members / np.where(G > 0, G, 1))

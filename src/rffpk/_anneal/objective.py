@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -44,17 +44,11 @@ class PowerMean:
     """sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
 
     learns_weights = False  # whether the view weights are learned
+    # lambda over sum_i p_i, where lambda is the weight of the entropy of the view weights
+    weight_entropy: float = 0.0
     eta: Array | None = None  # reference distances of the typicality
     m: float = 0.0  # fuzzifier of the typicality
     coverage: Array | None = None  # the shares of the rows that have the views; None: all have all
-
-    def begin(self, rows: Rows) -> Rows:
-        """The rows with the constants of the objective, for the beginning of annealing."""
-        return rows
-
-    def entropy(self, total_weight: float) -> float:
-        """lambda, the weight of the entropy of the view weights; 0 if they are not learned."""
-        return 0.0
 
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
         """New view weights (L,) from the costs of the views at the new centroids.
@@ -62,15 +56,11 @@ class PowerMean:
         The cost of view l is sum_ij p_i w_ij d'_ij,l; `costs` holds it with v in place of w, and
         w = `constant` v.
         """
-        return view_weights(costs, constant, self.entropy(total_weight), self.coverage)
+        return view_weights(costs, constant, self.weight_entropy * total_weight, self.coverage)
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
         """The term of the objective that is added to sum_i p_i M_s."""
-        return view_penalty(alpha, self.entropy(total_weight), self.coverage)
-
-    def restore(self, rows: Rows, alpha: Array) -> Rows:
-        """New rows with the learned view weights and the constants of the objective."""
-        return rows
+        return view_penalty(alpha, self.weight_entropy * total_weight, self.coverage)
 
 
 @dataclass(frozen=True)
@@ -83,21 +73,12 @@ class WeightedViews(PowerMean):
     lack views, see docs/math.md, section 19.
     """
 
-    weight_entropy: float  # lambda over sum_i p_i
+    weight_entropy: float
     eta: Array | None = None  # (L,)
-    m: float = 0.0  # fuzzifier of the typicality
+    m: float = 0.0
     coverage: Array | None = None  # (L,)
 
     learns_weights = True
-
-    def begin(self, rows: Rows) -> Rows:
-        return rows if self.eta is None else replace(rows, eta=self.eta, m=self.m)
-
-    def entropy(self, total_weight: float) -> float:
-        return self.weight_entropy * total_weight
-
-    def restore(self, rows: Rows, alpha: Array) -> Rows:
-        return replace(self.begin(rows), alpha=alpha)
 
 
 # ---- reference distances: how far rows are from a centroid whose typicality for it is one half ---

@@ -1,4 +1,10 @@
-"""One search over starts, for features and for exact kernels, and what the steps of a fit share.
+"""The search over starts: which run, which exponent each step of one takes, when it ends, and which
+result is kept. What the steps of a fit share, its history among that.
+
+A start is one run of the algorithm from its own initial centroids. A step computes weights and
+moves the centroids once; a stage is a sequence of steps at one exponent. `stages_of` a start is a
+generator that yields the next stage and is sent its end. The caller holds the rows, so that
+passes over features and products with exact kernels follow the same rules.
 
 No single start is best on all data: annealing from the critical exponent is best on most data sets
 and poor on skewed ones, where k-means++ is good. So several are run, and the best result is kept.
@@ -7,20 +13,123 @@ and poor on skewed ones, where k-means++ is good. So several are run, and the be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._anneal.convergence_warnings import Cause
-from rffpk._anneal.schedule import Stage, StageEnd, Start, StartEnd, stages_of
 from rffpk._rows.store import Storage
-from rffpk._rows.sums import Step
+from rffpk._rows.sums import Step, is_hard
+from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.progress import Progress
+from rffpk._utils.validation import MAX_S, is_option
+
+# The words of parameters, which annotations and checks share.
+Hard = Literal["hard"]
+Stop = Literal["annealed", "objective"]
+
+# Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
+# minimum, is at most this. Merged centroids give log(k)/|s|, so they do not end it early.
+HARDNESS = 1e-3
+
+# The adaptive schedule (docs/annealing.md). A stage ends when the centroids move by less than this
+# in a pass, ...
+_STAGE_TOL = 3e-3
+_STAGE_PASSES = 10  # ... or after so many passes.
+# The factor between exponents, at first and at least and at most. ...
+_FIRST_FACTOR = 1.2
+_LEAST_FACTOR = 1.05
+_MOST_FACTOR = 1.5
+_QUICK = 2  # ... It grows after stages of at most so many passes, ...
+_SLOW = 5  # ... and shrinks after stages of at least so many, as happens where centroids separate.
+# Centroids that have become equal never separate by themselves: if some are equal, all are moved at
+# random by this part of the features' standard deviation before the next stage; ...
+_SEPARATION = 1e-5
+NOISE = 0.02  # ... slow starts move them by this before each stage.
+
+_FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
+
+_COARSE_TOL = 1e-2  # of a start whose centroids are then moved in batches
+
+# If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
+# eight data sets); ...
+_NEARLY_HARD = 0.99
+_HOPELESS = 1.02  # ... a start that is then 2 % above the best one will not become the best.
+
+# docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
+# twenty k-means++ runs, and below it on most.
+_AUTO_SWAPS = 20
+_SWAPS_A_CLUSTER = 4  # few clusters have few different swaps
+
+# From so many clusters on the cost of a fit is proportional to their number: initial centroids are
+# drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
+MANY = 100
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the exponent s falls, and when a run ends."""
+
+    s0: float
+    s_final: float  # -inf: end in the hard rule
+    max_iter: int
+    tol: float
+    factor: float | None = None  # s <- factor * s after a stage; None: adaptive
+    every: int | None = None  # passes of a stage; None: until it converges
+    stop: Stop = "annealed"
+    noise: float = 0.0  # random displacement of the centroids before each stage
+
+    @property
+    def ends_hard(self) -> bool:
+        """Whether the last passes are those of k-means."""
+        return math.isinf(self.s_final) and self.stop == "annealed"
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start of a search."""
+
+    kind: str
+    schedule: Schedule
+    k_means_first: bool = False
+
+
+class Stage(NamedTuple):
+    """Steps at one exponent, each of which computes weights and then new centroids, until the
+    centroids move by at most `tol` in a step, or `most` steps are made. Over features they also end
+    if the hard objective will not fall to `goal`."""
+
+    name: str  # as the history has it
+    s: float
+    noise: float = 0.0  # random displacement of the centroids before the first step
+    tol: float = -1.0  # in standard deviations of the features
+    most: int = 1
+    goal: float = math.inf
+
+    def is_over(self, steps: int, shift: float) -> bool:
+        """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""
+        return steps >= self.most or shift <= self.tol
+
+
+class StageEnd(NamedTuple):
+    """The end of a stage."""
+
+    last: Step
+    steps: int
+
+
+@dataclass
+class StartEnd:
+    """The end of a start."""
+
+    s: float  # the last soft exponent
+    converged: bool
+    dropped: bool = False  # ended early, because another start is better
 
 
 @dataclass
@@ -67,6 +176,20 @@ class History:
             if "kernel_weights" in record:
                 record["kernel_weights"] = np.array(record["kernel_weights"])
 
+    def add_start(self, number: int, kind: str, run: Run, cost: float, outcome: str) -> None:
+        """Record the end of a start, with the cost by which starts are compared."""
+        self.records.append(
+            {
+                "stage": "start",
+                "start": number,
+                "kind": kind,
+                "rows": run.n_rows,
+                "passes": run.passes,
+                "objective": self.unit * (cost + self.left_out),
+                "outcome": outcome,
+            }
+        )
+
     def keep(self, kept: int) -> None:
         """Say of the passes so far whether they are those of this start."""
         for record in self.records:
@@ -89,8 +212,6 @@ class FitContext:
     rows_name: str = "X"
     # (L,), the share of the rows that has each view; None: all have all
     coverage: NDArray[np.float64] | None = None
-    noise_threshold: float | None = None  # rows of less typicality get the label -1
-    store_memberships: bool = False
     labels: list[Array] | None = None  # of all rows, block by block; None: they are not kept
     write_labels: Callable[[Array], Any] | None = None
 
@@ -116,6 +237,8 @@ class Run(Protocol):
 
 
 R = TypeVar("R", bound=Run)
+T = TypeVar("T")
+Stages = Generator[Stage, StageEnd, T]
 
 
 class Space(Protocol[R]):
@@ -134,87 +257,247 @@ class Space(Protocol[R]):
         """One step of each run, or several; None if its stage is not over."""
 
 
-class Search(Generic[R]):
-    """The starts of a search, with the results of those that have ended."""
-
-    def __init__(self, space: Space[R], starts: list[Start]) -> None:
-        self.space, self.starts = space, starts
-        self.runs: dict[int, R] = {}  # that go on, and the best of those that have ended
-        self.visits: dict[int, tuple[int, int]] = {}  # the rows and the passes of each
-        self.ends: dict[int, StartEnd] = {}
-        self.costs: dict[int, float] = {}
-
-    def best_cost(self) -> float:
-        """The least cost at which a start has ended so far."""
-        return min(self.costs.values(), default=math.inf)
-
-    def run(self) -> tuple[R, StartEnd]:
-        """Run all starts to their ends; return the best run, the first of equals, and its end."""
-        numbers, history = list(range(len(self.starts))), self.space.context.history
-        if history.progress is not None:
-            history.progress.n_starts = len(numbers)
-        for group in [numbers] if self.space.lockstep else [[number] for number in numbers]:
-            self.runs |= zip(group, self.space.begin(group))
-            self._follow(group)
-            kept = min(self.costs, key=lambda number: (self.costs[number], number))
-            self.runs = {kept: self.runs[kept]}
-        history.keep(kept)
-        history.records += [self._record(number, number == kept) for number in numbers]
-        end = self.ends[kept]
-        if math.isinf(end.s):  # plain k-means: the exponent of the last start, as far as it came
-            end.s = self.ends[numbers[-1]].s
-        return self.runs[kept], end
-
-    def _record(self, number: int, kept: bool) -> dict[str, Any]:
-        """The record of the end of a start, with the cost by which starts are compared."""
-        history, (rows, passes) = self.space.context.history, self.visits[number]
-        lost = "dropped" if self.ends[number].dropped else "lost"
-        return {
-            "stage": "start",
-            "start": number,
-            "kind": self.starts[number].kind,
-            "rows": rows,
-            "passes": passes,
-            "objective": history.unit * (self.costs[number] + history.left_out),
-            "outcome": "kept" if kept else lost,
-        }
-
-    def _follow(self, group: list[int]) -> None:
-        """Advance all starts of a group together until each has ended."""
-        given = {n: stages_of(self.starts[n], self.best_cost, self.space.dtype) for n in group}
-        current: dict[int, Stage] = {}
-
-        def send(number: int, result: StageEnd | None) -> None:
-            try:
-                current[number] = given[number].send(result)  # type: ignore[arg-type]
-            except StopIteration as end:
-                current.pop(number, None)
-                self._end(number, end.value)
-
-        for number in group:
-            send(number, None)
-        while current:
-            active = list(current)
-            ends = self.space.advance([self.runs[n] for n in active], [*current.values()])
-            for number, end in zip(active, ends):
-                if end is not None:
-                    send(number, end)
-
-    def _end(self, number: int, end: StartEnd) -> None:
-        """Starts are compared by the objective at one exponent: the final one, or the hard limit
-        if each start may end at a different exponent."""
-        schedule = self.starts[number].schedule
-        s = schedule.s_final if schedule.stop == "annealed" else -math.inf
-        self.ends[number] = end
-        if self.space.context.history.progress is not None:
-            self.space.context.history.progress.start_ended()
-        run = self.runs[number]
-        self.costs[number] = math.inf if end.dropped else run.cost(s)
-        self.visits[number] = run.n_rows, run.passes
-
-
 def search(space: Space[R], starts: list[Start]) -> tuple[R, StartEnd, float]:
-    """The best of all starts: its run, its end, and its cost."""
-    results = Search(space, starts)
-    run, end = results.run()
-    return run, end, results.costs[run.number]
+    """Run all starts to their ends: the best run, the first of equals, its end, and its cost."""
+    history, numbers = space.context.history, list(range(len(starts)))
+    runs: dict[int, R] = {}
+    ends: dict[int, StartEnd] = {}
+    costs: dict[int, float] = {}
+    if history.progress is not None:
+        history.progress.n_starts = len(numbers)
+    for group in [numbers] if space.lockstep else [[number] for number in numbers]:
+        runs |= zip(group, space.begin(group))
+        for number, end in _follow(space, {n: runs[n] for n in group}, starts, costs):
+            ends[number] = end
+            costs[number] = _cost(runs[number], starts[number].schedule, end)
+            if history.progress is not None:
+                history.progress.start_ended()
+    kept = min(numbers, key=lambda number: costs[number])
+    history.keep(kept)
+    for n, start in enumerate(starts):
+        outcome = "kept" if n == kept else "dropped" if ends[n].dropped else "lost"
+        history.add_start(n, start.kind, runs[n], costs[n], outcome)
+    if math.isinf(ends[kept].s):  # plain k-means: the exponent of the last start, as far as it came
+        ends[kept].s = ends[numbers[-1]].s
+    return runs[kept], ends[kept], costs[kept]
+
+
+def _follow(
+    space: Space[R], runs: dict[int, R], starts: list[Start], costs: dict[int, float]
+) -> Iterator[tuple[int, StartEnd]]:
+    """Advance runs together, and yield each that has ended with its end; `costs` are of those."""
+
+    def best() -> float:
+        return min(costs.values(), default=math.inf)
+
+    given = {number: stages_of(starts[number], best, space.dtype) for number in runs}
+    current = {number: next(stages) for number, stages in given.items()}
+    while current:
+        numbers = list(current)
+        ends = space.advance([runs[number] for number in numbers], [*current.values()])
+        for number, end in zip(numbers, ends):
+            if end is None:
+                continue
+            try:
+                current[number] = given[number].send(end)
+            except StopIteration as last:
+                del current[number]
+                yield number, last.value
+
+
+def _cost(run: Run, schedule: Schedule, end: StartEnd) -> float:
+    """Starts are compared by the objective at one exponent: the final one, or the hard limit if
+    each start may end at a different exponent."""
+    s = schedule.s_final if schedule.stop == "annealed" else -math.inf
+    return math.inf if end.dropped else run.cost(s)
+
+
+def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
+    """`n_init` starts, fast ones first: plain k-means and annealing from a low exponent in turn,
+    and as the last one slow annealing from the critical exponent."""
+    lowest = schedule.s_final
+    slow = replace(schedule, s0=max(lowest, min(-0.5, critical)), noise=NOISE)
+    low = replace(schedule, s0=max(lowest, min(-5.0, 2 * critical)), factor=1.1, every=2)
+    plain = replace(schedule, s0=-math.inf)
+    others = [Start("low", low), Start("k-means++", plain)]
+    return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
+
+
+def coarse_start(schedule: Schedule) -> Start:
+    """Plain k-means, not quite to convergence: what follows moves many centroids."""
+    tol = max(schedule.tol, _COARSE_TOL)
+    return Start("k-means++", replace(schedule, s0=-math.inf, tol=tol))
+
+
+def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
+    """The stages of a start. `best` returns the least cost at which another start has ended."""
+    schedule = start.schedule
+    if start.k_means_first:
+        yield from _settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isfinite(schedule.s0):
+        return (yield from _annealing(schedule, best, dtype))
+    converged, left = yield from _settling("hard", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isfinite(schedule.s_final) and converged:
+        converged, _ = yield from _settling("settle", schedule.s_final, schedule.tol, left)
+    return StartEnd(schedule.s_final, converged)
+
+
+def _settling(name: str, s: float, tol: float, left: int) -> Stages[tuple[bool, int]]:
+    """Steps at one exponent until convergence; returns whether it came within `left` steps, and
+    how many of these are left."""
+    if left <= 0:
+        return False, 0
+    last, steps = yield Stage(name, s, 0.0, tol, left)
+    return last.shift <= tol, left - steps
+
+
+def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
+    """Lower s by the schedule, then iterate with the hard rule or at `s_final` to convergence."""
+    end, left = yield from _lowering(schedule, best, dtype)
+    if schedule.stop == "annealed" and end.converged:
+        stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
+        end.converged, _ = yield from _settling(stage, s, schedule.tol, left)
+    return end
+
+
+def _lowering(
+    schedule: Schedule, best: Callable[[], float], dtype: Any
+) -> Stages[tuple[StartEnd, int]]:
+    """The soft steps; returns their end, and how many steps are left."""
+    s, left, objective, noise = schedule.s0, schedule.max_iter, math.inf, schedule.noise
+    factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
+    while True:
+        result, steps, settled = yield from _stage(schedule, s, left, objective, noise)
+        left, objective = left - steps, result.objective
+        noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
+        if settled or (schedule.stop == "annealed" and _is_over(result, s, schedule)):
+            return StartEnd(s, True), left
+        if _is_hopeless(result, best(), schedule):
+            return StartEnd(s, False, dropped=True), left
+        if left <= 0:
+            return StartEnd(s, False), 0
+        if schedule.factor is None:
+            factor = _next_factor(factor, steps)
+        lower = max(factor * s, schedule.s_final)
+        if is_hard(lower, dtype):
+            return StartEnd(s, True), left
+        s = lower
+
+
+def _stage(
+    schedule: Schedule, s: float, left: int, previous: float, noise: float
+) -> Stages[tuple[Step, int, bool]]:
+    """The steps of a stage; returns the result of the last, how many there were, and whether the
+    objective converged and thereby ends the start."""
+    adaptive = schedule.every is None
+    most = min(left, _STAGE_PASSES if schedule.every is None else schedule.every)
+    if schedule.stop == "annealed":
+        tol = _STAGE_TOL if adaptive else -1.0
+        result, steps = yield Stage("anneal", s, noise, tol, most)
+        return result, steps, False
+    for steps in range(1, most + 1):
+        result, _ = yield Stage("anneal", s, noise if steps == 1 else 0.0)
+        if abs(previous - result.objective) <= schedule.tol * result.objective:
+            return result, steps, True
+        previous = result.objective
+    return result, steps, False
+
+
+def _is_hopeless(result: Step, best: float, schedule: Schedule) -> bool:
+    nearly = result.soft >= _NEARLY_HARD * result.hard
+    return schedule.ends_hard and nearly and result.hard + result.penalty > _HOPELESS * best
+
+
+def _is_over(result: Step, s: float, schedule: Schedule) -> bool:
+    hard = math.isinf(schedule.s_final) and result.soft >= (1 - HARDNESS) * result.hard
+    return hard or s <= schedule.s_final
+
+
+def _next_factor(factor: float, passes: int) -> float:
+    """Larger if the last stage converged in few passes, smaller if it took many."""
+    if passes <= _QUICK:
+        return min(_MOST_FACTOR, factor**1.3)
+    return max(_LEAST_FACTOR, factor**0.6) if passes >= _SLOW else factor
+
+
+# ---- the starts that parameters define -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The starts and swaps that an estimator runs."""
+
+    starts: list[Start]
+    swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
+    unit: float = 1.0  # objectives are multiplied by it when they are reported
+    critical: float = 0.0  # the critical exponent
+    lowered_by: str = "s_final"  # the parameter that lowers the last exponent
+
+    @property
+    def schedule(self) -> Schedule:
+        """That of the last start; all end alike."""
+        return self.starts[-1].schedule
+
+
+def check_annealing(estimator: Any) -> None:
+    """`s0`, `anneal_factor`, `anneal_every`, `s_final` and `stop`."""
+    s0, factor, every = estimator.s0, estimator.anneal_factor, estimator.anneal_every
+    if not is_option(s0, "auto"):
+        validation.check_real(s0, "s0", high=MAX_S, also="'auto'")
+    if not is_option(factor, "auto"):
+        validation.check_real(factor, "anneal_factor", 1, include="neither", also="'auto'")
+    if not is_option(every, "auto"):
+        validation.check_int(every, "anneal_every", 1)
+    if not is_option(estimator.s_final, "hard"):
+        highest = MAX_S if is_option(s0, "auto") else float(s0)
+        validation.check_real(estimator.s_final, "s_final", high=highest, also="'hard'")
+    validation.check_choice(estimator.stop, "stop", get_args(Stop))
+
+
+def _annealing_schedule(estimator: Any, critical: float) -> Schedule:
+    """The schedule that the parameters define, which may depend on the critical exponent."""
+    s_final = -math.inf if is_option(estimator.s_final, "hard") else float(estimator.s_final)
+    s0 = min(-0.5, critical) if is_option(estimator.s0, "auto") else float(estimator.s0)
+    factor = None if is_option(estimator.anneal_factor, "auto") else float(estimator.anneal_factor)
+    every = None if is_option(estimator.anneal_every, "auto") else int(estimator.anneal_every)
+    return Schedule(
+        s0=max(s0, s_final),
+        factor=_FIXED_FACTOR if factor is None and every is not None else factor,
+        every=every,
+        s_final=s_final,
+        stop=estimator.stop,
+        max_iter=int(estimator.max_iter),
+        tol=float(estimator.tol),
+    )
+
+
+def is_automatic(estimator: Any) -> bool:
+    """Whether `s0`, `anneal_factor`, `anneal_every`, `init` and `stop` all have their defaults;
+    only then the starts differ in kind."""
+    choices = (estimator.s0, estimator.anneal_factor, estimator.anneal_every)
+    automatic = all(is_option(choice, "auto") for choice in choices)
+    return automatic and is_option(estimator.init, "k-means++") and estimator.stop == "annealed"
+
+
+def annealed_starts(estimator: Any, critical: float, n_auto: int) -> list[Start]:
+    """The starts that the parameters define; with automatic parameters starts of different kinds,
+    `n_auto` of them unless `n_init` is a number."""
+    base = _annealing_schedule(estimator, critical)
+    if not is_automatic(estimator):
+        return given_starts(base, estimator.init, estimator.n_init)
+    n_init = n_auto if is_option(estimator.n_init, "auto") else int(estimator.n_init)
+    return different_starts(base, critical, n_init)
+
+
+def given_starts(schedule: Schedule, init: Any, n_init: Any, automatic: int = 1) -> list[Start]:
+    """`n_init` starts of one kind, `automatic` of them for "auto"; one start if `init` is not the
+    name of a method."""
+    count = automatic if is_option(n_init, "auto") else int(n_init)
+    return [Start("given", schedule, is_option(init, "k-means"))] * (
+        count if isinstance(init, str) else 1
+    )
+
+
+def automatic_swaps(n_clusters: int) -> int:
+    """The failures in a row that end the swaps, if their number is automatic."""
+    return 0 if n_clusters == 1 else min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)

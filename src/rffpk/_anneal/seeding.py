@@ -14,7 +14,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import normalize
 
 from rffpk._anneal.kernel_products import squared_norms as kernel_norms
-from rffpk._anneal.schedule import MANY
+from rffpk._anneal.search import MANY
 from rffpk._rows.missing import present_views
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
@@ -50,10 +50,11 @@ class Parts:
 
     def __init__(self, rows: Rows, features: Array) -> None:
         assert rows.present is not None
-        self.rows, self.x = rows, features
-        self.has = present_views(rows.present, len(rows.xs))
-        self.there = rows.present_features()
+        self.x, self.has = features, present_views(rows.present, len(rows.xs))
         self.views = np.split(np.arange(features.shape[1]), np.cumsum(rows.widths)[:-1])
+        xs = [np.ascontiguousarray(features[:, view]) for view in self.views]
+        shifts = [np.zeros_like(shift) for shift in rows.shifts]
+        self.rows = replace(rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
 
     def __getitem__(self, index: Array) -> Array:
         """The seeds at these rows."""
@@ -64,8 +65,8 @@ class Parts:
         return seeds
 
     def _complete(self, seed: Array, i: int) -> None:
-        gaps = self._distances(seed[None], self.has[i])[0]
-        shared = self.has @ (self.has[i] * self.rows.alpha)
+        alpha = self.has[i] * self.rows.alpha
+        gaps, shared = _distances(replace(self.rows, alpha=alpha), seed[None])[0], self.has @ alpha
         gaps = np.divide(gaps, shared, out=np.full(len(gaps), math.inf), where=shared > 0)
         for view in np.flatnonzero(~self.has[i]):
             apart = np.where(self.has[:, view], gaps, math.inf)
@@ -76,20 +77,12 @@ class Parts:
     def distances(self, index: Array) -> Array:
         """Squared distances (m, n) of the rows from the seeds at m of them, over the views that the
         rows have."""
-        return self._distances(self[index], np.ones(self.has.shape[1]))
+        return _distances(self.rows, self[index])
 
-    def _distances(self, seeds: Array, views: Array) -> Array:
-        """Squared distances (m, n) of the rows from seeds over these views."""
-        scale = np.repeat(views * self.rows.alpha, self.rows.widths)
-        seeds = seeds.astype(np.float64)
-        own = (self.x.astype(np.float64) ** 2) @ scale
-        return np.maximum(own + seeds**2 * scale @ self.there.T - 2 * seeds * scale @ self.x.T, 0)
 
-    def columns(self) -> Rows:
-        """The rows with the features as columns."""
-        xs = [np.ascontiguousarray(self.x[:, view]) for view in self.views]
-        shifts = [np.zeros_like(shift) for shift in self.rows.shifts]
-        return replace(self.rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
+def _distances(rows: Rows, seeds: Array) -> Array:
+    _, outputs = one_pass(rows, seeds, -math.inf, want=("distances",))
+    return np.asarray(outputs["distances"].T, dtype=np.float64)
 
 
 def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
@@ -107,20 +100,19 @@ def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
     return centroids
 
 
-def seed_centroids(
-    features: Columns, weight: Array | None, k: int, init: str, n_threads: int, random: Any,
-    parts: Parts | None = None,
-) -> Array:  # fmt: skip
-    """k of the rows of `features`, at random or by k-means++, from MANY on in batches; completed
-    where they lack views, of which `parts` are the others."""
+def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
+    """k of the `features` of rows, at random or by k-means++, from MANY on in batches; completed
+    where these rows lack views."""
+    weight = rows.weight
+    parts = None if rows.present is None else Parts(rows, features)
     seeds = features if parts is None else parts
     if init == "random":
         p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
-        return dense(seeds[random.choice(len(features), k, replace=False, p=p)])
+        return dense(seeds[random.choice(rows.n, k, replace=False, p=p)])
     if k >= MANY:
-        rows = _columns(features, n_threads) if parts is None else parts.columns()
-        return dense(seeds[_batches(rows, seeds, weight, k, random)])
-    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+        columns = _columns(features, rows.n_threads) if parts is None else parts.rows
+        return dense(seeds[_batches(columns, seeds, weight, k, random)])
+    p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
     if parts is not None:
         return parts[k_means_plus_plus(parts.distances, p, k, random)]
     x = features.astype(np.float64)
@@ -211,18 +203,15 @@ def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
 
 
 def initial_weights(space: Any, k: int, init: str) -> Array:
-    """Initial centroids of a start, (k, n)."""
+    """Initial centroids of a start, (1, k, n), or (L, k, n) where rows lack views."""
     if init == "spectral":
         return _spectral(space, k)
-    if space.present is not None:
-        return _completed_seeds(space, _seeds(space, k, init))
-    W = np.zeros((k, space.products.n))
-    W[np.arange(k), _seeds(space, k, init)] = 1
-    return W
+    return _weights_at(space, _seeds(space, k, init))
 
 
-def given_weights(init: Any, k: int, n: int) -> Array:
-    """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
+def given_weights(init: Any, k: int, n: int, present: Array | None) -> Array:
+    """Centroids (1 or L, k, n) from an array `init`: labels of the rows, or weights of the rows. In
+    a view that all rows of a centroid lack it is the mean of those that have it."""
     validation.check_plain(init, "init")
     with validation.named("init"):
         init = np.asarray(init)
@@ -240,16 +229,10 @@ def given_weights(init: Any, k: int, n: int) -> Array:
             f"init has shape {init.shape}, must be labels of shape ({n},), integers, or "
             f"weights of the rows of shape ({k}, {n})."
         )
-    return W / W.sum(axis=1, keepdims=True)
-
-
-def weights_of_views(W: Array, present: Array) -> Array:
-    """Centroids (L, k, n) from weights (k, n) of rows that lack views; the mean of all rows in a
-    view that those of a centroid lack."""
-    Ws = W * present[:, None, :]
-    totals = Ws.sum(axis=2, keepdims=True)
-    Ws = np.where(totals == 0, present[:, None, :], Ws)
-    return np.asarray(Ws / Ws.sum(axis=2, keepdims=True))
+    there = np.ones((1, 1, n)) if present is None else present[:, None]
+    Ws = W / W.sum(axis=1, keepdims=True) * there
+    Ws = np.where(Ws.sum(axis=2, keepdims=True) == 0, there, Ws)
+    return Ws if present is None else Ws / Ws.sum(axis=2, keepdims=True)
 
 
 def _seeds(space: Any, k: int, init: str) -> NDArray[np.intp]:
@@ -258,23 +241,28 @@ def _seeds(space: Any, k: int, init: str) -> NDArray[np.intp]:
     weight = np.ones(n) if space.weight is None else space.weight
     if init == "random":
         return np.asarray(random.choice(n, k, replace=False, p=weight / weight.sum()))
-    diagonal = products.diagonals.mean(axis=0)
+    diagonals, own = products.diagonals, products.diagonals.mean(axis=0)
 
     def distances(index: Array) -> Array:
-        if space.present is not None:
-            return _kernel_distances(space, _completed_seeds(space, index))
-        y = products.rows(index).mean(axis=0, dtype=np.float64)
-        return np.maximum(diagonal + diagonal[index, None] - 2 * y, 0)
+        if space.present is None:
+            y = products.rows(index).mean(axis=0, dtype=np.float64)
+            return np.maximum(own + own[index, None] - 2 * y, 0)
+        W = _weights_at(space, index)
+        Y = products.multiply(W).astype(np.float64)
+        gaps = diagonals[:, None] + kernel_norms(W, Y)[:, :, None] - 2 * Y
+        return np.maximum(np.einsum("ln,lmn->mn", space.alpha[:, None] * space.present, gaps), 0)
 
-    return k_means_plus_plus(distances, weight, k, space.context.random)
+    return k_means_plus_plus(distances, weight, k, random)
 
 
-def _completed_seeds(space: Any, index: Array) -> Array:
-    """Seeds (L, m, n) at rows that lack views: in such a view at the row nearest to it, in the
-    views that both have, of those that have the view."""
+def _weights_at(space: Any, index: Array) -> Array:
+    """Centroids (1 or L, m, n) at some rows: in a view that such a row lacks at the row nearest to
+    it, in the views that both have, of those that have the view."""
     products, present = space.products, space.present
-    assert present is not None
-    W = np.zeros((len(present), len(index), products.n))
+    W = np.zeros((1 if present is None else len(present), len(index), products.n))
+    if present is None:
+        W[0, np.arange(len(index)), index] = 1
+        return W
     for number, (row, values) in enumerate(zip(index, products.rows(index).swapaxes(0, 1))):
         has = space.alpha * present[:, row]
         gaps = products.diagonals + products.diagonals[:, [row]] - 2 * values
@@ -287,18 +275,9 @@ def _completed_seeds(space: Any, index: Array) -> Array:
     return W
 
 
-def _kernel_distances(space: Any, W: Array) -> Array:
-    """Squared distances (m, n) of the rows from centroids W (L, m, n), over the views that the rows
-    have."""
-    assert space.present is not None
-    Y = space.products.multiply(W).astype(np.float64)
-    gaps = space.products.diagonals[:, None] + kernel_norms(W, Y)[:, :, None] - 2 * Y
-    return np.maximum(np.einsum("ln,lmn->mn", space.alpha[:, None] * space.present, gaps), 0)
-
-
 def _spectral(space: Any, k: int) -> Array:
-    """Means of the clusters that k-means finds in the rows of the k leading eigenvectors of the
-    kernel, centered at its mean and weighted."""
+    """Means of the clusters, (1, k, n), that k-means finds in the rows of the k leading
+    eigenvectors of the kernel, centered at its mean and weighted."""
     n = space.products.n
     p = np.ones(n) if space.weight is None else space.weight
     share, root = p / p.sum(), np.sqrt(p)
@@ -315,4 +294,4 @@ def _spectral(space: Any, k: int) -> Array:
     W = (np.arange(k)[:, None] == labels) * p
     empty = np.flatnonzero(~W.any(axis=1))
     W[empty, np.flatnonzero(p)[: len(empty)]] = 1
-    return np.asarray(W / W.sum(axis=1, keepdims=True))
+    return np.asarray(W / W.sum(axis=1, keepdims=True))[None]

@@ -1,47 +1,23 @@
 """The compiled core: the pass in C, one build per instruction set, and its threads."""
 
-from rffpk._core._pass import (
-    HARD,
-    MOST_NEIGHBOURS,
-    POWER,
-    SLOT_ROWS,
-    STAGES,
-    TYPICALITY,
-    fused_pass,
-)
-from rffpk._core._products import SKINNY_STRIDE, empty_matrix, skinny_product, weigh_products
-from rffpk._core._runtime import (
-    bound_threads,
-    call_all,
-    isa,
-    isa_levels,
-    threads_by,
-    use_isa,
-    use_thread_work,
-    vecmath,
-)
-from rffpk._core._steps import count_distinct, take_steps
-
-__all__ = [
-    "HARD",
-    "MOST_NEIGHBOURS",
-    "POWER",
-    "SKINNY_STRIDE",
-    "SLOT_ROWS",
-    "STAGES",
-    "TYPICALITY",
-    "bound_threads",
-    "call_all",
-    "count_distinct",
-    "empty_matrix",
-    "fused_pass",
-    "isa",
-    "isa_levels",
-    "skinny_product",
-    "take_steps",
-    "threads_by",
-    "use_isa",
-    "use_thread_work",
-    "vecmath",
-    "weigh_products",
-]
+from rffpk._core._pass import HARD as HARD
+from rffpk._core._pass import MOST_NEIGHBOURS as MOST_NEIGHBOURS
+from rffpk._core._pass import POWER as POWER
+from rffpk._core._pass import SLOT_ROWS as SLOT_ROWS
+from rffpk._core._pass import STAGES as STAGES
+from rffpk._core._pass import TYPICALITY as TYPICALITY
+from rffpk._core._pass import fused_pass as fused_pass
+from rffpk._core._products import SKINNY_STRIDE as SKINNY_STRIDE
+from rffpk._core._products import empty_matrix as empty_matrix
+from rffpk._core._products import skinny_product as skinny_product
+from rffpk._core._products import weigh_products as weigh_products
+from rffpk._core._runtime import bound_threads as bound_threads
+from rffpk._core._runtime import call_all as call_all
+from rffpk._core._runtime import isa as isa
+from rffpk._core._runtime import isa_levels as isa_levels
+from rffpk._core._runtime import threads_by as threads_by
+from rffpk._core._runtime import use_isa as use_isa
+from rffpk._core._runtime import use_thread_work as use_thread_work
+from rffpk._core._runtime import vecmath as vecmath
+from rffpk._core._steps import count_distinct as count_distinct
+from rffpk._core._steps import take_steps as take_steps

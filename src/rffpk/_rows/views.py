@@ -19,12 +19,11 @@ from rffpk._utils.validation import (
     check_rows,
     finite_array,
     is_option,
+    is_precomputed,
     named,
     refuse_sparse,
-    takes_sparse,
     warn_if_kernel,
     widened,
-    words_of,
 )
 
 
@@ -251,23 +250,11 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
 
 def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
     """The view in an array, or as `SparseRows` if it is sparse."""
-    if sparse.issparse(x):
-        return _checked_sparse_view(estimator, x, name)
-    check_plain(x, name)
-    try:
-        return finite_array(x, name, [np.float64, np.float32], estimator=estimator, order="C")
-    except OverflowError as error:
-        raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
-    except (ValueError, TypeError) as error:
-        if words := words_of(x):
-            raise type(error)(f"{name} is not acceptable: {words}") from error
-        raise
-
-
-def _checked_sparse_view(estimator: Any, x: Any, name: str) -> SparseRows:
-    if not takes_sparse(estimator):
+    if is_precomputed(estimator):
         refuse_sparse(x, name, f"{type(estimator).__name__} with precomputed kernels")
+    if not sparse.issparse(x):
+        check_plain(x, name)
+    dtypes = [np.float64, np.float32]
     with named(name):
-        dtypes = [np.float64, np.float32]
-        given = finite_array(x, name, dtypes, estimator=estimator, accept_sparse="csr")
-        return sparse_rows(given)
+        given = finite_array(x, name, dtypes, estimator=estimator, order="C", accept_sparse="csr")
+        return sparse_rows(given) if sparse.issparse(given) else given

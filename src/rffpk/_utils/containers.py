@@ -10,14 +10,15 @@ import numpy as np
 from scipy import sparse
 
 # Attributes of objects that hold rows, and what to pass in place of such an object {x}.
-_HOLDERS: list[tuple[tuple[str, ...], str]] = [
-    (("mod", "obs"), "views, such as [part.to_df() for part in {x}.mod.values()]"),  # MuData
-    (("with_format", "column_names"), "a column, {x}.with_format('numpy')[:]['NAME']"),  # datasets
-    (("tensors",), "{x}.tensors[0].numpy()"),  # a TensorDataset
-    (("toPandas",), "{x}.toPandas()"),
-    (("to_pandas",), "{x}.to_pandas()"),
-    (("collect",), "{x}.collect()"),  # a lazy frame
-]
+_CONTAINERS = {
+    ("mod", "obs"): "views, such as [part.to_df() for part in {x}.mod.values()]",  # MuData
+    ("obsm", "to_df"): "adata.X or adata.obsm['X_pca']",  # AnnData
+    ("with_format", "column_names"): "a column, {x}.with_format('numpy')[:]['NAME']",  # datasets
+    ("tensors",): "{x}.tensors[0].numpy()",  # a TensorDataset
+    ("toPandas",): "{x}.toPandas()",
+    ("to_pandas",): "{x}.to_pandas()",
+    ("collect",): "{x}.collect()",  # a lazy frame
+}
 
 
 def is_list_of_views(X: Any) -> bool:
@@ -40,22 +41,22 @@ def dimensions(x: Any) -> int:
 def check_container(values: Any, name: str) -> None:
     """Raise a TypeError for an object with items that is no array, or for a list with such a one:
     NumPy would ask it for its items one by one."""
-    if _has_loose_items(type(values)):
+    if not _is_array_like(type(values)):
         raise TypeError(_refusal(values, name))
     kinds = {*map(type, values)} if isinstance(values, (list, tuple)) else ()
-    if loose := {kind for kind in kinds if _has_loose_items(kind)}:
-        number = next(i for i, part in enumerate(values) if type(part) in loose)
+    if others := {kind for kind in kinds if not _is_array_like(kind)}:
+        number = next(i for i, part in enumerate(values) if type(part) in others)
         raise TypeError(_refusal(values[number], f"{name}[{number}]"))
 
 
-def _has_loose_items(kind: type) -> bool:
-    """Whether objects of a type have items, and are neither lists nor what NumPy knows as
-    arrays."""
+def _is_array_like(kind: type) -> bool:
+    """Whether NumPy takes objects of a type as a whole, or as a sequence: not those with items of
+    which it knows nothing else."""
     if not any(hasattr(kind, method) for method in ("__iter__", "__getitem__")):
-        return False
+        return True
     arrays = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
-    known = any(hasattr(kind, method) for method in arrays) or issubclass(kind, Sequence)
-    return not (known or issubclass(kind, (sparse.spmatrix, sparse.sparray)))
+    known = any(hasattr(kind, method) for method in arrays)
+    return known or issubclass(kind, (Sequence, sparse.spmatrix, sparse.sparray))
 
 
 def _refusal(values: Any, name: str) -> str:
@@ -70,20 +71,15 @@ def _instead(values: Any, name: str) -> str:
         return f"numpy.vstack([*{name}])" if name == "X" else f"[*{name}]"
     if isinstance(values, Mapping):
         return _instead_of_mapping(values, name)
-    if hasattr(values, "obsm") and hasattr(values, "to_df"):  # AnnData
-        if name != "X":
-            return f"{name}.to_df(), whose rows are compared with those of other views"
-        keys = sorted(values.obsm, key=lambda key: key != "X_pca")
-        return " or ".join(["adata.X", *(f"adata.obsm[{key!r}]" for key in keys[:1])])
-    for attributes, instead in _HOLDERS:
-        if all(hasattr(values, attribute) for attribute in attributes):
-            return instead.format(x=name)
-    return ""
+    if hasattr(values, "to_df") and name != "X":  # AnnData
+        return f"{name}.to_df(), whose rows are compared with those of other views"
+    known = (each for each in _CONTAINERS if all(hasattr(values, attribute) for attribute in each))
+    return _CONTAINERS.get(next(known, ()), "").format(x=name)
 
 
 def _instead_of_mapping(values: Mapping[Any, Any], name: str) -> str:
     parts = [*values.values()]
-    if any(_has_loose_items(type(part)) for part in parts):
+    if not all(_is_array_like(type(part)) for part in parts):
         return f"one of its values, such as {name}[{next(iter(values))!r}]"
     if all(dimensions(part) == 0 for part in parts):
         rows, bracket, _ = name.partition("[")
@@ -122,31 +118,21 @@ def _has_index(x: Any, n_dimensions: int) -> bool:
 
 
 def _compare(first_name: str, first: Any, name: str, other: Any) -> None:
-    a, b = first.index, other.index
-    if len(a) != len(b) or a.equals(b):  # other numbers of rows are refused elsewhere
+    if len(first) != len(other) or first.index.equals(other.index):
+        return  # other numbers of rows are refused elsewhere
+    a, b = (x.index.astype(object) for x in (first, other))
+    if a.equals(b):
         return
-    pairs = ((i, p, q) for i, (p, q) in enumerate(zip(a, b)) if _differ(p, q))
-    row, before, found = next(pairs, (None, None, None))
-    if row is None:  # equal labels of different types
-        return
+    row = next(i for i in range(len(a)) if not a[i : i + 1].equals(b[i : i + 1]))
     remedy = f"{name}.to_numpy() if its rows are in the order of {first_name}"
-    ours, theirs = {*a}, {*b}
     # labels that repeat do not tell rows apart
-    shared = ours & theirs if len(ours) == len(theirs) == len(a) else ()
+    shared = a.intersection(b) if a.is_unique and b.is_unique else ()
     if len(shared) == len(a):
         remedy = f"{name}.loc[{first_name}.index]"
-    elif shared:
+    elif len(shared):
         common = f"common = {first_name}.index.intersection({name}.index)"
         remedy += f", or both {first_name}.loc[common] and {name}.loc[common] with {common}"
     raise ValueError(
         f"{name} has other rows than {first_name}, or in another order: row {row} has the index "
-        f"{found!r}, in {first_name} {before!r}; pass {remedy}."
+        f"{b[row]!r}, in {first_name} {a[row]!r}; pass {remedy}."
     )
-
-
-def _differ(p: Any, q: Any) -> bool:
-    """Whether two labels differ; two that are missing do not."""
-    try:
-        return p is not q and bool(p != q and (p == p or q == q))
-    except TypeError:  # pandas.NA and another label, a comparison without a truth value
-        return True

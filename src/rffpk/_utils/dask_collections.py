@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -14,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils.arrays import Array
+from rffpk._utils.messages import optional_module
 from rffpk._utils.validation import is_dask
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -21,12 +21,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 def dask_module(name: str) -> Any:
     """A module of Dask, or an ImportError that says what is missing."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f"collections of Dask need dask and distributed, pip install 'rffpk[dask]': {error}."
-        ) from error
+    return optional_module(
+        name, "collections of Dask need dask and distributed, pip install 'rffpk[dask]'"
+    )
 
 
 def check_columns(X: Any) -> Any:

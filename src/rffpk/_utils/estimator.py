@@ -34,7 +34,7 @@ from rffpk._utils.model_state import Decoder, Encoder, class_name
 from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
-from rffpk._utils.validation import Auto, takes_sparse
+from rffpk._utils.validation import Auto, is_precomputed
 
 C = TypeVar("C", bound=type[Any])
 
@@ -61,7 +61,7 @@ def parameters(cls: C) -> C:
     return cls
 
 
-def _line(version: str) -> tuple[str, ...]:
+def _series(version: str) -> tuple[str, ...]:
     """The part of a version within which pickles can be read: the major number, and the minor one
     before 1.0."""
     parts = version.split(".")
@@ -75,18 +75,11 @@ class VersionError(ValueError):
 def _check_version(written: str, what: str) -> None:
     """Raise an error if the state of an estimator is that of another version; `what` says what
     became of it."""
-    if _line(written) != _line(__version__):
+    if _series(written) != _series(__version__):
         raise VersionError(
             f"This {what} by rffpk {written}, and rffpk {__version__} does not read it: fit it "
             f"again, or install rffpk {written}."
         )
-
-
-def site() -> str:
-    """The address of the documentation as the metadata of the package name it; empty if not."""
-    entries = metadata("rffpk").get_all("Project-URL") or []
-    urls = dict(entry.split(", ", 1) for entry in entries)
-    return urls.get("Documentation", "").rstrip("/")
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
@@ -99,11 +92,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _doc_link_template(self) -> str:
-        return f"{site()}/generated/rffpk.{{estimator_name}}.html" if site() else ""
+        entries = metadata("rffpk").get_all("Project-URL") or []
+        site = dict(entry.split(", ", 1) for entry in entries).get("Documentation", "")
+        return site and f"{site.rstrip('/')}/generated/rffpk.{{estimator_name}}.html"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = takes_sparse(self)
+        tags.input_tags.sparse = not is_precomputed(self)
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):
@@ -187,7 +182,8 @@ def write_model(path: str, model: Any) -> None:
 def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
     """The progress of a fit of X; None if nobody looks at it."""
     verbose = getattr(estimator, "verbose", 0)
-    validation.check_verbose(verbose)
+    if not isinstance(verbose, (bool, np.bool_)):
+        validation.check_int(verbose, "verbose", 0)
     called = hasattr(estimator, "_has_callbacks")
     if not (verbose or called or LOGGER.isEnabledFor(logging.INFO)):
         yield None

@@ -17,6 +17,10 @@ from zipfile import ZipFile
 import numpy as np
 
 from rffpk._utils.arrays import Array
+from rffpk._utils.messages import optional_module
+from rffpk._utils.validation import converts
+
+_HEADER_BYTES = 1 << 16  # of an array in a file, at most
 
 STANDARD = "-"  # standard input or output, as CSV
 FORMATS = {
@@ -47,15 +51,24 @@ def read_table(path: str, key: str | None = None, header: bool | None = None) ->
     if key is not None and kind != ".npz":
         raise TableError(f"{path}: only .npz files have arrays with names")
     try:
-        if kind == ".csv":
-            return _read_csv(path, header)
-        return _read_npz(path, key) if kind == ".npz" else _READERS[kind](path)
+        match kind:
+            case ".csv":
+                table = _read_csv(path, header)
+            case ".npy":
+                table = _read_npy(path)
+            case ".npz":
+                table = _read_npz(path, key)
+            case _:
+                table = _read_parquet(path)
     except (TableError, ImportError, MemoryError):
         raise
     except Exception as error:  # what reads a damaged file raises errors of any class
         if isinstance(error, OSError) and error.filename is not None:
             raise
         raise TableError(f"{path}: is not {FORMATS[kind]}") from error
+    if table.ndim not in (1, 2):
+        raise TableError(f"{path}: has {table.ndim} dimensions, must have one or two")
+    return table if table.ndim == 2 else table[:, None]
 
 
 def _read_csv(path: str, header: bool | None) -> Array:
@@ -92,7 +105,8 @@ def _lines(path: str) -> list[str]:
 
 
 def _are_names(line: str) -> bool:
-    return bool(line.strip(", \r")) and not any(map(_is_number, line.split(",")))
+    fields = line.split(",")
+    return bool(line.strip(", \r")) and not any(converts(field, float) for field in fields)
 
 
 def _may_be_names(lines: list[str]) -> bool:
@@ -100,38 +114,22 @@ def _may_be_names(lines: list[str]) -> bool:
     order, as the years or pandas' 0, 1, 2, or without another whole number in a column. A single
     column of whole numbers may be labels."""
     names = lines[0].split(",")
-    if not all(map(_is_whole, names)) or len({*map(int, names)}) < len(names):
+    if not all(converts(name, int) for name in names) or len({*map(int, names)}) < len(names):
         return False
     if len(names) > 1 and names == sorted(names, key=int):
         return True
     alone = {*range(len(names))}
     for line in lines[1:]:
-        alone -= {j for j, field in enumerate(line.split(",")) if _is_whole(field)}
+        alone -= {j for j, field in enumerate(line.split(",")) if converts(field, int)}
         if not alone:
             return False
     return len(lines) > 1
 
 
-def _is_whole(field: str) -> bool:
-    try:
-        int(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
 def _read_npy(path: str) -> Array:
     with open(path, "rb") as file:
         shape, order, dtype, offset = _header(file, path)
-    return _rows(np.memmap(path, dtype, "r", offset, shape, order), path)
+    return np.memmap(path, dtype, "r", offset, shape, order)
 
 
 def _read_npz(path: str, key: str | None) -> Array:
@@ -146,24 +144,19 @@ def _read_npz(path: str, key: str | None) -> Array:
         with archive.open(f"{names[0] if key is None else key}.npy") as member:
             shape, order, dtype, offset = _header(member, path)
             member.seek(offset)
-            return _rows(np.frombuffer(member.read(), dtype).reshape(shape, order=order), path)
+            return np.frombuffer(member.read(), dtype).reshape(shape, order=order)
 
 
 def _header(file: IO[bytes], path: str) -> tuple[tuple[int, ...], Any, np.dtype[Any], int]:
     """Shape, order and dtype of an array, and where its numbers begin. A damaged header may be said
     to be of any length: no more is read than one has."""
     start = io.BytesIO(file.read(_HEADER_BYTES))
-    shape, fortran, dtype = _HEADERS[np.lib.format.read_magic(start)](start)
+    major, minor = np.lib.format.read_magic(start)
+    read = getattr(np.lib.format, f"read_array_header_{major}_{minor}")
+    shape, fortran, dtype = read(start)
     if dtype.kind not in "fiub":
         raise TableError(f"{path}: has {dtype}, must have numbers")
     return shape, "F" if fortran else "C", dtype, start.tell()
-
-
-_HEADER_BYTES = 1 << 16
-_HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], Any]] = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}  # (3, 0) is for names of columns that are not Latin
 
 
 def _read_parquet(path: str) -> Array:
@@ -179,24 +172,16 @@ def _read_parquet(path: str) -> Array:
     return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))
 
 
-_READERS = {".npy": _read_npy, ".parquet": _read_parquet}
-
-
-def _rows(array: Array, path: str) -> Array:
-    """A table of the array, whose entries are rows if it has one dimension."""
-    if array.ndim not in (1, 2):
-        raise TableError(f"{path}: has {array.ndim} dimensions, must have one or two")
-    return array if array.ndim == 2 else array[:, None]
-
-
 def write_table(path: str, array: Array) -> None:
     """Write an array as CSV or .npy, by the end of the name."""
     if path == STANDARD:
         sys.stdout.write(_csv(array))
-    elif Path(path).suffix.lower() == ".npy":
-        write_whole(path, lambda file: np.save(file, array, allow_pickle=False))
-    else:
-        write_whole(path, lambda file: file.write(_csv(array).encode()))
+        return
+    with whole_file(path) as file:
+        if Path(path).suffix.lower() == ".npy":
+            np.save(file, array, allow_pickle=False)
+        else:
+            file.write(_csv(array).encode())
 
 
 def _csv(array: Array) -> str:
@@ -204,12 +189,6 @@ def _csv(array: Array) -> str:
     whole = np.issubdtype(array.dtype, np.integer)
     np.savetxt(text, array, fmt="%d" if whole else "%.9g", delimiter=",")
     return text.getvalue()
-
-
-def write_whole(path: str, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file, which is never seen in part."""
-    with whole_file(path) as file:
-        write(file)
 
 
 @contextmanager
@@ -298,14 +277,11 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
 
 @contextmanager
 def _parquet_writer(file: BinaryIO) -> Iterator[Callable[[Array], None]]:
-    arrow, parquet = _pyarrow()
+    arrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
     schema = arrow.schema([("label", arrow.int32())])
     with parquet.ParquetWriter(file, schema) as writer:
         yield lambda labels: writer.write_table(arrow.table({"label": labels}, schema))
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError(f"Parquet files need pyarrow: {error}.") from error
+def _pyarrow(module: str = "pyarrow") -> Any:
+    return optional_module(module, "Parquet files need pyarrow")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from ctypes import CFUNCTYPE, c_char_p, c_void_p, py_object, pythonapi
+from ctypes import CFUNCTYPE, PYFUNCTYPE, c_char_p, c_void_p, py_object, pythonapi
 from typing import Any
 
 import numpy as np
@@ -23,18 +23,16 @@ DENSE = 300
 
 _NOISE = 1e-3  # relative size of the random part of a given initial vector
 
-# Multiply-adds of a decomposition of eigenvectors, over n^3, and of one of singular values of
-# (n, k), over n k^2.
-_EIGH, _SVD = 10.0, 6.0
+_EIGH = 10.0  # multiply-adds of a decomposition of eigenvectors, over n^3
+_SVD = 6.0  # multiply-adds of a decomposition of singular values of (n, k), over n k^2
 
-# ARPACK computes the vectors at its end in one call that holds the interpreter's lock, for the time
-# of so many multiply-adds, over n k^2. Up to the second times k a full decomposition takes no
-# longer than all of ARPACK's steps.
-_RITZ_VECTORS, _DENSE_FACTOR = 50.0, 10
+# ARPACK computes the vectors at its end in one call that holds the interpreter's lock.
+_RITZ_VECTORS = 50.0  # its multiply-adds, over n k^2
+_DENSE_FACTOR = 10  # up to n = so many k a full decomposition takes no longer than ARPACK
 
-# Lanczos' method sees one vector of each eigenvalue, and others by rounding: so many steps from
-# another vector tell whether one is left that is larger, by this part of the largest.
-_CHECK_STEPS, _APART = 10, 1e-9
+# Lanczos' method sees one vector of each eigenvalue, and others by rounding.
+_CHECK_STEPS = 10  # from another vector, which tell whether a larger eigenvalue is left
+_APART = 1e-9  # the part of the largest eigenvalue by which that one is larger
 
 
 def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
@@ -159,11 +157,9 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
 
 def _address(name: str) -> int:
     """Of a routine of LAPACK."""
-    capsule = LowLevelCallable.from_cython(cython_lapack, name).function
-    named, pointer = pythonapi.PyCapsule_GetName, pythonapi.PyCapsule_GetPointer
-    named.restype, named.argtypes = c_char_p, [py_object]
-    pointer.restype, pointer.argtypes = c_void_p, [py_object, c_char_p]
-    return int(pointer(capsule, named(capsule)))
+    routine = LowLevelCallable.from_cython(cython_lapack, name)
+    pointer_of = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
+    return int(pointer_of(routine.function, routine.signature.encode()))
 
 
 def ritz_values(

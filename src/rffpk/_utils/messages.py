@@ -1,12 +1,14 @@
-"""Warnings that name the line of the user's code."""
+"""Warnings that name the line of the user's code, and errors that name a missing package."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 # Frames of these packages are skipped: this one, and those that wrap methods of estimators or call
 # them in searches over parameters.
@@ -34,11 +36,14 @@ def warn(message: str, category: type[Warning]) -> None:
     if issubclass(category, _unwanted.get()):
         return
     frame, level = inspect.currentframe(), 1
-    while frame is not None and _package(frame.f_globals) in _SKIPPED:
+    while frame and str(frame.f_globals.get("__name__")).partition(".")[0] in _SKIPPED:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
-def _package(names: dict[str, object]) -> str:
-    """The package of the module with these global names."""
-    return str(names.get("__name__")).partition(".")[0]
+def optional_module(name: str, why: str) -> Any:
+    """A module of a package that may be missing: then an ImportError says why it is needed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{why}: {error}.") from error

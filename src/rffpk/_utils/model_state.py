@@ -7,9 +7,8 @@ kind. The arrays are kept apart, by their path in the model.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from scipy import sparse
@@ -20,20 +19,10 @@ from rffpk._utils.tensor_files import ModelFileError, is_storable
 
 _DTYPES = ("float32", "float64")
 
-
-@dataclass(frozen=True)
-class Record:
-    """A class whose instances are their attributes."""
-
-    cls: type[Any]
-    fields: dict[str, tuple[type[Any], ...]]  # of each attribute the types that it may have
-    optional: tuple[str, ...] = ()  # attributes that an instance may lack
-
-
 # What a file may contain, by name; filled by `rffpk` itself and by
 # `rffpk.model_files`, which lie above all classes.
 ESTIMATORS: dict[str, type[Any]] = {}
-RECORDS: dict[str, Record] = {}
+RECORDS: dict[str, type[Any]] = {}  # classes whose instances are their attributes
 
 
 def class_name(model: Any) -> str:
@@ -87,48 +76,41 @@ class Encoder:
         if type(value) is dict and all(isinstance(key, str) for key in value):
             return {"dict": {k: self._value(v, f"{path}[{k!r}]") for k, v in value.items()}}
         if type(value) is slice:
-            parts = [value.start, value.stop, value.step]
-            return {"slice": self._entries(parts, path)}
+            return {"slice": self._entries([value.start, value.stop, value.step], path)}
         if isinstance(value, np.dtype) and value.name in _DTYPES:
             return {"dtype": value.name}
-        return self._object(value, path)
+        if id(value) not in self._paths:
+            found = self._object(value, path)
+            self._paths[id(value)] = path
+            return found
+        return {"same": self._paths[id(value)]}  # what may occur at several places is stored once
 
     def _entries(self, values: Any, path: str) -> list[Any]:
         return [self._value(value, f"{path}[{i}]") for i, value in enumerate(values)]
 
     def _object(self, value: Any, path: str) -> dict[str, Any]:
-        """What may occur at several places of a model is stored once."""
-        if id(value) in self._paths:
-            return {"same": self._paths[id(value)]}
         if isinstance(value, (np.ndarray, np.generic)):
-            found = self._array(value, path)
-        elif ESTIMATORS.get(type(value).__name__) is type(value):
-            found = {type(value).__name__: self.estimator(value, f"{path}.")}
-        elif sparse.issparse(value) and value.format == "csr":
-            found = {"csr": self._record(from_canonical(value), path)}
-        else:
-            found = self._record(value, path)
-        self._paths[id(value)] = path
-        return found
+            return self._array(value, path)
+        if ESTIMATORS.get(type(value).__name__) is type(value):
+            return {type(value).__name__: self.estimator(value, f"{path}.")}
+        if sparse.issparse(value) and value.format == "csr":
+            return {"csr": self._object(from_canonical(value), path)}
+        for kind, cls in RECORDS.items():
+            if type(value) is cls:
+                fields = value._asdict() if issubclass(cls, tuple) else vars(value)
+                return {kind: self.attributes(fields, f"{path}.")}
+        return self._refuse(value, path)
 
     def _array(self, value: Any, path: str) -> dict[str, Any]:
         if isinstance(value, np.ndarray) and value.dtype.kind in "OU" and value.ndim == 1:
             if all(isinstance(text, str) for text in value):
                 return {"strings": [value.dtype.kind, *map(str, value)]}
         elif is_storable(value.dtype) and not isinstance(value, np.ma.MaskedArray):
-            if isinstance(value, np.generic):
-                self.arrays[path] = np.asarray(value)
-                return {"scalar": ""}
             rows = value.flags.c_contiguous or not value.flags.f_contiguous
             self.arrays[path] = np.asarray(value if rows else value.T)
+            if isinstance(value, np.generic):
+                return {"scalar": ""}
             return {"array": "C" if rows else "F"}
-        return self._refuse(value, path)
-
-    def _record(self, value: Any, path: str) -> dict[str, Any]:
-        for kind, record in RECORDS.items():
-            if type(value) is record.cls:
-                fields = value._asdict() if issubclass(record.cls, tuple) else vars(value)
-                return {kind: self.attributes(fields, f"{path}.")}
         return self._refuse(value, path)
 
     def _refuse(self, value: Any, path: str) -> Any:
@@ -151,19 +133,14 @@ class Decoder:
     def __init__(self, arrays: dict[str, Array]) -> None:
         self._arrays = arrays
         self._made: dict[str, Any] = {}  # arrays, estimators and records, by path
-        self._kinds: dict[str, Callable[[Any, str], Any]] = {
-            "float": self._float, "tuple": self._tuple, "dict": self._dict, "slice": self._slice,
-            "dtype": self._dtype, "same": self._same, "strings": self._strings,
-            "array": self._array, "scalar": self._scalar, "csr": self._csr,
-        }  # fmt: skip
 
     def estimator(self, name: str, content: Any, path: str = "") -> Any:
         """An estimator of the package, by the name of its class."""
         _require(name in ESTIMATORS, f"an estimator {name!r}")
-        _require(_names(content) == {"parameters", "attributes"}, f"no {name}")
+        parts = ("parameters", "attributes")
+        _require(isinstance(content, dict) and content.keys() == {*parts}, f"no {name}")
         cls = ESTIMATORS[name]
-        parameters = self.attributes(content["parameters"], path)
-        attributes = self.attributes(content["attributes"], path)
+        parameters, attributes = (self.attributes(content[part], path) for part in parts)
         _require(parameters.keys() == cls().get_params(deep=False).keys(), f"other {name}")
         for attribute in attributes:
             taken = attribute in parameters or callable(getattr(cls, attribute, None))
@@ -186,84 +163,70 @@ class Decoder:
         if not isinstance(value, dict):
             return value
         _require(len(value) == 1, f"{path} of {len(value)} kinds")
+        match value:
+            case {"float": "inf" | "-inf" | "nan" as text}:
+                return float(text)
+            case {"tuple": list(entries)}:
+                return tuple(self._entries(entries, path))
+            case {"dict": dict(items)}:
+                return {key: self._value(each, f"{path}[{key!r}]") for key, each in items.items()}
+            case {"slice": [start, stop, step]}:
+                return slice(*self._entries([start, stop, step], path))
+            case {"dtype": "float32" | "float64" as name}:
+                return np.dtype(name)
+            case {"same": str(other)} if other in self._made:
+                return self._made[other]
         [(kind, content)] = value.items()
-        if kind in self._kinds:
-            return self._kinds[kind](content, path)
-        if kind in ESTIMATORS:
-            found = self.estimator(kind, content, f"{path}.")
-        else:
-            found = self._record(kind, content, path)
-        self._made[path] = found
-        return found
+        self._made[path] = self._object(kind, content, path)
+        return self._made[path]
 
-    def _entries(self, values: Any, path: str) -> list[Any]:
-        _require(isinstance(values, list), f"{path} without entries")
+    def _entries(self, values: list[Any], path: str) -> list[Any]:
         return [self._value(value, f"{path}[{i}]") for i, value in enumerate(values)]
 
-    def _float(self, text: Any, path: str) -> float:
-        _require(text in ("inf", "-inf", "nan"), path)
-        return float(text)
-
-    def _tuple(self, values: Any, path: str) -> tuple[Any, ...]:
-        return tuple(self._entries(values, path))
-
-    def _dict(self, values: Any, path: str) -> dict[str, Any]:
-        _require(isinstance(values, dict), path)
-        return {key: self._value(value, f"{path}[{key!r}]") for key, value in values.items()}
-
-    def _slice(self, values: Any, path: str) -> slice:
-        parts = self._entries(values, path)
-        _require(len(parts) == 3, path)
-        return slice(*parts)
-
-    def _dtype(self, name: Any, path: str) -> np.dtype[Any]:
-        _require(name in _DTYPES, path)
-        return np.dtype(name)
-
-    def _same(self, other: Any, path: str) -> Any:
-        _require(isinstance(other, str) and other in self._made, path)
-        return self._made[other]
-
-    def _strings(self, values: Any, path: str) -> Array:
-        texts = isinstance(values, list) and all(isinstance(text, str) for text in values)
-        _require(texts and len(values) > 0 and values[0] in ("O", "U"), path)
-        self._made[path] = np.array(values[1:], dtype=object if values[0] == "O" else str)
-        return self._made[path]
-
-    def _array(self, order: Any, path: str) -> Array:
-        _require(order in ("C", "F") and path in self._arrays, path)
-        array = self._arrays[path]
-        self._made[path] = array if order == "C" else array.T
-        return self._made[path]
-
-    def _scalar(self, content: Any, path: str) -> Any:
-        _require(path in self._arrays and self._arrays[path].ndim == 0, path)
-        self._made[path] = self._arrays[path][()]
-        return self._made[path]
-
-    def _csr(self, content: Any, path: str) -> Any:
-        _require(isinstance(content, dict) and content.keys() == {"SparseRows"}, path)
-        self._made[path] = self._value(content, path).matrix
-        return self._made[path]
+    def _object(self, kind: str, content: Any, path: str) -> Any:
+        """What other places of the model may refer to."""
+        array = self._arrays.get(path)
+        match kind, content:
+            case "strings", ["O" | "U" as letter, *texts] if all(type(t) is str for t in texts):
+                return np.array(texts, dtype=object if letter == "O" else str)
+            case "array", "C" if array is not None:
+                return array
+            case "array", "F" if array is not None:
+                return array.T
+            case "scalar", "" if array is not None and array.ndim == 0:
+                return array[()]
+            case "csr", {"SparseRows": rows} if len(content) == 1:
+                return self._record("SparseRows", rows, path).matrix
+        if kind in ESTIMATORS:
+            return self.estimator(kind, content, f"{path}.")
+        return self._record(kind, content, path)
 
     def _record(self, kind: str, content: Any, path: str) -> Any:
+        """An instance of a class with the attributes that its annotations name; one without
+        annotations has any."""
         _require(kind in RECORDS, f"{path}, a {kind!r}")
-        record = RECORDS[kind]
-        values = self.attributes(content, f"{path}.")
-        missing = record.fields.keys() - values.keys() - {*record.optional}
-        _require(not missing and values.keys() <= record.fields.keys(), f"{path}, another {kind}")
-        for name, value in values.items():
-            _require(isinstance(value, record.fields[name]), f"{path}.{name}")
-        if issubclass(record.cls, tuple):
-            return record.cls(**values)
-        made = object.__new__(record.cls)
+        cls, values = RECORDS[kind], self.attributes(content, f"{path}.")
+        if hints := get_type_hints(cls):
+            given = {name for name in hints if issubclass(cls, tuple) or not hasattr(cls, name)}
+            _require(given <= values.keys() <= hints.keys(), f"{path}, another {kind}")
+        for name in hints.keys() & values.keys():
+            _require(_is_of(values[name], hints[name]), f"{path}.{name}")
+        if issubclass(cls, tuple):
+            return cls(**values)
+        made = object.__new__(cls)
         vars(made).update(values)
         _require(not isinstance(made, SparseRows) or made.is_valid(), path)
         return made
 
 
-def _names(content: Any) -> set[str]:
-    return set(content) if isinstance(content, dict) else set()
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type; entries of containers are not looked at."""
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        return any(_is_of(value, each) for each in get_args(hint))
+    if kind is Any:
+        return True
+    return isinstance(value, (float, int) if kind is float else kind)
 
 
 def _require(condition: bool, what: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from sklearn.utils.extmath import row_norms
 
 _INT32 = np.iinfo(np.int32).max
 
@@ -34,11 +35,11 @@ class SparseRows:
 
     def is_valid(self) -> bool:
         """Whether the arrays fit together."""
-        whole = self.indices.dtype == np.int32 and self.indptr.dtype == np.int64
         try:
             self.matrix.check_format(full_check=True)
         except (ValueError, TypeError, IndexError, OverflowError):
             return False
+        whole = self.indices.dtype == np.int32 and self.indptr.dtype == np.int64
         whole &= len(self.indices) == len(self.data) == self.indptr[-1]
         return bool(whole and self.data.dtype.kind == "f")
 
@@ -158,13 +159,10 @@ def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
         return found, inverse.ravel()
     words, places = _ordered_words(x), _WORD.itemsize * x.indptr
     keys = [words[a:b] + b"\1" for a, b in zip(places, places[1:])]
-    first: dict[bytes, int] = {}
-    for i, key in enumerate(keys):
-        first.setdefault(key, i)
-    order = sorted(first)
-    ranks = {key: rank for rank, key in enumerate(order)}
-    inverse = np.fromiter((ranks[key] for key in keys), dtype=np.intp, count=len(keys))
-    return x[np.array([first[key] for key in order], dtype=np.intp)], inverse
+    _, first, inverse = np.unique(
+        np.array(keys, dtype=object), return_index=True, return_inverse=True
+    )
+    return x[first], inverse
 
 
 # An entry as bytes whose order is that of rows with and without it: a negative one is below the end
@@ -189,10 +187,8 @@ def scaled_rows(x: SparseRows, scale: NDArray[Any]) -> SparseRows:
 
 def squared_norms(x: Columns) -> NDArray[np.float64]:
     """||x_i||^2, (n,), in float64."""
-    if isinstance(x, SparseRows):
-        return squared_distances(x, np.zeros(x.shape[1]))
     wide = x.astype(np.float64, copy=False)
-    return np.asarray(np.einsum("if,if->i", wide, wide))
+    return np.asarray(row_norms(wide.matrix if isinstance(x, SparseRows) else wide, squared=True))
 
 
 def from_canonical(matrix: Any) -> SparseRows:

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from itertools import pairwise
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.files import write_whole
+from rffpk._utils.files import whole_file
 
 # A longer header is neither written nor read: what JSON is parsed to takes up to 70 times its
 # length.
@@ -82,11 +81,9 @@ def write_tensors(path: str, metadata: dict[str, str], arrays: dict[str, Array])
     contents = [head, *(part.reshape(-1).view(np.uint8) for part in parts.values())]
     head[_CHECKSUM] = np.frombuffer(_checksum(contents), np.uint8)
 
-    def write(file: BinaryIO) -> None:
+    with whole_file(path) as file:
         for content in contents:
             file.write(content.data)
-
-    write_whole(path, write)
 
 
 def _checksum(contents: list[Array]) -> bytes:
@@ -181,31 +178,27 @@ def _arrays(entries: dict[str, Any], data: Array) -> dict[str, Array]:
 
 def _place(name: str, entry: Any) -> tuple[int, int]:
     """The first byte of an array and the first one after it."""
-    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ModelFileError(f"has an array {name!r} without dtype, shape and data_offsets.")
-    place = entry["data_offsets"]
-    if not _are_sizes(place) or len(place) != 2 or place[0] > place[1]:
-        raise ModelFileError(f"has an array {name!r} with the data_offsets {place!r}.")
-    return place[0], place[1]
-
-
-def _are_sizes(values: Any) -> bool:
-    return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
+    match entry:
+        case {"dtype": str(), "shape": list(), "data_offsets": [int(begin), int(end)]} if (
+            len(entry) == 3 and 0 <= begin <= end
+        ):
+            return begin, end
+    raise ModelFileError(f"has an array {name!r} without dtype, shape and the data_offsets alone.")
 
 
 def _array(name: str, entry: dict[str, Any], part: Array) -> Array:
     kind, shape = entry["dtype"], entry["shape"]
-    if not isinstance(kind, str) or kind not in _TYPES:
+    if kind not in _TYPES:
         raise ModelFileError(f"has an array {name!r} of the type {kind!r}.")
     dtype = np.dtype(_TYPES[kind])
-    fits = _are_sizes(shape) and len(shape) <= _MAX_DIMENSIONS
-    if not fits or math.prod(shape) * dtype.itemsize != len(part):
-        raise ModelFileError(f"has an array {name!r} of {len(part)} bytes of shape {shape!r}.")
     if part.ctypes.data % dtype.itemsize:
         raise ModelFileError(f"has an array {name!r} that begins inside of a number.")
     if kind == "BOOL" and (part > 1).any():
         raise ModelFileError(f"has an array {name!r} of other bits than 0 and 1.")
+    sizes = all(type(value) is int and value >= 0 for value in shape)
     try:
-        return part.view(dtype).reshape(shape)
-    except (ValueError, OverflowError) as error:  # zero times a very large number
-        raise ModelFileError(f"has an array {name!r} of shape {shape!r}.") from error
+        if sizes and len(shape) <= _MAX_DIMENSIONS:
+            return part.view(dtype).reshape(shape)
+    except (ValueError, OverflowError):  # not so many bytes, or zero times a very large number
+        pass
+    raise ModelFileError(f"has an array {name!r} of {len(part)} bytes of shape {shape!r}.")

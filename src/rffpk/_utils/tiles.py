@@ -17,13 +17,15 @@ from rffpk._utils.sparse_rows import Columns
 # compared with the rows, and products with them run at full rate.
 ROW_NUMBERS = 1 << 20
 
-# Numbers and rows in a block of `by_blocks`, at most: a single row costs as much as a block, about
-# a millisecond. Numbers of rows are multiples of 32, as are the parts into which BLAS cuts them.
-_BLOCK_NUMBERS, _MOST_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1 << 17, 512, 32
+# A block of `by_blocks`: a single row costs as much as a block, about a millisecond.
+_BLOCK_NUMBERS = 1 << 17  # numbers in a block, at most
+_MOST_BLOCK_ROWS = 512  # rows in a block, at most
+_LEAST_BLOCK_ROWS = 32  # rows are a multiple of this, as are the parts into which BLAS cuts them
 
 # Tiles of a kernel that is recomputed: terms of single rows and columns cost little compared with
 # the tile itself, and its 2 MB stay in a core's cache.
-_ROWS, _COLUMNS = 256, 1024
+_ROWS = 256  # of a tile
+_COLUMNS = 1024  # of a tile
 
 
 def row_tiles(n: int, width: int, numbers: int | None = None) -> list[slice]:

@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_container, check_row_labels, is_list_of_views
+from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, sparse_rows
 
@@ -39,22 +39,49 @@ OF_AFFINITIES = (
     "Affinities W become kernel values by W - numpy.linalg.eigvalsh(W)[0] * numpy.eye(len(W))."
 )
 
-# A matrix of fewer rows may be symmetric by chance; entries may differ by rounding, relatively.
-_FEWEST_ROWS, _SYMMETRY = 4, 1e-6
+_FEWEST_ROWS = 4  # a matrix of fewer rows may be symmetric by chance
+_SYMMETRY = 1e-6  # entries of a symmetric matrix differ by less of the largest, by rounding
 
 # Mean squares of entries between which float32 holds squared distances and sums of them.
 _SQUARES = (1e-24, 1e28)
 
 
 @contextlib.contextmanager
-def named(name: str) -> Iterator[None]:
-    """Add the name of an argument to the message of a ValueError or a TypeError that lacks it."""
+def named(name: str, given: Any = None) -> Iterator[None]:
+    """Add the name of an argument to the message of an error that lacks it, or the first of the
+    given entries that is a word."""
     try:
         yield
+    except OverflowError as error:
+        raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
     except (ValueError, TypeError) as error:
         if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
             raise
-        raise type(error)(f"{name} is not acceptable: {error}") from error
+        raise type(error)(f"{name} is not acceptable: {_word_in(given) or error}") from error
+
+
+def _word_in(X: Any) -> str:
+    """A message that names the first column of X that has a word; empty if none has."""
+    if dimensions(X) != 2:
+        return ""
+    table = np.asarray(X, dtype=object)
+    for column, values in zip(getattr(X, "columns", range(table.shape[1])), table.T):
+        for value in values:
+            if isinstance(value, str) and not converts(value, float):
+                return (
+                    f"could not convert string to float: {value!r} in column {column!r}; drop the "
+                    "column, or encode its words, such as by sklearn.preprocessing.OneHotEncoder."
+                )
+    return ""
+
+
+def converts(word: str, kind: type) -> bool:
+    """Whether a word is a number of this type."""
+    try:
+        kind(word)
+    except ValueError:
+        return False
+    return True
 
 
 def check_random_state(random_state: Any) -> np.random.RandomState:
@@ -94,17 +121,11 @@ def check_bool(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def check_verbose(value: Any) -> None:
-    """An integer >= 0, or a boolean."""
-    if not isinstance(value, (bool, np.bool_)):
-        check_int(value, "verbose", 0)
-
-
 def check_real(
     value: Any,
     name: str,
-    low: float = -math.inf,
-    high: float = math.inf,
+    low: float | None = None,
+    high: float | None = None,
     include: str = "both",
     also: str = "",
 ) -> float:
@@ -116,12 +137,7 @@ def check_real(
     value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its range
     if not math.isfinite(value):
         raise ValueError(f"{name} == {value}, must be finite.")
-    ends = {"min_val": low, "max_val": high}
-    bounds = {key: end for key, end in ends.items() if math.isfinite(end)}
-    if len(bounds) == 1:
-        closed = include in ("both", "left" if "min_val" in bounds else "right")
-        include = "both" if closed else "neither"
-    check_scalar(value, name, numbers.Real, include_boundaries=include, **bounds)
+    check_scalar(value, name, numbers.Real, min_val=low, max_val=high, include_boundaries=include)
     return float(value)
 
 
@@ -144,15 +160,14 @@ def check_search_parameters(
     """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
     if `inits`, the names that init accepts, is given."""
     check_int(estimator.n_clusters, "n_clusters", 1)
-    if inits is not None and isinstance(estimator.init, str):
-        check_choice(estimator.init, "init", inits, also=also)
     if not is_option(estimator.n_init, "auto"):
         check_int(estimator.n_init, "n_init", 1)
     if inits is not None:
+        if isinstance(estimator.init, str):
+            check_choice(estimator.init, "init", inits, also=also)
         check_int(estimator.max_iter, "max_iter", 1)
         check_real(estimator.tol, "tol", 0)
     check_n_jobs(estimator.n_jobs)
-    check_verbose(getattr(estimator, "verbose", 0))
     check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
 
 
@@ -167,7 +182,8 @@ def check_plain(values: Any, name: str) -> None:
     """Raise a TypeError for what NumPy would take as numbers, or not name: objects that are no
     arrays, dates, durations, masked entries, nominal columns, and structured arrays."""
     check_container(values, name)
-    if any(_is_masked(part) for part in [values, *_parts(values)]):
+    parts = values if isinstance(values, (list, tuple)) else ()
+    if any(map(np.ma.is_masked, [values, *parts])):
         raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
     if callable(values) and not hasattr(values, "__array__"):
         raise TypeError(
@@ -175,7 +191,13 @@ def check_plain(values: Any, name: str) -> None:
             "RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans and FuzzyCMeans "
             "take sources."
         )
-    for dtype in _dtypes_of(values, name):
+    dtypes = _dtypes_of(values, name)
+    if nominal := [column for column, dtype in dtypes if str(dtype).startswith(_NOMINAL)]:
+        raise TypeError(
+            f"{name} has the nominal columns {nominal}, whose categories are not numbers: encode "
+            "them, such as by sklearn.preprocessing.OneHotEncoder, or convert them to numbers."
+        )
+    for _, dtype in dtypes:
         temporal = getattr(dtype, "is_temporal", None)  # polars
         if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
             raise TypeError(
@@ -183,21 +205,19 @@ def check_plain(values: Any, name: str) -> None:
                 "as to seconds in float64."
             )
         if getattr(dtype, "names", None):
-            fields = list(dtype.names or ())
             raise TypeError(
-                f"{name} is a structured array with the fields {fields}, must be a "
+                f"{name} is a structured array with the fields {[*dtype.names]}, must be a "
                 "plain one: numpy.lib.recfunctions.structured_to_unstructured converts it."
             )
 
 
-def _dtypes_of(values: Any, name: str) -> list[Any]:
-    """The dtypes of the columns of a frame, or that of what NumPy makes of other values; none of
-    ragged lists, which are refused later."""
+def _dtypes_of(values: Any, name: str) -> list[tuple[Any, Any]]:
+    """The columns of a frame and their dtypes, or the dtype of what NumPy makes of other values;
+    none of ragged lists, which are refused later."""
     if hasattr(values, "columns") and hasattr(values, "dtypes"):
-        _check_no_nominal_columns(values, name)
-        return list(values.dtypes)
+        return list(zip(values.columns, values.dtypes))
     try:
-        return [np.asarray(values).dtype]
+        return [(None, np.asarray(values).dtype)]
     except ValueError:
         return []
     except (TypeError, RuntimeError) as error:  # of tensors, which say what to call
@@ -206,44 +226,28 @@ def _dtypes_of(values: Any, name: str) -> list[Any]:
         ) from error
 
 
-def _check_no_nominal_columns(frame: Any, name: str) -> None:
-    pairs = zip(frame.columns, frame.dtypes)
-    nominal = [column for column, dtype in pairs if str(dtype).startswith(_NOMINAL)]
-    if nominal:
-        raise TypeError(
-            f"{name} has the nominal columns {nominal}, whose categories are not numbers: encode "
-            "them, such as by sklearn.preprocessing.OneHotEncoder, or convert them to numbers."
-        )
-
-
-def _parts(values: Any) -> Any:
-    return values if isinstance(values, (list, tuple)) else ()
-
-
-def _is_masked(values: Any) -> bool:
-    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
-
-
 def finite_array(
     x: Any, name: str, dtype: Any = np.float64, *, estimator: Any = None, **options: Any
 ) -> Array:
     """scikit-learn's `check_array`, with `check_finite`."""
-    with np.errstate(over="ignore", invalid="ignore"), named(name):
+    with np.errstate(over="ignore", invalid="ignore"), named(name, x):
         found = check_array(x, dtype=dtype, input_name=name, ensure_all_finite=False, **options)
     check_finite(found, name, x, estimator)
     return found
 
 
 def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
-    """Raise a ValueError that says where x, an array or a sparse matrix made of what was `given`,
+    """Raise a ValueError that says where x, an array or a CSR matrix made of what was `given`,
     has NaN or infinity first; rows that an estimator lets lack views may have NaN."""
-    entries = x.data if sparse.issparse(x) else x
+    values = x.data if sparse.issparse(x) else x  # its own sum would sum duplicates in place
     with np.errstate(over="ignore", invalid="ignore"):
-        if sklearn.get_config()["assume_finite"] or np.isfinite(entries.sum()):
+        if sklearn.get_config()["assume_finite"] or np.isfinite(values.sum()):
             return
     may_lack = not sparse.issparse(x) and getattr(estimator, "allow_missing_views", False)
-    missing = not may_lack and bool(np.isnan(entries).any())
-    rows, columns = _places(x, np.isnan if missing else np.isinf)
+    entries = sparse.coo_array(x)
+    missing = not may_lack and bool(np.isnan(entries.data).any())
+    bad = np.isnan(entries.data) if missing else np.isinf(entries.data)
+    rows, columns = entries.row[bad], entries.col[bad]
     if not len(rows):
         return
     names = list(getattr(given, "columns", range(x.shape[1])))
@@ -254,35 +258,22 @@ def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
     )
 
 
-def _places(x: Any, found: Any) -> tuple[Any, Any]:
-    """The rows and columns of some entries, in the order of the rows."""
-    if not sparse.issparse(x):
-        return found(x).nonzero()
-    x = x.tocsr().tocoo()
-    return x.row[found(x.data)], x.col[found(x.data)]
-
-
 def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
-    if not name.startswith("X") or (estimator is not None and _is_precomputed(estimator)):
+    if not name.startswith("X") or is_precomputed(estimator):
         return "must be finite"
     if not missing:
         return "replace it, or drop these rows"
     remedy = "fill it in, such as by sklearn.impute.SimpleImputer, or drop these rows"
     several = name != "X" or getattr(estimator, "views", None) is not None
-    if several and "allow_missing_views" in vars(estimator):
+    if several and hasattr(estimator, "allow_missing_views"):
         remedy += "; allow_missing_views=True takes rows that are NaN in all columns of a view"
     return remedy
 
 
-def _is_precomputed(estimator: Any) -> bool:
+def is_precomputed(estimator: Any) -> bool:
+    """Whether X is a kernel matrix or a list of them, which are dense."""
     kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
     return is_option(kernel, "precomputed")
-
-
-def takes_sparse(estimator: Any) -> bool:
-    """Whether X may be sparse: unless it is a kernel matrix."""
-    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
-    return not is_option(kernel, "precomputed")
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
@@ -302,70 +293,37 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
     `_in_float64` in fit.
     """
-    if not (sparse_too := takes_sparse(estimator)):
+    if is_precomputed(estimator):
         refuse_sparse(X, "X", type(estimator).__name__)
     if not sparse.issparse(X):
         check_plain(X, "X")
+    if is_list_of_views(X):
+        check_row_labels(X)
+        package = "scipy.sparse" if any(map(sparse.issparse, X)) else "numpy"
+        raise ValueError(
+            f"X is a list of {len(X)} views, must be one array for {type(estimator).__name__}: "
+            f"{package}.hstack(X) puts their columns side by side."
+        )
     given = X
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            X = validate_data(  # what is not finite is refused by name
-                estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-                ensure_all_finite=False, accept_sparse="csr" if sparse_too else False,
-            )  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"), named("X", given):
+        X = validate_data(  # what is not finite is refused by name
+            estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
+            ensure_all_finite=False, accept_sparse="csr",
+        )  # fmt: skip
         check_finite(X, "X", given, estimator)
-        if sparse.issparse(X):
-            X = sparse_rows(X)
-        if reset:
-            estimator._in_float64 = beyond_float32(X)
-            warn_if_kernel(estimator, X, "X")
-        return widened(X, estimator)
-    except OverflowError as error:
-        raise ValueError(f"X has numbers that float64 does not hold: {error}.") from error
-    except (ValueError, TypeError) as error:
-        if str(error).startswith(("X ", "The feature names", "Feature names")):
-            raise
-        if is_list_of_views(given):
-            check_row_labels(given)
-            package = "scipy.sparse" if any(map(sparse.issparse, given)) else "numpy"
-            raise ValueError(
-                f"X is a list of {len(given)} views, must be one array for "
-                f"{type(estimator).__name__}: {package}.hstack(X) puts their columns side by side."
-            ) from error
-        raise type(error)(f"X is not acceptable: {words_of(given) or error}") from error
-
-
-def words_of(X: Any) -> str:
-    """A message that names the first column of X that has a word; empty if none has."""
-    if hasattr(X, "columns"):
-        columns = [(name, np.asarray(X[name], dtype=object)) for name in X.columns]
-    else:
-        table = np.asarray(X, dtype=object)
-        columns = list(enumerate(table.T)) if table.ndim == 2 else []
-    for column, values in columns:
-        for value in values.ravel():
-            if isinstance(value, str) and not _is_number(value):
-                return (
-                    f"could not convert string to float: {value!r} in column {column!r}; drop the "
-                    "column, or encode its words, such as by sklearn.preprocessing.OneHotEncoder."
-                )
-    return ""
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+        X = sparse_rows(X) if sparse.issparse(X) else X
+    if reset:
+        estimator._in_float64 = beyond_float32(X)
+        warn_if_kernel(estimator, X, "X")
+    return widened(X, estimator)
 
 
 def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
     """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
-    if not hasattr(estimator, "n_clusters"):
-        return
-    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", "precomputed"))
-    if not is_option(kernel, "precomputed") and _looks_like_kernel(x):
+    takes_kernels = hasattr(estimator, "n_clusters") and (
+        hasattr(estimator, "kernels") or hasattr(estimator, "kernel")
+    )
+    if takes_kernels and not is_precomputed(estimator) and _looks_like_kernel(x):
         kind, remedy = "kernel values or affinities", ""
         if isinstance(x, SparseRows):
             kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
@@ -381,38 +339,16 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
 
 def _looks_like_kernel(x: Columns) -> bool:
     """Whether x is symmetric, not diagonal, and has a constant diagonal or one that bounds the
-    other entries, K_ij^2 <= K_ii K_jj. O(n^2) for n rows, O(n) where the first row decides."""
+    other entries, K_ij^2 <= K_ii K_jj. Of most tables the first row and column decide."""
     n = len(x)
     if x.shape != (n, n) or n < _FEWEST_ROWS:
         return False
-    if isinstance(x, SparseRows):
-        return _looks_like_sparse_kernel(x.matrix)
-    diagonal = np.diagonal(x)
+    table = x.matrix if isinstance(x, SparseRows) else x
     with np.errstate(over="ignore", invalid="ignore"):
-        close = _SYMMETRY * max(np.abs(x[0]).max(), np.abs(diagonal).max())
-        norms = np.sqrt(np.maximum(diagonal, 0))
-        constant, bounded, off = np.ptp(diagonal) <= close, True, False
-        for i, row in enumerate(x):
-            if np.abs(row - x[:, i]).max() > close:
-                return False
-            bounded = bounded and bool((np.abs(row) <= norms[i] * norms + close).all())
-            off = off or np.count_nonzero(row) > (row[i] != 0)
-            if not (constant or bounded):
-                return False
-    return bool(off)
-
-
-def _looks_like_sparse_kernel(x: sparse.csr_array) -> bool:
-    """The same for a sparse square matrix. O(entries), with little memory where the first row and
-    the first column decide."""
-    first, column = x[:1].data, x.data[x.indices == 0]
-    close = _SYMMETRY * max(x.data.max(initial=0), -x.data.min(initial=0))
-    if len(first) != len(column) or (np.abs(first - column) > close).any():
-        return False
-    diagonal, entries = x.diagonal(), x.tocoo()
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.abs((x - x.T).data).max(initial=0) > close:
+        close = _SYMMETRY * max(table.max(), -table.min())
+        if abs(table[[0]] - table[:, [0]].T).max() > close or abs(table - table.T).max() > close:
             return False
+        diagonal, entries = table.diagonal(), sparse.coo_array(table)
         norms = np.sqrt(np.maximum(diagonal, 0))
         bounds = norms[entries.row] * norms[entries.col] + close
         likely = np.ptp(diagonal) <= close or (np.abs(entries.data) <= bounds).all()
@@ -523,11 +459,8 @@ def check_underflow(variance: float, xs: list[Columns]) -> None:
 def rows_differ(x: Columns) -> bool:
     """Whether the rows are not all equal."""
     if isinstance(x, SparseRows):
-        counts, shape = np.diff(x.indptr), (len(x), -1)
-        if (counts != counts[0]).any() or not counts[0]:
-            return bool(counts.any())
-        data, indices = x.data.reshape(shape), x.indices.reshape(shape)
-        return bool((data != data[0]).any() or (indices != indices[0]).any())
+        most, least = (of(axis=0).toarray() for of in (x.matrix.max, x.matrix.min))
+        return bool((most != least).any())
     return bool((x != x[0]).any())
 
 

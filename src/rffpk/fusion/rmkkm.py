@@ -13,7 +13,7 @@ from rffpk._anneal.kernel_fit import KernelProblem, check_search, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.schedule import Plan, Schedule, given_starts
+from rffpk._anneal.search import Plan, Schedule, given_starts
 from rffpk._docs import HARD_EXACT, VIEWS, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
@@ -60,10 +60,10 @@ class RobustSpace(KernelSpace):
 
     def _run(self, W: Array, number: int) -> KernelRun:
         Y = self.products.multiply(W).astype(np.float64)
-        squares = np.einsum("kn,lkn->k", W, Y)
+        squares = np.einsum("lkn,lkn->k", W, Y)
         labels = (squares[:, None] - 2 * Y.sum(axis=0)).argmin(axis=0)
-        means = cluster_means(labels, len(W), self.weight)
-        kept = means.any(axis=1, keepdims=True)
+        means = cluster_means(self.members(labels, W.shape[1]))
+        kept = means.any(axis=-1, keepdims=True)
         return RobustRun(self, np.where(kept, means, W).astype(self.dtype), number)
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
+from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.passes import make_rows, one_pass, unshifted
 from rffpk._utils import validation
-from rffpk._utils.arrays import LEAST_WEIGHT, MOST_NEIGHBOURS, Array, Landmarks
+from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.sparse_rows import (
     Columns,
     SparseRows,
