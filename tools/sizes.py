@@ -21,10 +21,6 @@ FUNCTION = 40
 EXCEPTIONS = {
     "bench/quality/answers.py:fits": "a list of fits",
     "bench/speed/fusion.py:speed": "a list of methods to time",
-    "src/rffpk/__main__.py:_parser": "the commands and their options, one after another",
-    "src/rffpk/_anneal/fit.py": "the four steps of a fit, read together",
-    "src/rffpk/_anneal/fit.py:prepare": "a step of the fit",
-    "src/rffpk/_anneal/fit.py:publish": "a step of the fit",
     "src/rffpk/_reference.py:fused_pass": "the pass in the order of docs/math.md",
     "src/rffpk/_reference.py:take_steps": "the steps of the core in their order",
     "src/rffpk/_rows/sample.py": "a sample and what is learned from it",
