@@ -226,7 +226,7 @@ def test_threads_are_those_of_the_worker(rows):
         for n_jobs, expected in ((None, 3), (2, 2)):
             found = dask_workers.make_partitions(divided(rows), None, client, n_jobs)
             found = replace(found, check=lambda block, first: [block], dtype=rows.dtype)
-            threads = found.fold(lambda part, shared: [part.n_threads], lambda a, b: a + b)
+            threads = found.fold(lambda part, *_: [part.n_threads], lambda a, b: a + b)
             assert threads == [expected] * 4
 
 

@@ -27,7 +27,7 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk._rows.sample import sample_arrays
+from rffpk._rows.sample import Sampling, sample_arrays
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 
@@ -310,7 +310,7 @@ def test_a_sample_finds_a_few_heavy_rows():
     X = np.random.default_rng(0).standard_normal((20_000, 2))
     weight = np.ones(20_000)
     weight[:10] = 2000
-    row_sample = sample_arrays([X], weight, 200, 200, 0, 1)
+    row_sample = sample_arrays([X], weight, Sampling(200, 200, 0, 1))
     assert row_sample.sizes(200)[:2] == [200, 1600]
     for size in (200, 1600):
         (rows,), p = row_sample.some(size)

@@ -19,7 +19,7 @@ from rffpk import MKKM, PowerKMeans, center_kernel, normalize_kernel
 from rffpk._utils.linalg import orthonormal, procrustes
 from rffpk.fusion.famkkm import FAMKKM, Alternation
 from rffpk.fusion.nystroem import NystroemKernelKMeans
-from rffpk.fusion.operators import DenseOperator, operators, polar
+from rffpk.fusion.operators import Approximation, DenseOperator, polar
 from rffpk.maps.kernels import FittedKernel, Specification
 
 OPERATORS = [
@@ -243,13 +243,13 @@ def test_partition_fusion_keeps_the_eigenvectors(matrices):
 
 
 def operators_of(xs, approximation, n_threads=1, center=True, normalize=True, metric="rbf", **more):
-    options = {"n_frequencies": 64, "n_anchors": 60, **more}
+    sizes = {"n_frequencies": 64, "n_anchors": 60, **more}
     specs = [Specification(metric, {"gamma": 0.05} if metric == "rbf" else {})] * len(xs)
     names = [f"X[{i}]" for i in range(len(xs))]
-    return operators(
-        xs, specs, names, approximation, center=center, normalize=normalize,
-        random=np.random.RandomState(0), n_threads=n_threads, **options,
-    )  # fmt: skip
+    return Approximation(
+        approximation, center=center, normalize=normalize, random=np.random.RandomState(0),
+        n_threads=n_threads, **sizes,
+    ).operators(xs, specs, names)  # fmt: skip
 
 
 @pytest.mark.parametrize("approximation", [None, "rff", "nystroem"])
@@ -265,7 +265,7 @@ def test_an_operator_is_its_matrix(views, approximation, center, normalize):
     V = np.random.default_rng(0).standard_normal((240, 3))
     assert_allclose(one.times(V), K @ V, atol=1e-11)
     assert_allclose(one.times(V[:, 0]), K @ V[:, 0], atol=1e-11)
-    assert_allclose(one.features(x) @ one.gathered(V), K @ V, atol=1e-11)
+    assert_allclose(one.features(x) @ one.coefficients(V), K @ V, atol=1e-11)
     if normalize:
         assert_allclose(np.diagonal(K), 1, atol=1e-12)
     if center and not normalize:
@@ -288,7 +288,7 @@ def test_many_features_agree_with_the_matrix(views, center, normalize):
     assert_allclose(rff.times(unit), K, atol=0.06)
     new = np.random.default_rng(1).standard_normal((7, 12))
     V = np.random.default_rng(2).standard_normal((240, 2))
-    rows, expected = anchors.features(new) @ anchors.gathered(V), exact.features(new) @ V
+    rows, expected = anchors.features(new) @ anchors.coefficients(V), exact.features(new) @ V
     if normalize:  # the anchors do not span new rows, whose lengths differ then
         rows, expected = (a / np.linalg.norm(a, axis=1)[:, None] for a in (rows, expected))
     assert_allclose(rows, expected, atol=1e-6)

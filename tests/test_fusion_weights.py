@@ -362,7 +362,7 @@ def test_the_operators_of_weighted_rows_are_their_matrices(real):
     one = DenseOperator(kernel, 1, p)
     assert_allclose(one.times(B), weighted(K, p) @ B, atol=1e-10)
     assert_allclose(one.trace, p @ K.diagonal())
-    found = one.features(x[:5]) @ one.gathered(B)
+    found = one.features(x[:5]) @ one.coefficients(B)
     assert_allclose(found, K[:5] @ (np.sqrt(p)[:, None] * B), atol=1e-10)
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import combined, leading, prepared, projector, three_views
 
 from rffpk import MKKM, MKKMMR
-from rffpk.fusion.weights import diversity_penalty, inverse_shares, simplex_minimum
+from rffpk.fusion.spectral import diversity_penalty, inverse_shares, simplex_minimum
 
 
 @parametrize_with_checks([MKKMMR()], expected_failed_checks=weight_and_sparse_failures)

@@ -10,7 +10,7 @@ import rffpk
 from rffpk import _core
 from rffpk._anneal.seeding import seed_centroids
 from rffpk._rows.passes import make_rows
-from rffpk._rows.sample import sample_arrays
+from rffpk._rows.sample import Sampling, sample_arrays
 
 DRAWS = 1000
 STEP = np.array([0.7, -0.4, 0.2, 0.5])  # from one row to the other
@@ -122,10 +122,10 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
     X, weight = np.arange(float(n))[:, None], np.repeat([1.0, 3.0], n // 2)
     plain, first, estimates = np.zeros(n), np.zeros(n), np.zeros(n)
     for seed in range(draws):
-        (rows,), p = sample_arrays([X], None, size, None, seed, 1).some()
+        (rows,), p = sample_arrays([X], None, Sampling(size, None, seed, 1)).some()
         assert p is None
         plain[rows[:, 0].astype(int)] += 1
-        heavy = sample_arrays([X], weight, size, None, seed, 1)
+        heavy = sample_arrays([X], weight, Sampling(size, None, seed, 1))
         first[heavy.sample.indices[0]] += 1
         (rows,), p = heavy.some()
         estimates[rows[:, 0].astype(int)] += p

@@ -24,7 +24,8 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
 )
 from rffpk._rows import streams
-from rffpk._rows.sample import Reservoir, column_moments, row_keys, sample_arrays
+from rffpk._rows.reservoir import Reservoir, row_keys
+from rffpk._rows.sample import Sampling, column_moments, sample_arrays
 from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
 
 N, D, K = 23_000, 5, 4
@@ -176,7 +177,7 @@ def test_samples_do_not_depend_on_blocks(sizes, seed):
 
 
 def test_smaller_samples_are_parts_of_larger_ones(rows):
-    row_sample = sample_arrays([rows], None, 500, 500, 3, 1)
+    row_sample = sample_arrays([rows], None, Sampling(500, 500, 3, 1))
     (first,), _ = row_sample.some(500)
     (second,), _ = row_sample.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
@@ -223,10 +224,12 @@ def test_swaps_of_many_clusters_respect_weights(rows):
 
 def test_tiny_weights_are_sampled(rows):
     for unit in (1.0, 2.0**-1070):
-        row_sample = sample_arrays([rows], np.full(N, unit), 500, None, 0, 1)
+        row_sample = sample_arrays([rows], np.full(N, unit), Sampling(500, None, 0, 1))
         (found,), weight = row_sample.some()
         assert len(found) == 500 and (weight > 0).all()
-        assert_array_equal(found, sample_arrays([rows], np.ones(N), 500, None, 0, 1).some()[0][0])
+        assert_array_equal(
+            found, sample_arrays([rows], np.ones(N), Sampling(500, None, 0, 1)).some()[0][0]
+        )
 
 
 def test_a_source_may_use_its_memory_again(rows):

@@ -35,7 +35,6 @@ from rffpk import (
     load,
 )
 from rffpk._core import use_thread_work
-from rffpk._rows.missing import all_present
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._utils.arrays import Fourier
 from rffpk._utils.sparse_rows import sparse_rows
@@ -106,7 +105,7 @@ def problem(n, kinds, k, dtype, seed, weighted=False, typical=False, missing=Fal
     rows = make_rows(xs, maps, weight, 2)
     rows = replace(rows, alpha=random.dirichlet(np.ones(len(kinds))))
     if missing:
-        drawn = random.integers(0, 256, all_present(n, len(kinds)).shape, dtype=np.uint8)
+        drawn = random.integers(0, 256, (n, -(-len(kinds) // 8)), dtype=np.uint8)
         rows = replace(rows, present=drawn | 1)
     if typical:
         rows = replace(rows, eta=random.uniform(0.5, 2, len(kinds)), m=2.0)

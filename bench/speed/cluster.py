@@ -75,7 +75,7 @@ def collection(rows: int, count: int) -> Any:
 def rows_of(X: Any, client: Any) -> Rows:
     """All rows, as a fit passes over them."""
     stream = make_partitions(X, None, client, None)
-    stream = replace(stream, check=as_views, dtype=np.dtype(np.float32), checked=True)
+    stream = replace(stream, check=as_views, dtype=np.dtype(np.float32), n=X.shape[0])
     return replace(rows_in([stream.head[:0]]), stream=stream)
 
 
@@ -143,7 +143,7 @@ def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int, int]:
         one_pass(rows, theta, -math.inf)
     finally:
         dask_workers.results_of, Partitions._send = results_of, send
-    count = sum(len(nodes) for nodes, _ in received)
+    count = sum(len(found.nodes) for found in received)
     return sum(sent), sum(len(pickle.dumps(found)) for found in received), count
 
 

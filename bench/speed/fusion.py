@@ -47,7 +47,8 @@ class Full(Counted):
         values, vectors = eigh(K)
         values, H = values[-self.k :], vectors[:, -self.k :]
         traces = np.array([np.vdot(H, K @ H) for K in self.Ks])
-        return Point(alpha, values.sum() / self.n, 2 * alpha * traces / self.n, values, H)
+        gradient = 2 * alpha * traces / self.n
+        return Point(alpha, values.sum() / self.n, values, H, gradient=gradient)
 
 
 def published(F: Alignment, tol: float = 1e-5) -> Point:

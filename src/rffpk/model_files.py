@@ -13,8 +13,7 @@ from rffpk._utils.estimator import VersionError, read_model
 from rffpk._utils.model_state import RECORDS
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError
-from rffpk.fusion.operators import Exact, Finished, Nystroem
-from rffpk.fusion.operators import Fourier as FourierFeatures
+from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum

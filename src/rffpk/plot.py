@@ -22,7 +22,7 @@ from rffpk._utils.containers import is_list_of_views
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import optional_module
 from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.fusion.embedding import embedded_rows
+from rffpk.fusion.base import embedded_rows
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.selection import NClustersSelection
 

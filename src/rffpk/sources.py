@@ -17,6 +17,7 @@ import numpy as np
 from rffpk._rows.streams import Source, block_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.dask_collections import sources_of
 from rffpk._utils.files import whole_file
 from rffpk._utils.messages import optional_module
 
@@ -63,9 +64,7 @@ def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[An
     return _fresh(blocks)
 
 
-def from_npy(
-    paths: _Paths,
-) -> Callable[[], Iterator[Array]]:
+def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
     """The source of rows in .npy files, which are read, not mapped into memory.
 
     Parameters
@@ -147,28 +146,16 @@ def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
 def _npy_blocks(name: str) -> Iterator[Array]:
     dtype, (n, d), begin = _opened(name)
     step = block_rows([np.empty((0, d), dtype=dtype)])
-    with open(name, "rb", buffering=0) as file:
-        file.seek(begin)
-        for first in range(0, n, step):
-            block = np.empty((min(step, n - first), d), dtype=dtype)
-            _fill(file, block.data.cast("B"), name)
-            yield block
-
-
-def _fill(file: Any, buffer: memoryview, name: str) -> None:
-    """Read as many bytes as the buffer holds."""
-    while buffer:
-        count = file.readinto(buffer)
-        if not count:
+    for first in range(0, n, step):
+        count = d * min(step, n - first)
+        block = np.fromfile(name, dtype, count, offset=begin + first * d * dtype.itemsize)
+        if len(block) < count:
             raise ValueError(f"{name} ends before the last row of its array.")
-        buffer = buffer[count:]
+        yield block.reshape(-1, d)
 
 
 def from_parquet(
-    paths: _Paths,
-    *,
-    columns: Sequence[str] | None = None,
-    dtype: Any = np.float64,
+    paths: _Paths, *, columns: Sequence[str] | None = None, dtype: Any = np.float64
 ) -> Callable[[], Iterator[Array]]:
     """The source of rows in Parquet files, by pyarrow's datasets.
 
@@ -291,16 +278,11 @@ def from_dask(X: Any) -> Callable[[], Iterator[Any]]:
     """
     if not hasattr(X, "to_delayed"):
         raise TypeError(f"X is of type {type(X).__name__}, must be an array or frame of Dask.")
-    parts = np.ravel(np.asarray(X.to_delayed(), dtype=object))
-    if hasattr(X, "numblocks") and (X.ndim != 2 or X.numblocks[1] != 1):
-        raise TypeError(
-            "X must be two-dimensional, with all columns in one chunk: X.rechunk({1: -1})."
-        )
-
-    def blocks() -> Iterator[Any]:
-        return (part.compute() for part in parts)
-
-    return _fresh(blocks)
+    try:
+        source: Callable[[], Iterator[Any]] = sources_of(X)
+    except ValueError as error:
+        raise TypeError(str(error)) from error
+    return source
 
 
 def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator[Array]]:

@@ -87,9 +87,9 @@ def visits(
         return
     none = True
     stream = make_stream(X, weight, lambda x, first: model._check_views(x, reset=False))
-    for xs, part in stream.blocks():
+    for part in stream.blocks():
         none = False
-        yield visit(model, xs, part, s, want, typical)
+        yield visit(model, part.xs, part.weight, s, want, typical)
     if none:
         raise ValueError("X gave no rows, must give at least one.")
 

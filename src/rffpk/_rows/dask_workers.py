@@ -8,18 +8,20 @@ visits which partition, and a task may run again elsewhere.
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
+from sklearn.utils import gen_batches
 
-from rffpk._rows.streams import Stream, in_block
+from rffpk._rows.streams import Add, Part, Stream, Visit, in_block
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import check_columns, dask_module
@@ -40,17 +42,23 @@ _LARGE = "distributed.admin.large-graph-warning-threshold"
 _configuring = threading.Lock()  # Dask's configuration is that of all threads
 
 Views = list[Array]
-Check = Callable[[Any, bool], Views]
 Nodes = dict[tuple[int, int], Any]
 
 
-class Part(NamedTuple):
-    """A partition, as tasks visit it."""
+class Block(NamedTuple):
+    """A partition, as a worker holds it."""
 
-    begin: int  # the number of its first row
-    xs: Views
+    xs: Any  # rows, or a list of those of each view
     weight: Array | None
-    n_threads: int
+    begin: int  # the number of the first row
+
+
+class Task(NamedTuple):
+    """What is done with each partition, and how results are joined."""
+
+    visit: Visit
+    add: Add
+    n_parts: int
 
 
 # ---- in the tasks --------------------------------------------------------------------------------
@@ -60,92 +68,67 @@ class Part(NamedTuple):
 class _Reader:
     """How a worker makes what tasks take out of a partition; the same in all passes."""
 
-    check: Check
+    check: Callable[[Any, bool], Views]
     prepare: Callable[[Views], Views]
-    dtype: Any
-    checked: bool
-    n_jobs: int | None
     shared: Any
+    checked: bool
+    dtype: Any
+    n_jobs: int | None
 
-    def read(self, begin: int, given: Any, n_threads: int) -> Part | None:
+    def read(self, block: Block, n_threads: int) -> Part | None:
         """The rows of a partition, which are checked unless they have been; None if there are
         none."""
-        block, weight = given, None
-        if isinstance(given, _Together):
-            block, weight = given.block, given.weight
-        refuse_sparse(block, "X gave a partition that", "a collection of Dask")
-        if not len(block[0] if isinstance(block, list) else block):
+        refuse_sparse(block.xs, "X gave a partition that", "a collection of Dask")
+        if not len(block.xs[0] if isinstance(block.xs, list) else block.xs):
             return None
-        with config_context(assume_finite=self.checked), in_block(begin):
-            xs = each(self.check(block, False), np.asarray, self.dtype)
-        return Part(begin, self.prepare(xs), weight, n_threads)
+        with config_context(assume_finite=self.checked), in_block(block.begin):
+            xs = each(self.check(block.xs, False), np.asarray, self.dtype)
+        return Part(self.prepare(xs), block.weight, block.begin, n_threads)
 
 
-@dataclass(frozen=True)
-class _Together:
-    """A block of rows, or a list of such for views, with the weights of the rows."""
+class Result(NamedTuple):
+    """What tasks return."""
 
-    block: Any
-    weight: Array | None
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What is done with each partition, and how results are joined."""
-
-    visit: Callable[[Part, Any], Any]
-    add: Callable[[Any, Any], Any]
+    nodes: Nodes  # of the tree of partitions
+    seconds: float  # of the task that took longest
+    # The first partition that is refused, and why: Dask would log what a task raises.
+    refusal: tuple[int, Exception] | None = None
 
 
-@dataclass(frozen=True)
-class _Refusal:
-    """Why a partition is refused. It is returned, as Dask would log what a task raises."""
-
-    begin: int
-    error: Exception
-
-
-_Result = tuple[Nodes, float] | _Refusal
-
-
-def _head(given: Any) -> Any:
-    block = given.block if isinstance(given, _Together) else given
-    if isinstance(block, list):
-        return [view[:_HEAD_ROWS] for view in block]
-    return block[:_HEAD_ROWS]
+def _head(block: Block) -> Any:
+    if isinstance(block.xs, list):
+        return [view[:_HEAD_ROWS] for view in block.xs]
+    return block.xs[:_HEAD_ROWS]
 
 
 def _itself(value: Any) -> Any:
     return value
 
 
-def _visit_parts(
-    reader: _Reader, task: _Task, numbers: list[int], begins: list[int], count: int, given: Any
-) -> _Result:
+def _visit_parts(reader: _Reader, task: Task, numbers: list[int], blocks: list[Block]) -> Result:
     """The nodes of the tree that partitions of a worker make, and the seconds that it took."""
     started = time.perf_counter()
     n_threads = _threads_of_worker(reader.n_jobs)
     nodes: Nodes = {}
-    for number, begin, block in zip(numbers, begins, given):
+    for number, block in zip(numbers, blocks):
         try:
-            part = reader.read(begin, block, n_threads)
+            part = reader.read(block, n_threads)
         except (ValueError, TypeError) as error:
-            return _Refusal(begin, error)
-        value = None if part is None else task.visit(part, reader.shared)
-        insert(nodes, (0, number), value, count, task.add)
-    return nodes, time.perf_counter() - started
+            return Result({}, 0.0, (block.begin, error))
+        value = None if part is None else task.visit(part, reader.shared, None)
+        insert(nodes, (0, number), value, task.n_parts, task.add)
+    return Result(nodes, time.perf_counter() - started)
 
 
-def _joined(task: _Task, results: list[_Result], count: int) -> _Result:
-    """The nodes of several workers, and the most seconds that one of them took."""
-    if refusals := [found for found in results if isinstance(found, _Refusal)]:
-        return min(refusals, key=lambda refusal: refusal.begin)
-    parts = [found for found in results if not isinstance(found, _Refusal)]
+def _joined(task: Task, results: list[Result]) -> Result:
+    """The results of several workers as one."""
+    refusals = [found.refusal for found in results if found.refusal is not None]
     nodes: Nodes = {}
-    for found, _ in parts:
-        for node, value in found.items():
-            insert(nodes, node, value, count, task.add)
-    return nodes, max(seconds for _, seconds in parts)
+    for found in results:
+        for node, value in found.nodes.items():
+            insert(nodes, node, value, task.n_parts, task.add)
+    seconds = max(found.seconds for found in results)
+    return Result(nodes, seconds, min(refusals, key=itemgetter(0), default=None))
 
 
 def _threads_of_worker(n_jobs: int | None) -> int:
@@ -155,9 +138,7 @@ def _threads_of_worker(n_jobs: int | None) -> int:
     return int(dask_module("distributed").get_worker().state.nthreads)
 
 
-def insert(
-    nodes: Nodes, node: tuple[int, int], value: Any, count: int, add: Callable[[Any, Any], Any]
-) -> None:
+def insert(nodes: Nodes, node: tuple[int, int], value: Any, count: int, add: Add) -> None:
     """Add a node (level, number) of a tree over `count` leaves, and join siblings upwards as long
     as both are there. None is the value of leaves without rows."""
     level, number = node
@@ -176,6 +157,7 @@ def insert(
 # ---- on the client -------------------------------------------------------------------------------
 
 
+@dataclass
 class _Sent:
     """The reader that the workers have, and what it was made of."""
 
@@ -188,25 +170,18 @@ class Partitions(Stream):
     """The rows of Dask collections in the memory of the workers of a cluster."""
 
     client: Any = None
-    futures: list[Any] = field(default_factory=list)  # of the partitions, in the order of rows
-    begins: list[int] = field(default_factory=list)  # the numbers of their first rows
+    futures: list[Any] = field(default_factory=list)  # of the blocks, in the order of rows
     n_jobs: int | None = None
     head: Any = None  # the first rows
-    checked: bool = False  # whether all rows have been
     sent: _Sent = field(default_factory=_Sent)
 
-    def fold(
-        self,
-        visit: Callable[[Part, Any], Any],
-        add: Callable[[Any, Any], Any],
-        shared: Any = None,
-    ) -> Any:
+    def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
         """What `visit` returns for each partition with rows and the object `shared`, joined by
         `add` in the order of the partitions. `shared` is sent once as long as it is the same."""
         lost: Exception | None = None
         for _ in range(_ATTEMPTS):
             try:
-                return self._fold(_Task(visit, add), shared)
+                return self._fold(Task(visit, add, len(self.futures)), shared)
             except CancelledError as error:  # arguments or rows that only lost workers had
                 lost, self.sent.future = error, None
                 wait_for_workers(self.client)
@@ -215,36 +190,32 @@ class Partitions(Stream):
             "again."
         ) from lost
 
-    def _fold(self, task: _Task, shared: Any) -> Any:
+    def _fold(self, task: Task, shared: Any) -> Any:
         reader, sent = self._reader(shared), self._send(task)
-        count, results = len(self.futures), []
-        for worker, numbers in self._places().items():
-            begins, given = [self.begins[i] for i in numbers], [self.futures[i] for i in numbers]
-            results.append(
-                self.client.submit(
-                    _visit_parts, reader, sent, numbers, begins, count, given,
-                    workers=[worker], allow_other_workers=True, pure=False,
-                )
-            )  # fmt: skip
+        results = [
+            self.client.submit(
+                _visit_parts, reader, sent, numbers, [self.futures[i] for i in numbers],
+                workers=[worker], allow_other_workers=True, pure=False,
+            )
+            for worker, numbers in self._places().items()
+        ]  # fmt: skip
         while len(results) > _GROUP:
-            groups = [results[i : i + _GROUP] for i in range(0, len(results), _GROUP)]
             results = [
-                self.client.submit(_joined, sent, group, count, pure=False) for group in groups
+                self.client.submit(_joined, sent, results[group], pure=False)
+                for group in gen_batches(len(results), _GROUP)
             ]
-        found = _joined(task, results_of(self.client, results), count)
-        if isinstance(found, _Refusal):
-            raise found.error
-        nodes, seconds = found
-        self.clock.computing += seconds
-        return nodes.popitem()[1]
+        found = _joined(task, results_of(self.client, results))
+        if found.refusal is not None:
+            raise found.refusal[1]
+        self.clock.computing += found.seconds
+        return found.nodes.popitem()[1]
 
     def _reader(self, shared: Any) -> Any:
-        source, sent = (self.check, self.prepare, self.checked, shared), self.sent
+        checked, sent = self.n is not None, self.sent
+        source = (self.check, self.prepare, shared, checked)
         if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
             sent.source = source
-            sent.future = self._send(
-                _Reader(self.check, self.prepare, self.dtype, self.checked, self.n_jobs, shared)
-            )
+            sent.future = self._send(_Reader(*source, self.dtype, self.n_jobs))
         return sent.future
 
     def _send(self, value: Any) -> Any:
@@ -313,29 +284,26 @@ def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None)
     """The rows of a collection, or of one for each view, which the workers compute and hold."""
     listed = isinstance(X, (list, tuple))
     wait_for_workers(client)
-    given = [check_columns(x).persist() for x in (X if listed else [X])]
-    views = [_futures(x) for x in given]
-    lengths = _lengths(client, given, views)
-    begins = [int(b) for b in np.cumsum([0, *lengths])]
-    if not (n := begins.pop()):
+    views = [_futures(check_columns(x).persist()) for x in (X if listed else [X])]
+    lengths = _lengths(client, views)
+    *begins, n = accumulate(lengths, initial=0)
+    if not n:
         raise ValueError("X gave no rows, must give at least one.")
-    weight, futures = None, views[0]
+    weight = None
     if sample_weight is not None:
         weight = check_sample_weight(np.asarray(sample_weight), n)
-    if listed or weight is not None:
-        futures = [
-            client.submit(
-                _Together, [*parts] if listed else parts[0],
-                None if weight is None else weight[begin : begin + m], pure=False,
-            )
-            for begin, m, *parts in zip(begins, lengths, *views)
-        ]  # fmt: skip
+    futures = [
+        client.submit(
+            Block, [*parts] if listed else parts[0],
+            None if weight is None else weight[begin : begin + m], begin, pure=False,
+        )
+        for begin, m, *parts in zip(begins, lengths, *views)
+    ]  # fmt: skip
     first = next(i for i, m in enumerate(lengths) if m)
     (head,) = results_of(client, [client.submit(_head, futures[first], pure=False)])
     return Partitions(
-        [], listed, _unchecked, weight, n, client=client, futures=futures, begins=begins,
-        n_jobs=n_jobs, head=head,
-    )  # fmt: skip
+        [], listed, _unchecked, weight, client=client, futures=futures, n_jobs=n_jobs, head=head
+    )
 
 
 def _unchecked(block: Any, first: bool) -> Views:
@@ -348,14 +316,9 @@ def _futures(X: Any) -> list[Any]:
     return sorted(found, key=lambda future: future.key[1])
 
 
-def _lengths(client: Any, given: list[Any], views: list[list[Any]]) -> list[int]:
+def _lengths(client: Any, views: list[list[Any]]) -> list[int]:
     """The numbers of rows of the partitions, which are the same in all views."""
-    found = []
-    for x, parts in zip(given, views):
-        known = [float(m) for m in x.chunks[0]] if hasattr(x, "chunks") else [math.nan]
-        if any(math.isnan(m) for m in known):
-            known = results_of(client, client.map(len, parts, pure=False))
-        found.append([int(m) for m in known])
+    found = [results_of(client, client.map(len, parts, pure=False)) for parts in views]
     for i, lengths in enumerate(found):
         if lengths != found[0]:
             raise ValueError(

@@ -18,17 +18,11 @@ def has_view(x: Columns) -> NDArray[np.bool_]:
     return ~np.isnan(x[:, 0])
 
 
-def present_bits(xs: list[Array]) -> NDArray[np.uint8] | None:
-    """The views that rows have as bits, (n, ceil(L / 8)): bit l % 8 of byte l / 8; None where all
-    rows have all views."""
+def present_bits(xs: list[Columns], always: bool = False) -> NDArray[np.uint8] | None:
+    """The views that rows have as bits, (n, ceil(L / 8)): bit l % 8 of byte l / 8; None, unless
+    `always`, where all rows have all views."""
     masks = np.stack([has_view(x) for x in xs], axis=1)
-    return None if masks.all() else np.packbits(masks, axis=1, bitorder="little")
-
-
-def all_present(n: int, n_views: int) -> NDArray[np.uint8]:
-    """The bits of rows that have all views."""
-    line = np.packbits(np.ones(n_views, dtype=bool), bitorder="little")
-    return np.tile(line, (n, 1))
+    return np.packbits(masks, axis=1, bitorder="little") if always or not masks.all() else None
 
 
 def present_views(bits: Array, n_views: int) -> NDArray[np.bool_]:

@@ -39,11 +39,8 @@ def make_rows(
     widths = [width(x, each) for x, each in zip(xs, maps)]
     zeros = [np.zeros(F, dtype=dtype) for F in widths]
     alpha = np.full(len(xs), 1.0 / len(xs))
-    shifts_or_zeros = zeros if shifts is None else shifts
-    rows = Rows(xs, maps, shifts_or_zeros, alpha, weight, unit, n_threads, present=present)
-    if shifts is not None:
-        return rows
-    return replace(rows, shifts=mean_features(rows))
+    rows = Rows(xs, maps, shifts or zeros, alpha, weight, unit, n_threads, present=present)
+    return rows if shifts is not None else replace(rows, shifts=mean_features(rows))
 
 
 def mean_features(rows: Rows) -> list[Array]:
@@ -240,14 +237,14 @@ def _arguments(
         eta = eta if rows.present is None else aligned(rows.eta)
         rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
     if before is not None:
-        options = {**options, "carry": scaled_parts(1 / rows.weight_unit, *before.parts())}
+        options = {**options, "carry": scaled_parts(1 / rows.weight_unit, before.parts())}
     weight = None if rows.weight is None else aligned(rows.weight)
     xs, shifts, alpha = each(rows.xs, aligned), each(rows.shifts, aligned), aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
 
 
 def _sums(rows: Rows, parts: Parts) -> Sums:
-    return Sums(*scaled_parts(rows.weight_unit, *parts), rows.widths)
+    return Sums(*scaled_parts(rows.weight_unit, parts), rows.widths)
 
 
 # Steps end if the objective exceeds its goal by more than so many times the gain of the last one.

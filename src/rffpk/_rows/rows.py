@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._rows.dask_workers import Part, Partitions
-from rffpk._rows.missing import all_present, present_bits, present_views
-from rffpk._rows.streams import Stream
+from rffpk._rows.missing import present_bits, present_views
+from rffpk._rows.streams import Part, Stream
 from rffpk._rows.sums import positive, typicality
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure
 from rffpk._utils.sparse_rows import Columns, SparseRows
@@ -97,23 +96,25 @@ class Rows:
         if self.stream is None:
             yield self
             return
-        begin = 0
-        for xs, weight in self.stream.blocks():
-            weight = None if weight is None else self._in_units(weight)
-            yield replace(self, xs=xs, weight=weight, stream=None, begin=begin).with_present_views()
-            begin += len(xs[0])
+        for part in self.stream.blocks():
+            yield self._of(part, self.maps)
 
     def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
         """What `visit` makes of each block and of its result for the blocks before, None at the
         first. On a cluster each partition is a first block, and `add` joins the results."""
-        if isinstance(self.stream, Partitions):
-            alone = replace(self, maps=[], stream=None)
-            return self.stream.fold(partial(_visit_part, alone, visit), add, self.maps)
-        found = None
-        for block in self.blocks():
-            found = visit(block, found)
-        assert found is not None
+        if self.stream is None:
+            return visit(self, None)
+        alone = replace(self, maps=[], stream=None)
+        found: T = self.stream.fold(partial(_visit_part, alone, visit), add, self.maps)
         return found
+
+    def _of(self, part: Part, maps: list[Map]) -> Rows:
+        """Rows of the stream, with maps."""
+        return replace(
+            self, xs=part.xs, maps=maps, begin=part.begin, stream=None,
+            weight=None if part.weight is None else self._in_units(part.weight),
+            n_threads=part.n_threads or self.n_threads,
+        ).with_present_views()  # fmt: skip
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
@@ -148,9 +149,7 @@ class Rows:
         """The rows, with the views that they have if some rows of the fit lack some."""
         if self.coverage is None:
             return self
-        present = present_bits(self.xs)
-        present = all_present(len(self.xs[0]), len(self.xs)) if present is None else present
-        return replace(self, present=present)
+        return replace(self, present=present_bits(self.xs, always=True))
 
     def combined(self, numbers: Array) -> Array:
         """sum_l alpha_l of the numbers (L,) of the views; if views are missing (n, 1), over those
@@ -205,15 +204,9 @@ class Rows:
         if self.present is not None:
             rows = self.take(np.flatnonzero(present_views(self.present, len(self.xs))[:, i]))
         return replace(
-            rows,
-            xs=[rows.xs[i]],
-            maps=[self.maps[i]],
-            shifts=[self.shifts[i]],
-            alpha=np.ones(1),
-            eta=None,
-            present=None,
-            coverage=None,
-        )
+            rows, xs=[rows.xs[i]], maps=[self.maps[i]], shifts=[self.shifts[i]], alpha=np.ones(1),
+            eta=None, present=None, coverage=None,
+        )  # fmt: skip
 
     def counted(self) -> Rows:
         """The rows in arrays whose weight is not zero."""
@@ -225,13 +218,11 @@ class Rows:
         return np.arange(self.n) if weight is None else np.flatnonzero(weight)
 
 
-def _visit_part(rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, maps: list[Map]) -> T:
-    """A visit of a partition, with the maps and shifts of `rows`."""
-    weight = None if part.weight is None else rows._in_units(part.weight)
-    block = replace(
-        rows, xs=part.xs, maps=maps, weight=weight, n_threads=part.n_threads, begin=part.begin
-    )
-    return visit(block.with_present_views(), None)
+def _visit_part(
+    rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, maps: list[Map], before: T | None
+) -> T:
+    """A visit of a part of a stream; `rows` lack the maps, which workers get once."""
+    return visit(rows._of(part, maps), before)
 
 
 _Picked = list[tuple[list[Array], Array | None]]

@@ -127,14 +127,9 @@ def stored_bytes(rows: Rows) -> int:
 
 def stored(rows: Rows) -> Rows:
     """The rows with their stored features as columns, so that no map is applied in the pass."""
-    views = range(len(rows.xs))
-    return replace(rows, xs=[_features(rows, i) for i in views], maps=[None] * len(views))
-
-
-def _features(rows: Rows, i: int) -> Array:
-    """Features of view i, without the shift."""
-    x, each = rows.xs[i], rows.maps[i]
-    return x if each is None else unshifted(x, each, rows.n_threads)
+    views = zip(rows.xs, rows.maps)
+    xs = [x if each is None else unshifted(x, each, rows.n_threads) for x, each in views]
+    return replace(rows, xs=xs, maps=[None] * len(xs))
 
 
 def check_cache(cache: Any, memory_limit: Any) -> None:
@@ -150,14 +145,11 @@ def automatic_limit() -> int:
     return config.memory_share(_PARTS)
 
 
-def _fits(needed: int, memory_limit: int | None) -> bool:
-    return config.fits_memory(needed, _PARTS) if memory_limit is None else needed <= memory_limit
-
-
 def check_fits(needed: int, what: str, cache: Auto | bool, memory_limit: int | None) -> bool:
     """Whether `needed` bytes fit into the limit and `cache` is not False. Raises a MemoryError if
     `cache` is True and they do not fit."""
-    fits = _fits(needed, memory_limit)
+    limit = memory_limit
+    fits = config.fits_memory(needed, _PARTS) if limit is None else needed <= limit
     if not isinstance(cache, str) and cache and not fits:
         raise MemoryError(
             f"cache=True takes {needed} bytes for {what}, more than memory_limit={memory_limit} "
@@ -212,7 +204,8 @@ class Storage:
         """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
         if not has_maps(rows) or not self.cache:
             return rows
-        return stored(rows) if _fits(stored_bytes(rows), self.memory_limit) else rows
+        fits = check_fits(stored_bytes(rows), "a sample", "auto", self.memory_limit)
+        return stored(rows) if fits else rows
 
 
 def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:
@@ -240,9 +233,9 @@ class Mapping:
         """Rows with these views and weights; without `shifts` with shifts of zero."""
         views = self.storage.landmark_views(mapped_views(self.maps, xs), self.n_threads)
         zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
-        columns, maps = [x for x, _ in views], [each for _, each in views]
-        shifts = zeros if shifts is None else shifts
-        return make_rows(columns, maps, weight, self.n_threads, shifts).with_coverage(self.coverage)
+        columns, maps = map(list, zip(*views))
+        rows = make_rows(columns, maps, weight, self.n_threads, shifts or zeros)
+        return rows.with_coverage(self.coverage)
 
     def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
         """Some of the rows, and all of them, with mean features as shifts: of all rows if these are
@@ -262,7 +255,7 @@ class Mapping:
     def _read(self, sample: RowSample, some: Rows) -> Rows:
         """The rows of a stream, with the maps and shifts of some of them."""
         assert sample.stream is not None
-        stream = sample.stream.prepared(partial(_mapped_columns, self.maps))
+        stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps))
         unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
         views = mapped_views(self.maps, [x[:1] for x in sample.some()[0]])
         return replace(

@@ -11,10 +11,10 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import getitem
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,19 @@ class Clock:
         return found
 
 
+class Part(NamedTuple):
+    """Consecutive rows of a stream, as they are visited."""
+
+    xs: list[Array]
+    weight: Array | None
+    begin: int  # the number of the first row
+    n_threads: int | None = None  # on a worker of a cluster
+
+
+Visit = Callable[[Part, Any, Any], Any]
+Add = Callable[[Any, Any], Any]
+
+
 @dataclass(frozen=True)
 class Stream:
     """The rows of a source, or of one for each view, as checked views of one dtype."""
@@ -64,12 +77,22 @@ class Stream:
     # ones are compared; None: there is one read
     digests: list[tuple[int, int]] | None = None
 
-    def blocks(self) -> Iterator[tuple[list[Array], Array | None]]:
-        """The views and weights of consecutive rows, in blocks whose sizes are multiples of
-        SLOT_ROWS except that of the last one; read by another thread, one block ahead."""
+    def blocks(self) -> Iterator[Part]:
+        """Consecutive rows, in blocks whose sizes are multiples of SLOT_ROWS except that of the
+        last one; read by another thread, one block ahead."""
         return prefetched(self._checked, self.clock)
 
-    def _checked(self) -> Iterator[tuple[list[Array], Array | None]]:
+    def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
+        """What `visit` makes of each block, the object `shared`, and its result for the blocks
+        before, None at the first; `add` joins results on a cluster."""
+        found = None
+        for part in self.blocks():
+            found = visit(part, shared, found)
+        if found is None:
+            raise ValueError("X gave no rows, must give at least one.")
+        return found
+
+    def _checked(self) -> Iterator[Part]:
         begin, dtype = 0, self.dtype
         for number, xs in enumerate(self._cut()):
             dtype = dtype or xs[0].dtype
@@ -79,20 +102,23 @@ class Stream:
                 )
             xs = each(xs, np.asarray, dtype)
             end = begin + len(xs[0])
-            if self.weight is not None and end > len(self.weight):
-                break
+            weight = None if self.weight is None else self.weight[begin:end]
+            if weight is not None and len(weight) < len(xs[0]):
+                self._refuse_weight(end)
             if self.digests is not None:
                 self._compare(number, begin, xs)
-            yield self.prepare(xs), None if self.weight is None else self.weight[begin:end]
+            yield Part(self.prepare(xs), weight, begin)
             begin = end
-        else:
-            end = begin
-        if self.weight is not None and end != len(self.weight):
-            raise ValueError(
-                f"sample_weight has {len(self.weight)} entries, but X gave {end} rows or more."
-            )
-        if self.n is not None and end != self.n:
-            raise ValueError(f"X gave {end} rows, but {self.n} when it was read before.")
+        if self.weight is not None and begin < len(self.weight):
+            self._refuse_weight(begin)
+        if self.n is not None and begin != self.n:
+            raise ValueError(f"X gave {begin} rows, but {self.n} when it was read before.")
+
+    def _refuse_weight(self, n: int) -> NoReturn:
+        assert self.weight is not None
+        raise ValueError(
+            f"sample_weight has {len(self.weight)} entries, but X gave {n} rows or more."
+        )
 
     def _compare(self, number: int, begin: int, xs: list[Array]) -> None:
         """Keep the digest of a block, or refuse one that is not as it was."""
@@ -117,17 +143,13 @@ class Stream:
 
     def _views(self, blocks: Iterable[Any]) -> Iterator[list[Array]]:
         first, begin = self.n is None, 0
-        fresh = self.listed or _is_fresh(self.sources[0])
+        fresh = self.listed or hasattr(self.sources[0], "fresh")  # other blocks may change later
         for block in blocks:
             if isinstance(block, list) or len(block):
                 with in_block(begin):
                     xs = self.check(block, first)
                 yield xs if fresh else each(xs, np.copy)
                 first, begin = False, begin + len(xs[0])
-
-    def prepared(self, prepare: Callable[[list[Array]], list[Array]]) -> Stream:
-        """The same rows, prepared for passes."""
-        return replace(self, prepare=prepare)
 
 
 @contextmanager
@@ -140,11 +162,6 @@ def in_block(begin: int) -> Iterator[None]:
             raise
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(f"{error} This is about a block that begins at row {begin} of X.") from error
-
-
-def _is_fresh(source: Source) -> bool:
-    """Whether blocks do not change after they were given; others are copied."""
-    return bool(getattr(source, "fresh", False))
 
 
 def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
@@ -176,10 +193,9 @@ def _blocks_of(source: Source, name: str) -> Iterator[Any]:
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:
     """Blocks of one of several sources, which are cut before they are checked together."""
-    fresh = _is_fresh(source)
     for block in _blocks_of(source, name):
         check_plain(block, name)
-        block = np.array(block, copy=None if fresh else True)
+        block = np.array(block, copy=None if hasattr(source, "fresh") else True)
         if block.ndim != 2:
             raise ValueError(f"{name} gave a block of shape {block.shape}, must be 2-dimensional.")
         if len(block):
@@ -188,19 +204,17 @@ def _plain(source: Source, name: str) -> Iterator[list[Array]]:
 
 def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
     """Blocks of the same rows from all sources."""
-    pending: list[Array | None] = [None] * len(views)
+    pending: list[Any] = [()] * len(views)  # rows that some sources have given before the others
     while True:
-        for i, view in enumerate(views):
-            if pending[i] is None:
-                pending[i] = next(view, [None])[0]
-        ended = [i for i, block in enumerate(pending) if block is None]
-        if len(ended) == len(views):
-            return
-        if ended:
-            raise ValueError(f"X[{ended[0]}] gave fewer rows than the other sources.")
-        m = min(len(block) for block in pending if block is not None)
-        yield [block[:m] for block in pending if block is not None]
-        pending = [None if block is None or len(block) == m else block[m:] for block in pending]
+        pending = [rows if len(rows) else next(view, [()])[0] for rows, view in zip(pending, views)]
+        m = min(map(len, pending))
+        if not m:
+            break
+        yield [rows[:m] for rows in pending]
+        pending = [rows[m:] for rows in pending]
+    if any(map(len, pending)):
+        ended = next(i for i, rows in enumerate(pending) if not len(rows))
+        raise ValueError(f"X[{ended}] gave fewer rows than the other sources.")
 
 
 _LANES = (1021, 1019)
@@ -248,12 +262,9 @@ def block_rows(arrays: list[Array]) -> int:
 def _joined(parts: list[list[Array]]) -> list[Array]:
     if len(parts) == 1:
         return parts[0]
-    joined: dict[tuple[int, ...], Array] = {}
-    for column in zip(*parts):
-        key = tuple(map(id, column))
-        if key not in joined:
-            joined[key] = np.concatenate(column)
-    return [joined[tuple(map(id, column))] for column in zip(*parts)]
+    keys = [tuple(map(id, column)) for column in zip(*parts)]
+    joined = {key: np.concatenate(column) for key, column in zip(keys, zip(*parts))}
+    return [joined[key] for key in keys]
 
 
 def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
@@ -266,8 +277,8 @@ def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
     wanted.put(True)
     try:
         while (item := found.take()) is not _END:
-            if isinstance(item, _Failure):
-                raise item.error
+            if isinstance(item, BaseException):
+                raise item
             wanted.put(True)
             started = time.perf_counter()
             yield item
@@ -279,21 +290,11 @@ def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
 _END: Any = object()
 
 
-@dataclass(frozen=True)
-class _Failure:
-    """What a reading thread ended by."""
-
-    error: BaseException
-
-
 def _read(
-    make: Callable[[], Iterator[T]],
-    wanted: SimpleQueue[bool],
-    found: Handover[Any],
-    clock: Clock,
+    make: Callable[[], Iterator[T]], wanted: SimpleQueue[bool], found: Handover[Any], clock: Clock
 ) -> None:
-    """Advance an iterator as often as is wanted, and put what it gives, then _END, or a _Failure
-    in place of what it raises."""
+    """Advance an iterator as often as is wanted, and put what it gives, then _END, or what it
+    raises."""
     items: Any = ()
     item: Any = None
     try:
@@ -304,7 +305,7 @@ def _read(
             clock.reading += time.perf_counter() - started
             found.give(item)
     except BaseException as error:
-        found.give(_Failure(error))
+        found.give(error)
     finally:
         if hasattr(items, "close"):
             items.close()

@@ -125,12 +125,11 @@ class Step(NamedTuple):
 Parts = tuple[Array, Array, Array, Array, float, float]
 
 
-def scaled_parts(
-    unit: float, N: Array, G: Array, Q: Array, E: Array, soft: float, hard: float
-) -> Parts:
+def scaled_parts(unit: float, parts: Parts) -> Parts:
     """Sums times a power of two."""
     if unit == 1:
-        return N, G, Q, E, soft, hard
+        return parts
+    N, G, Q, E, soft, hard = parts
     with np.errstate(over="ignore"):  # an objective that overflows is refused by name
         return N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
 

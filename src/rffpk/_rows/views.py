@@ -36,26 +36,22 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
     are NaN then.
     """
     _check_container(X, hasattr(estimator, "kernels"))
-    if not getattr(estimator, "allow_missing_views", False):
-        return _check_views(estimator, X, reset)
-    if isinstance(X, (list, tuple)):
+    may_lack = getattr(estimator, "allow_missing_views", False)
+    if may_lack and isinstance(X, (list, tuple)):
         X = [_with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
-    xs = _check_views(estimator, X, reset)
-    named_views = is_list_of_views(X) or estimator._view_columns is None
-    name = "X" if not is_list_of_views(X) else "X[{}]"
-    name = name if named_views else "views[{}]"
-    check_missing(xs, [name.format(i) for i in range(len(xs))])
+    if reset:
+        estimator._view_columns = getattr(estimator, "views", None)
+    listed, views = is_list_of_views(X), estimator._view_columns
+    xs = (_check_list if listed else _check_table)(estimator, X, reset)
+    if may_lack:
+        name = "X[{}]" if listed else "X" if views is None else "views[{}]"
+        check_missing(xs, [name.format(i) for i in range(len(xs))])
     return xs
 
 
-def _check_views(estimator: Any, X: Any, reset: bool) -> list[Columns]:
-    if reset:
-        estimator._view_columns = getattr(estimator, "views", None)
+def _check_table(estimator: Any, X: Any, reset: bool) -> list[Columns]:
+    """The views of one array."""
     views = estimator._view_columns
-    if is_list_of_views(X):
-        if views is not None:
-            raise ValueError("X is a list of views, must be one array if views is given.")
-        return _check_list(estimator, X, reset)
     if not reset and estimator._n_views and views is None:
         raise ValueError(f"X is one array, but was a list of {estimator._n_views} in fit.")
     X = check_rows(estimator, X, reset=reset)
@@ -160,6 +156,8 @@ def _refuse_split_views() -> None:
 
 
 def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
+    if estimator._view_columns is not None:
+        raise ValueError("X is a list of views, must be one array if views is given.")
     _refuse_split_views()
     names = [_column_names(x) for x in X]
     xs = [_checked_view(estimator, x, f"X[{i}]") for i, x in enumerate(X)]
@@ -180,15 +178,11 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
     elif estimator._n_views != len(xs):
         before = estimator._n_views or "one array, not a list"
         raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")
-    elif estimator._widths != widths:
-        pairs = zip(widths, estimator._widths)
-        number = next(i for i, pair in enumerate(pairs) if len({*pair}) > 1)
-        raise ValueError(
-            f"X[{number}] has {widths[number]} columns, in fit it had {estimator._widths[number]}."
-        )
     else:
-        for i, (new, fitted) in enumerate(zip(names, estimator._view_names)):
-            _check_names(new, fitted, f"X[{i}]")
+        for i, (d, fitted) in enumerate(zip(widths, estimator._widths)):
+            if d != fitted:
+                raise ValueError(f"X[{i}] has {d} columns, in fit it had {fitted}.")
+            _check_names(names[i], estimator._view_names[i], f"X[{i}]")
     xs = [widened(x, estimator) for x in xs]
     dtype = np.result_type(*(x.dtype for x in xs))
     return [x.astype(dtype, copy=False) for x in xs]
@@ -202,12 +196,11 @@ def _column_names(x: Any) -> list[str] | None:
 
 def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -> None:
     """Compare the names of the columns of a view with those in fit, as scikit-learn does for X."""
-    if names is None or fitted is None:
-        if names != fitted:
-            which = ("has no", "had") if names is None else ("has", "had no")
-            warn(f"{view} {which[0]} names of columns, in fit it {which[1]} such.", UserWarning)
-        return
     if names == fitted:
+        return
+    if names is None or fitted is None:
+        which = ("has no", "had") if names is None else ("has", "had no")
+        warn(f"{view} {which[0]} names of columns, in fit it {which[1]} such.", UserWarning)
         return
     unseen, missing = ([n for n in a if n not in b] for a, b in ((names, fitted), (fitted, names)))
     how = f"{unseen} are new, {missing} are missing" if unseen or missing else "their order differs"

@@ -1,9 +1,10 @@
-"""The base classes of the methods that fuse kernels into an embedding of the rows."""
+"""The base of the methods that fuse kernels into an embedding of the rows, and annealed k-means on
+an embedding, with predictions by it. A model embeds rows whose views have been checked by
+`_embedded`."""
 
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,35 +14,34 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.convergence_warnings import few_rows, low_rank
+from rffpk._anneal.convergence_warnings import Cause, few_rows, low_rank
+from rffpk._anneal.fit import fit_model
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.containers import check_row_labels
+from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import Clusterer, parameters, reporting
+from rffpk._utils.linalg import over_eigenvalues
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import Columns
-from rffpk.fusion.embedding import cluster, measure
-from rffpk.fusion.embedding import transform as embed
-from rffpk.maps.kernels import PRECOMPUTED, Specification, check_kernels, matched
+from rffpk._utils.tiles import by_blocks
+from rffpk.fusion.spectral import Iteration, combined
+from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification, check_kernels, matched
+from rffpk.power import PowerKMeans
 
 # Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
 # degrees in the kernels grow differently with these.
 _SCALE = (0.1, 10.0)
 
+# What records of passes have besides, of iterations.
+_OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct", "repairs"))}
+
 Iterated = TypeVar("Iterated", bound="Iteration")
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """The kernel weights and the objective of an iteration of a fusion, and what it found."""
-
-    alpha: Array
-    objective: float
-    values: Array = field(default_factory=lambda: np.empty(0))  # the leading eigenpairs, if any
-    vectors: Array = field(default_factory=lambda: np.empty(0))
-    change: float | None = None  # compared with `tol`; None: that of the objective is
 
 
 class Iterations:
@@ -50,27 +50,120 @@ class Iterations:
     def __init__(self, records: list[dict[str, Any]], progress: Progress | None) -> None:
         self.records, self.progress, self.begun = records, progress, time.perf_counter()
 
-    def add(self, stage: str, rows: int, objective: float, weights: Array, **more: Any) -> None:
-        """Record an iteration that ends now, and report it; `more` are values of the class."""
-        now = time.perf_counter()
-        record = {
-            "stage": stage,
-            "start": 0,
-            "kept": True,
-            "rows": rows,
-            "s": None,
-            "objective": objective,
-            "shift": None,
-            "distinct": None,
-            "repairs": None,
-            "kernel_weights": weights,
-            "seconds": now - self.begun,
-            **more,
-        }
-        self.begun = now
+    def add(self, **values: Any) -> None:
+        """Record an iteration that ends now, and report it."""
+        begun, self.begun = self.begun, time.perf_counter()
+        record = _OF_PASSES | values | {"seconds": self.begun - begun}
         self.records.append(record)
         if self.progress is not None:
             self.progress.passed(record)
+
+
+@dataclass(frozen=True)
+class WeightedRows:
+    """Rows that have been checked, with their weights."""
+
+    xs: list[Columns]
+    weight: Array | None = None  # None: one each
+    counted: NDArray[np.intp] | None = None  # the rows of positive weight; None: all
+
+    @property
+    def n_counted(self) -> int:
+        return len(self.xs[0]) if self.counted is None else len(self.counted)
+
+    def counted_views(self) -> list[Columns]:
+        return self.xs if self.counted is None else [x[self.counted] for x in self.xs]
+
+    def weight_of(self, rows: NDArray[np.intp] | None) -> Array | None:
+        """The weights of some rows; None: all of them."""
+        return self.weight if self.weight is None or rows is None else self.weight[rows]
+
+    def drawn(self, size: int, random: Any) -> NDArray[np.intp]:
+        """Random rows of positive weight, without replacement, in rising order."""
+        chosen = np.sort(random.choice(self.n_counted, size, replace=False))
+        return chosen if self.counted is None else np.asarray(self.counted[chosen])
+
+
+def weighted_rows(model: Any, X: Any, sample_weight: Any) -> tuple[WeightedRows, int]:
+    """The rows of a fit, and n_clusters; both are checked."""
+    xs = model._check_views(X, reset=True)
+    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+    if weight is not None and (weight == 1).all():
+        weight = None
+    if weight is not None and weight.max() < 1 / validation.MAX_WEIGHT:
+        raise ValueError(  # products with squares of kernels underflow
+            f"sample_weight contains no number above {weight.max()}, must contain one >= "
+            f"{1 / validation.MAX_WEIGHT}."
+        )
+    counted = None if weight is None or weight.all() else np.flatnonzero(weight)
+    rows = WeightedRows(xs, weight, counted)
+    return rows, validation.check_n_clusters(model.n_clusters, len(xs[0]), rows.n_counted)
+
+
+# ---- k-means on an embedding ---------------------------------------------------------------------
+
+
+def cluster(
+    model: Any, k: int, weight: Array | None, random: Any, causes: list[Cause],
+    progress: Progress | None,
+) -> None:  # fmt: skip
+    """Annealed k-means with restarts on `embedding_`; `causes` that its centroids coincide come
+    before those in the embedding."""
+    seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
+    model._clusterer = PowerKMeans(k, n_init=model.n_init, random_state=seed, n_jobs=model.n_jobs)
+    fit_model(
+        model._clusterer, rows, weight, progress=progress, causes=causes,
+        rows_name="the embedding of X",
+    )  # fmt: skip
+    for name in ("labels_", "cluster_centers_", "inertia_", "s_"):
+        setattr(model, name, getattr(model._clusterer, name))
+    model._n_features_out = model.embedding_.shape[1]
+    vars(model).pop("memberships_", None)  # of an earlier fit
+    if model.store_memberships:
+        model.memberships_ = model._clusterer.predict_proba(rows)
+
+
+@by_partitions
+def transform(model: Any, X: Any) -> Array:
+    """Embed rows.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
+        As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
+        shape (n_samples, n_samples_fit), or the anchors.
+
+    Returns
+    -------
+    embedding : ndarray of shape (n_samples, n_columns)
+        In the space of `embedding_`, with its columns and its dtype. For collections of Dask a Dask
+        array.
+    """
+    check_is_fitted(model)
+    xs = model._check_views(X, reset=False)
+    with config.one_blas_thread():
+        return model._embedded(xs)
+
+
+def measure(
+    model: Any, X: Any, want: str, s: float | None = None, sample_weight: Any = None
+) -> Any:
+    """What `want` names of rows; see `Clusterer._measure`."""
+    rows = embedded_rows(model, X)
+    check_row_labels(X, sample_weight)
+    return model._clusterer._measure(rows, want, s, sample_weight)
+
+
+def embedded_rows(model: Any, X: Any) -> Array:
+    """The embedding of rows as k-means takes it, whatever `set_output` says."""
+    return _prepared(model, np.asarray(model.transform(X)))
+
+
+def _prepared(model: Any, embedding: Array) -> Array:
+    return normalize(embedding) if getattr(model, "normalize_rows", False) else embedding
+
+
+# ---- fusions -------------------------------------------------------------------------------------
 
 
 @parameters
@@ -78,7 +171,8 @@ class KernelFusion(Clusterer):
     """Base of the methods that learn an embedding of the rows from kernels and cluster it by
     k-means.
 
-    A subclass learns the embedding in `_fuse` and embeds new rows in `_embedded`.
+    A subclass learns in `_learn` from the kernels between the rows that it learns on, which may be
+    landmarks; or in `_fuse` from the views, and then it embeds rows in `_embedded`.
     """
 
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
@@ -89,30 +183,46 @@ class KernelFusion(Clusterer):
     center: bool = True
     normalize: bool = True
     normalize_rows: bool = True
+    n_landmarks: int | None = field(default=None, init=False)  # a parameter of some subclasses
+    max_iter: int = 100
+    tol: float = 1e-6
     # what a fit sets
     embedding_: Array = field(init=False)
     cluster_centers_: Array = field(init=False)
     kernel_weights_: Array = field(init=False)
+    eigenvalues_: Array = field(init=False)
+    landmarks_: NDArray[np.intp] | None = field(init=False)
+    _map: Any = field(
+        init=False
+    )  # leads from the kernels with the rows learned on to the embedding
     # of precomputed kernels those of the rows learned on; None: all
     _columns: NDArray[np.intp] | None = field(init=False)
 
-    _measure, transform = measure, embed
-
-    # ---- what subclasses define ------------------------------------------------------------------
+    _measure, transform = measure, transform
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
         for name in ("center", "normalize", "normalize_rows"):
             validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
+        if self.n_landmarks is not None:
+            validation.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
+        validation.check_int(self.max_iter, "max_iter", 1)
+        validation.check_real(self.tol, "tol", 0)
 
-    def _fuse(self, xs: list[Columns], weight: Array | None, k: int, random: Any) -> None:
-        """Set the fitted attributes except those of k-means; append to `history_`."""
+    # ---- what subclasses define ------------------------------------------------------------------
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Set what is learned from the kernels between all rows or landmarks, of weights `_weight`.
+
+        Where the rows have weights, `_map` leads from P^(1/2) K_l P^(1/2), with P the diagonal
+        matrix of the weights, to the embedding times P^(1/2).
+        """
         raise NotImplementedError
 
-    def _embedded(self, xs: list[Columns]) -> Array:
-        """The embedding of rows whose views have been checked."""
-        raise NotImplementedError
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        """What leads from the kernels between rows and those learned on to the embedding."""
+        return lambda crosses: combined(crosses, self.kernel_weights_) @ self._map
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         return check_views(self, X, reset=reset)
@@ -171,19 +281,16 @@ class KernelFusion(Clusterer):
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), config.one_blas_thread():
-            xs = self._check_views(X, reset=True)
-            weight = row_weights(sample_weight, len(xs[0]), X)
-            if weight is not None and self._scale_matters():
-                self._warn_of_scale(weight)
-            counted = counted_rows(weight)
-            some = xs if counted is None else [x[counted] for x in xs]
-            k = validation.check_n_clusters(self.n_clusters, len(xs[0]), len(some[0]))
+            rows, k = weighted_rows(self, X, sample_weight)
+            if rows.weight is not None and self._scale_matters():
+                self._warn_of_scale(rows.weight)
+            some = rows.counted_views()
             self._check_no_zero_kernel(some)
             self.history_: list[dict[str, Any]] = []
             self._iterations = Iterations(self.history_, progress)
-            self._fuse(xs, weight, k, random)
+            self._fuse(rows, k, random)
             del self._iterations
-            scaled = self.embedding_
+            scaled, weight = self.embedding_, rows.weight
             if weight is not None:  # its columns are orthonormal then
                 scaled = np.sqrt(weight)[:, None] * scaled
             flaw = low_rank(scaled, some, weight is not None)
@@ -191,6 +298,22 @@ class KernelFusion(Clusterer):
             if self._clusterer._n_distinct == k and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
+
+    def _fuse(self, rows: WeightedRows, k: int, random: Any) -> None:
+        """Set the fitted attributes except those of k-means; append to `history_`."""
+        self.landmarks_ = None
+        if self.n_landmarks is not None and self.n_landmarks < rows.n_counted:
+            self.landmarks_ = rows.drawn(self.n_landmarks, random)
+        learned = rows.counted if self.landmarks_ is None else self.landmarks_
+        self._weight = rows.weight_of(learned)
+        xs, specs = self._matched(rows.xs, learned)
+        self._kernels = [self._fitted(*pair, self._weight, random) for pair in zip(xs, specs)]
+        self._learn(self._kernels, k)
+        if self._weight is not None:  # rows are embedded by K P^(1/2)
+            self._map = np.sqrt(self._weight)[:, None] * self._map
+        self.embedding_ = self._embedded(rows.xs)  # by the same products as in `transform`
+        for kernel in self._kernels:
+            kernel.drop_matrix()
 
     def _matched(
         self, xs: list[Columns], rows: NDArray[np.intp] | None
@@ -212,20 +335,41 @@ class KernelFusion(Clusterer):
         xs = xs if self._n_views else xs * n_kernels
         return xs if self._columns is None else [x[:, self._columns] for x in xs]
 
+    def _embedded(self, xs: list[Columns]) -> Array:
+        """The embedding of rows whose views have been checked."""
+        return self._in_blocks(xs, [each.values for each in self._kernels], self._kernels[0].n)
+
+    def _in_blocks(
+        self, xs: list[Columns], functions: list[Callable[[Columns], Array]], width: int
+    ) -> Array:
+        """The embedding of rows, block by block, by threads: what `_mapping` makes of the values
+        of `functions` of the view of each kernel, which have about `width` columns."""
+        mapping = self._mapping()
+
+        def embed(parts: list[Columns]) -> Array:
+            views = self._view_of_each(parts, len(functions))
+            return mapping([function(x) for function, x in zip(functions, views)])
+
+        return by_blocks(embed, xs, width, config.n_threads(self.n_jobs))
+
+    def _fitted(
+        self, x: Columns, spec: Specification, weight: Array | None = None, random: Any = None
+    ) -> FittedKernel:
+        return FittedKernel(
+            x, spec, weight=weight, random=random, n_threads=config.n_threads(self.n_jobs),
+            center=self.center, normalize=self.normalize,
+        )  # fmt: skip
+
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
-        if not self._needs_every_kernel:
-            return
         precomputed = validation.is_option(self.kernels, PRECOMPUTED)
-        if precomputed:
-            zero, what = [not x.any() for x in xs], "is zero everywhere"
-        elif self.center:
-            zero = [not validation.rows_differ(x) for x in xs]
-            what = "has equal rows, so that its centered kernel is zero"
-        else:
+        if not self._needs_every_kernel or not (precomputed or self.center):
             return
+        zero = [not (x.any() if precomputed else validation.rows_differ(x)) for x in xs]
         if any(zero) and not all(zero):
             name = "X" if self._view_columns is None else "views"
+            what = "has equal rows, so that its centered kernel is zero"
+            what = "is zero everywhere" if precomputed else what
             raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")
 
     def _warn_of_scale(self, weight: Array) -> None:
@@ -243,22 +387,17 @@ class KernelFusion(Clusterer):
     # ---- iterating -------------------------------------------------------------------------------
 
     def _converge(
-        self,
-        iterations: Iterator[Iterated],
-        rows: int,
-        progress: Callable[[float], float] = operator.pos,
+        self, iterations: Iterator[Iterated], rows: int, rising: bool = False
     ) -> Iterated:
         """Record iterations on so many rows, and return the last: the first whose own `change` is
-        at most `tol`, or with `progress` of the fall of the objective at most `tol` of it."""
+        at most `tol`, or after which the objective falls, or rises, by at most `tol` of itself."""
         max_iter, tol, before = int(self.max_iter), float(self.tol), math.nan
         for last in islice(iterations, max_iter):
             named = {} if last.change is None else {"change": last.change}
             self._record(last.alpha, last.objective, rows, **named)
-            if last.change is not None:
-                settled = last.change <= tol
-            else:
-                settled = progress(before - last.objective) <= tol * abs(last.objective)
-            if settled:
+            fall = last.objective - before if rising else before - last.objective
+            settled = fall <= tol * abs(last.objective)
+            if settled if last.change is None else last.change <= tol:
                 return last
             before = last.objective
         warn(
@@ -269,9 +408,15 @@ class KernelFusion(Clusterer):
         return last
 
     def _record(self, alpha: Array, objective: float, rows: int, **more: float) -> None:
-        self._iterations.add(self._stage, rows, objective, alpha, **more)
+        self._iterations.add(
+            stage=self._stage, rows=rows, objective=objective, kernel_weights=alpha, **more
+        )
         self.objective_, self.kernel_weights_ = objective, alpha
         self.n_iter_ = len(self.history_)
+
+    def _keep(self, last: Iteration) -> None:
+        """Embed rows by the eigenvectors of an iteration."""
+        self.eigenvalues_, self._map = last.values, over_eigenvalues(last.vectors, last.values)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -280,28 +425,6 @@ class KernelFusion(Clusterer):
         return tags
 
 
-def row_weights(sample_weight: Any, n: int, X: Any) -> Array | None:
-    """The weights of n rows X, checked; None: one each."""
-    weight = validation.check_sample_weight(sample_weight, n, X)
-    if weight is None or (weight == 1).all():
-        return None
-    if weight.max() < 1 / validation.MAX_WEIGHT:  # products with squares of kernels underflow
-        raise ValueError(
-            f"sample_weight contains no number above {weight.max()}, must contain one >= "
-            f"{1 / validation.MAX_WEIGHT}."
-        )
-    return weight
-
-
-def counted_rows(weight: Array | None) -> NDArray[np.intp] | None:
-    """The rows of positive weight; None: all."""
-    return None if weight is None or weight.all() else np.flatnonzero(weight)
-
-
-def drawn_rows(
-    n: int, size: int, counted: NDArray[np.intp] | None, random: Any
-) -> NDArray[np.intp]:
-    """Random rows of n, of those that are counted, without replacement, in rising order."""
-    if counted is None:
-        return np.sort(random.choice(n, size, replace=False))
-    return counted[np.sort(random.choice(len(counted), size, replace=False))]
+def by_matrices(model: KernelFusion) -> Callable[[list[Array]], Array]:
+    """The mapping sum_l K_l B_l; `_map` holds the B_l, (n, k) each."""
+    return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, model._map)))

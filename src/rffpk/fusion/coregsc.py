@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import leading_eigenvectors, over_eigenvalues, svd
-from rffpk.fusion.base import Iteration, KernelFusion
-from rffpk.fusion.spectral import by_matrices, check_alternation, embedded, fuse, matrices
-from rffpk.fusion.weights import weighed
+from rffpk.fusion.base import KernelFusion, by_matrices
+from rffpk.fusion.spectral import Iteration, matrices, weighed
 from rffpk.maps.kernels import FittedKernel
 
 Scheme = Literal["pairwise", "centroid"]
@@ -117,15 +114,9 @@ class CoregSC(KernelFusion):
     scheme: Scheme = "pairwise"
     agreement: float = 0.01
     n_landmarks: int | None = None
-    max_iter: int = 100
-    tol: float = 1e-6
-    # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
-
-    _fuse, _embedded = fuse, embedded
 
     def _check_parameters(self) -> None:
-        check_alternation(self)
+        super()._check_parameters()
         validation.check_choice(self.scheme, "scheme", get_args(Scheme))
         validation.check_real(self.agreement, "agreement", 0)
 
@@ -142,7 +133,7 @@ class CoregSC(KernelFusion):
             K *= root[:, None]
             weighed(K, self._weight)
         state = Agreement(Ks, k, float(self.agreement), self.scheme == "centroid")
-        self._converge(state.iterations(), len(Ks[0]), operator.neg)
+        self._converge(state.iterations(), len(Ks[0]), rising=True)
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
 
     def _degrees(self, K: Array) -> Array:

@@ -19,15 +19,14 @@ from rffpk._utils.linalg import (
     procrustes,
 )
 from rffpk._utils.sparse_rows import Columns
-from rffpk.fusion.base import Iteration, KernelFusion, counted_rows
-from rffpk.fusion.operators import Operator, check_definite, operators, polar
-from rffpk.fusion.spectral import by_matrices, in_blocks, remainder
-from rffpk.fusion.weights import inverse_shares
+from rffpk.fusion.base import KernelFusion, WeightedRows, by_matrices
+from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
+from rffpk.fusion.spectral import Iteration, inverse_shares, remainder
 from rffpk.maps.fourier import Frequencies, check_n_frequencies, n_frequencies
 from rffpk.maps.kernels import BANKS
 
 Fusion = Literal["both", "partition", "kernel"]
-Approximation = Literal["rff", "nystroem"]
+Features = Literal["rff", "nystroem"]
 
 
 @documented(
@@ -144,22 +143,20 @@ class FAMKKM(KernelFusion):
     lambda1: float = 1.0
     lambda2: float = 1.0
     fusion: Fusion = "both"
-    approximation: Approximation | None = None
+    approximation: Features | None = None
     n_frequencies: Frequencies | int = "auto"
     n_anchors: int = 256
-    max_iter: int = 100
-    tol: float = 1e-6
 
     _mapping = by_matrices
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("lambda1", "lambda2", "tol"):
-            validation.check_real(getattr(self, name), name, 0)
+        validation.check_real(self.lambda1, "lambda1", 0)
+        validation.check_real(self.lambda2, "lambda2", 0)
         validation.check_choice(self.fusion, "fusion", get_args(Fusion))
         if self.approximation is not None:
             validation.check_choice(
-                self.approximation, "approximation", get_args(Approximation), also="None"
+                self.approximation, "approximation", get_args(Features), also="None"
             )
             if isinstance(self.kernels, str) and self.kernels in BANKS:
                 raise ValueError(
@@ -168,30 +165,29 @@ class FAMKKM(KernelFusion):
                 )
         check_n_frequencies(self.n_frequencies)
         validation.check_int(self.n_anchors, "n_anchors", 1)
-        validation.check_int(self.max_iter, "max_iter", 1)
 
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _scale_matters(self) -> bool:
         return self.fusion == "both"
 
-    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
-        kernels = self._operators_of(xs, weight, k, random)
+    def _fuse(self, rows: WeightedRows, k: int, random: Any) -> None:
+        kernels = self._operators_of(rows, k, random)
         n = kernels[0].n
         if self.fusion == "kernel":
             last = self._converge(eigenvectors_and_weights(kernels, k), n)
             scaled = over_eigenvalues(last.vectors, last.values)
             pairs = zip(last.alpha**2, kernels)
-            maps = [one.gathered(square * scaled) for square, one in pairs]
+            maps = [one.coefficients(square * scaled) for square, one in pairs]
         else:
             state = Alternation(
                 kernels, k, float(self.lambda1), float(self.lambda2), random,
                 config.n_threads(self.n_jobs), self._given(kernels, k),
             )  # fmt: skip
-            self._converge(state.iterations(), n, abs)
+            self._converge(state.iterations(), n, rising=True)
             maps = state.maps()
         self._features, self._map = [one.features for one in kernels], maps
-        self.embedding_ = self._embedded(xs)  # by the same products as in `transform`
+        self.embedding_ = self._embedded(rows.xs)  # by the same products as in `transform`
 
     def _given(self, kernels: list[Operator], k: int) -> list[tuple[Array, Array]] | None:
         """The eigenpairs of each kernel, if the partitions stay these."""
@@ -201,30 +197,21 @@ class FAMKKM(KernelFusion):
         pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
         return [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
 
-    def _operators_of(
-        self, xs: list[Array], weight: Array | None, k: int, random: Any
-    ) -> list[Operator]:
-        one_array, counted = not self._n_views, counted_rows(weight)
-        xs, specs = self._matched(xs, counted)
-        if weight is not None and counted is not None:
-            weight = weight[counted]
-        names = [f"X[{i}]" for i in range(len(xs))]
-        if one_array:
-            given = self.kernels is not None and not isinstance(self.kernels, str)
-            names = [f"kernels[{i}]" if given else "X" for i in range(len(xs))]
-        found = operators(
-            xs, specs, names, self.approximation,
-            n_frequencies=n_frequencies(self.n_frequencies, k), n_anchors=self.n_anchors,
-            center=self.center, normalize=self.normalize, random=random,
-            n_threads=config.n_threads(self.n_jobs), weight=weight,
-        )  # fmt: skip
+    def _operators_of(self, rows: WeightedRows, k: int, random: Any) -> list[Operator]:
+        xs, specs = self._matched(rows.xs, rows.counted)
+        prefix = "kernels" if isinstance(self.kernels, (list, tuple)) and not self._n_views else "X"
+        names = [f"{prefix}[{i}]" for i in range(len(xs))]
+        found = Approximation(
+            self.approximation, n_frequencies(self.n_frequencies, k), self.n_anchors, self.center,
+            self.normalize, random, config.n_threads(self.n_jobs), rows.weight_of(rows.counted),
+        ).operators(xs, specs, names)  # fmt: skip
         if self.approximation is None:
             for one, spec, name in zip(found, specs, names):
                 check_definite(one, spec, name, k, float(self.lambda1))
         return found
 
     def _embedded(self, xs: list[Columns]) -> Array:
-        return in_blocks(self, xs, self._features, max(map(len, self._map)))
+        return self._in_blocks(xs, self._features, max(map(len, self._map)))
 
 
 class Alternation:
@@ -254,9 +241,8 @@ class Alternation:
         if given is None:
             starts = [self._drawn(i, k, random) for i in range(len(kernels))]
             self.G = [H.copy() for H, _ in starts]
-            self._sums = [one.gathered(G) for one, G in zip(kernels, self.G)]
-            self.KG = [one.spread(sums) for one, sums in zip(kernels, self._sums)]
-            self._KH = np.empty_like(self.KG[0])
+            self._C = [one.coefficients(G) for one, G in zip(kernels, self.G)]
+            self.KG = [one.values(C) for one, C in zip(kernels, self._C)]
         else:
             starts = [self._extended(i, *pairs) for i, pairs in enumerate(given)]
             self.G = [H for H, _ in starts]
@@ -272,20 +258,20 @@ class Alternation:
     def _drawn(self, i: int, k: int, random: Any) -> tuple[Array, Array]:
         """Orthonormal columns in the range of K_i, near it times a random matrix, and their map."""
         one = self.kernels[i]
-        sums = one.gathered(orthonormal(one.n, k, random))
-        product = one.spread(sums)
+        C = one.coefficients(orthonormal(one.n, k, random))
+        product = one.values(C)
         P = polar(lambda rows: product[rows], H := np.empty_like(product), self.n_threads)
-        return H, self._map_of_one(i, sums @ P)
+        return H, self._map_of_one(i, C @ P)
 
     def _extended(self, i: int, values: Array, vectors: Array) -> tuple[Array, Array]:
         """Eigenvectors of K_i, zero where the eigenvalue is, and their map."""
         scaled = over_eigenvalues(vectors, values)
-        return scaled * values, self._map_of_one(i, self.kernels[i].gathered(scaled))
+        return scaled * values, self._map_of_one(i, self.kernels[i].coefficients(scaled))
 
-    def _map_of_one(self, i: int, sums: Array) -> Array:
-        """The map of lines features_i(x) @ sums."""
-        mapping = np.zeros((self._blocks[-1].stop, sums.shape[1]))
-        mapping[self._blocks[i]] = sums
+    def _map_of_one(self, i: int, C: Array) -> Array:
+        """The map of lines features_i(x) @ C."""
+        mapping = np.zeros((self._blocks[-1].stop, C.shape[1]))
+        mapping[self._blocks[i]] = C
         return mapping
 
     @property
@@ -316,33 +302,34 @@ class Alternation:
 
     def update_H(self) -> None:
         """Eq. (13)."""
-        for i, (H, G, KG) in enumerate(zip(self.H, self.G, self.KG)):
-            P, mapping = self._update(i, KG, G, self._G_maps[i], self.R[i], H)
-            mapping[self._blocks[i]] += self._sums[i] @ P
-            self._H_maps[i] = mapping
+        for i, (G, KG, R) in enumerate(zip(self.G, self.KG, self.R)):
+            self._H_maps[i] = self._update(i, self.H[i], G, self._G_maps[i], self._C[i], KG, R)
 
     def update_G(self) -> None:
         """Eq. (14)."""
-        for i, (one, H, G) in enumerate(zip(self.kernels, self.H, self.G)):
-            sums = one.gathered(H)
-            KH = one.spread(sums, self._KH)
-            P, mapping = self._update(i, KH, H, self._H_maps[i], self.W[i], G)
-            mapping[self._blocks[i]] += sums @ P
-            self._G_maps[i], self._sums[i] = mapping, one.gathered(G)
-            one.spread(self._sums[i], self.KG[i])
+        for i, (one, H, W) in enumerate(zip(self.kernels, self.H, self.W)):
+            C = one.coefficients(H)
+            KH = one.values(C)
+            self._G_maps[i] = self._update(i, self.G[i], H, self._H_maps[i], C, KH, W)
+            self._C[i] = one.coefficients(self.G[i])
+            self.KG[i] = one.values(self._C[i])
 
     def _update(
-        self, i: int, product: Array, other: Array, other_map: Array, to_F: Array, out: Array
-    ) -> tuple[Array, Array]:
-        """Update one of H_i and G_i, in `out`, from the `other` and its product with K_i; P with
-        out = (K_i other + lambda1 other + F rotation) P, and the map of the last two terms."""
+        self, i: int, out: Array, other: Array, other_map: Array, C: Array, product: Array,
+        to_F: Array,
+    ) -> Array:  # fmt: skip
+        """Update one of H_i and G_i, in `out`, to the columns nearest to K_i other + lambda1 other
+        + lambda2 gamma_i F to_F', from the `product` K_i other and the coefficients C that give
+        it; its map."""
         rotation = self.lambda2 * self.gamma[i] * to_F.T
 
         def target(rows: slice) -> Array:
             return product[rows] + self.lambda1 * other[rows] + self.F[rows] @ rotation
 
         P = polar(target, out, self.n_threads)
-        return P, other_map @ (self.lambda1 * P) + self._F_map @ (rotation @ P)
+        mapping = other_map @ (self.lambda1 * P) + self._F_map @ (rotation @ P)
+        mapping[self._blocks[i]] += C @ P
+        return mapping
 
     def update_R(self) -> None:
         """Eq. (15)."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
@@ -17,15 +15,12 @@ from rffpk._utils.tiles import row_tiles
 from rffpk.fusion.base import KernelFusion
 from rffpk.fusion.spectral import (
     alternation,
-    check_alternation,
     combined,
-    converge,
-    embedded,
-    fuse,
+    diversity_penalty,
     matrices,
     mean_of,
+    weighed,
 )
-from rffpk.fusion.weights import diversity_penalty, weighed
 from rffpk.maps.kernels import FittedKernel
 
 # Values of the mean kernel that differ by this fraction of the largest are equal: rounding must not
@@ -132,16 +127,9 @@ class LKAM(KernelFusion):
     n_neighbors: float = 0.5
     diversity: float = 0.01
     n_landmarks: int | None = None
-    max_iter: int = 100
-    tol: float = 1e-6
-    # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
-    eigenvalues_: Array = field(init=False)
-
-    _fuse, _embedded = fuse, embedded
 
     def _check_parameters(self) -> None:
-        check_alternation(self)
+        super()._check_parameters()
         if isinstance(self.n_neighbors, float):
             validation.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
         else:
@@ -162,7 +150,7 @@ class LKAM(KernelFusion):
         near = [W * K for K in Ks]
         penalty = diversity_penalty(near, Ks, float(self.diversity))
         del Ks, mean, members, W
-        converge(self, alternation(near, k, penalty))
+        self._keep(self._converge(alternation(near, k, penalty), len(near[0])))
 
     def _least_values(self, mean: Array) -> Array:
         """The value of the mean kernel from which on rows belong to the neighbourhood of each

@@ -7,7 +7,6 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rffpk._docs import FUSION, documented
@@ -16,17 +15,8 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.interrupts import interruptible
 from rffpk._utils.linalg import eigh, leading_eigenvectors
-from rffpk.fusion.base import Iteration, KernelFusion
-from rffpk.fusion.spectral import (
-    check_alternation,
-    converge,
-    embedded,
-    fuse,
-    matrices,
-    mean_of,
-    spectral_costs,
-)
-from rffpk.fusion.weights import weighed
+from rffpk.fusion.base import KernelFusion
+from rffpk.fusion.spectral import Iteration, matrices, mean_of, spectral_costs, weighed
 from rffpk.maps.kernels import FittedKernel
 
 # Bytes of the programme and of its factors, over L n^2: measured for L = 1 to 6, n = 300 to 1000.
@@ -120,17 +110,12 @@ class LMKKM(KernelFusion):
     """
 
     n_landmarks: int | None = None
-    max_iter: int = 100
     tol: float = 1e-4
     # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
-    eigenvalues_: Array = field(init=False)
     row_weights_: Array = field(init=False)
 
-    _fuse, _embedded = fuse, embedded
-
     def _check_parameters(self) -> None:
-        check_alternation(self)
+        super()._check_parameters()
         _clarabel()
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
@@ -139,7 +124,7 @@ class LMKKM(KernelFusion):
         self._squares = mean_of(Ks).diagonal()
         Ks = [weighed(K, self._weight) for K in Ks]
         convex = [K if one.definite else semidefinite(K) for K, one in zip(Ks, kernels)]
-        converge(self, self._iterations_of(Ks, convex, k))
+        self._keep(self._converge(self._iterations_of(Ks, convex, k), len(Ks[0])))
 
     def _iterations_of(self, Ks: list[Array], convex: list[Array], k: int) -> Iterator[Iteration]:
         theta, start = np.full((len(Ks[0]), len(Ks)), 1 / len(Ks)), None

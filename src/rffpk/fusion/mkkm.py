@@ -6,7 +6,6 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
@@ -14,19 +13,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import leading_eigenvectors
 from rffpk.fusion.base import KernelFusion
-from rffpk.fusion.spectral import (
-    alternation,
-    by_eigenvectors,
-    check_alternation,
-    check_landmarks,
-    combined,
-    converge,
-    embedded,
-    fuse,
-    keep,
-    matrices,
-    spectral_costs,
-)
+from rffpk.fusion.spectral import Iteration, alternation, combined, matrices, spectral_costs
 from rffpk.maps.kernels import FittedKernel
 
 
@@ -86,22 +73,15 @@ class AverageMKKM(KernelFusion):
 
     kernel_weights: Any = None
     n_landmarks: int | None = None
-    # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
-    eigenvalues_: Array = field(init=False)
-
-    _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_landmarks(self)
+    max_iter: int = field(default=1, init=False)  # the eigenvectors for given weights are final
+    tol: float = field(default=0.0, init=False)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         alpha = _given_weights(self.kernel_weights, len(kernels))
         Ks = matrices(kernels, self._weight)
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]))
         self._record(alpha, float(alpha**2 @ spectral_costs(Ks, H)), len(H))
-        keep(self, values, H)
+        self._keep(Iteration(alpha, self.objective_, values, H))
 
 
 @documented(
@@ -160,17 +140,11 @@ class MKKM(KernelFusion):
     """
 
     n_landmarks: int | None = None
-    max_iter: int = 100
     tol: float = 1e-4
-    # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
-    eigenvalues_: Array = field(init=False)
-
-    _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
-    _check_parameters = check_alternation
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        converge(self, alternation(matrices(kernels, self._weight), k))
+        Ks = matrices(kernels, self._weight)
+        self._keep(self._converge(alternation(Ks, k), len(Ks[0])))
 
 
 def _given_weights(given: Any, n_kernels: int) -> Array:

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
-import numpy as np
-from numpy.typing import NDArray
-
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
-from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk.fusion.base import KernelFusion
-from rffpk.fusion.spectral import (
-    alternation,
-    by_eigenvectors,
-    check_alternation,
-    converge,
-    embedded,
-    fuse,
-    matrices,
-)
-from rffpk.fusion.weights import diversity_penalty
+from rffpk.fusion.spectral import alternation, diversity_penalty, matrices
 from rffpk.maps.kernels import FittedKernel
 
 
@@ -94,16 +79,9 @@ class MKKMMR(KernelFusion):
 
     diversity: float = 0.01
     n_landmarks: int | None = None
-    max_iter: int = 100
-    tol: float = 1e-6
-    # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
-    eigenvalues_: Array = field(init=False)
-
-    _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
 
     def _check_parameters(self) -> None:
-        check_alternation(self)
+        super()._check_parameters()
         validation.check_real(self.diversity, "diversity", 0)
 
     def _scale_matters(self) -> bool:
@@ -111,4 +89,5 @@ class MKKMMR(KernelFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
-        converge(self, alternation(Ks, k, diversity_penalty(Ks, Ks, float(self.diversity))))
+        penalty = diversity_penalty(Ks, Ks, float(self.diversity))
+        self._keep(self._converge(alternation(Ks, k, penalty), len(Ks[0])))

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
-from dataclasses import field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
-from rffpk._utils.linalg import (
-    fixed_signs,
-    leading_eigenvectors,
-    over_eigenvalues,
-    procrustes,
-    svd,
-)
-from rffpk.fusion.base import Iteration, KernelFusion
-from rffpk.fusion.spectral import by_matrices, check_alternation, embedded, fuse, matrices, mean_of
+from rffpk._utils.linalg import fixed_signs, leading_eigenvectors, over_eigenvalues, procrustes, svd
+from rffpk.fusion.base import KernelFusion, by_matrices
+from rffpk.fusion.spectral import Iteration, matrices, mean_of
 from rffpk.maps.kernels import FittedKernel
 
 
@@ -104,22 +95,18 @@ class MVCLFA(KernelFusion):
 
     mean_weight: float = 1.0
     n_landmarks: int | None = None
-    max_iter: int = 100
-    tol: float = 1e-6
-    # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
 
-    _fuse, _embedded, _mapping = fuse, embedded, by_matrices
+    _mapping = by_matrices
 
     def _check_parameters(self) -> None:
-        check_alternation(self)
+        super()._check_parameters()
         validation.check_real(self.mean_weight, "mean_weight", 0)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
         roots = None if self._weight is None else np.sqrt(self._weight)
         state = LateFusion(Ks, k, float(self.mean_weight), roots)
-        self._converge(state.iterations(), len(Ks[0]), operator.neg)
+        self._converge(state.iterations(), len(Ks[0]), rising=True)
         self._map = state.maps()
 
 

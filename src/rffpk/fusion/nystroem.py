@@ -16,11 +16,9 @@ from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import eigh
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import Columns
-from rffpk._utils.tiles import by_blocks
-from rffpk.fusion.base import counted_rows, drawn_rows, row_weights
-from rffpk.fusion.embedding import cluster, measure
-from rffpk.fusion.embedding import transform as embed
-from rffpk.fusion.operators import FeatureOperator, Nystroem, nystroem_features
+from rffpk._utils.tiles import by_blocks, row_tiles, run_all
+from rffpk.fusion.base import cluster, measure, transform, weighted_rows
+from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import Specification, check_one_kernel, check_sparse, one_kernel
 
@@ -109,7 +107,7 @@ class NystroemKernelKMeans(Clusterer):
     embedding_: Array = field(init=False)
     cluster_centers_: Array = field(init=False)
 
-    _measure, transform = measure, embed
+    _measure, transform = measure, transform
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
@@ -157,31 +155,33 @@ class NystroemKernelKMeans(Clusterer):
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), config.one_blas_thread():
-            given, X = X, validation.check_rows(self, X, reset=True)
-            check_sparse(X, spec.metric, "X")
-            weight = row_weights(sample_weight, len(X), given)
-            counted = counted_rows(weight)
-            most = len(X) if counted is None else len(counted)
-            k = validation.check_n_clusters(self.n_clusters, len(X), most)
-            self.anchors_ = drawn_rows(len(X), min(self.n_anchors, most), counted, random)
-            raw = nystroem_features(X, spec, "kernel", self.anchors_, weight, random, n_threads)
-            self._features = self._restricted(raw, X, weight, n_threads)
-            self.embedding_ = self._embedded([X])
-            cluster(self, k, weight, random, [few_rows("X", [X], weight)], progress)
+            rows, k = weighted_rows(self, X, sample_weight)
+            (x,), weight = rows.xs, rows.weight
+            check_sparse(x, spec.metric, "X")
+            self.anchors_ = rows.drawn(min(self.n_anchors, rows.n_counted), random)
+            spec = with_gamma(spec, x, weight, random, n_threads)
+            raw = nystroem_features(x, spec, "kernel", self.anchors_)
+            self._features = self._restricted(raw, x, weight, n_threads)
+            self.embedding_ = self._embedded([x])
+            cluster(self, k, weight, random, [few_rows("X", [x], weight)], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 
     def _restricted(
-        self, raw: Nystroem, X: Array, weight: Array | None, n_threads: int
+        self, raw: Nystroem, x: Columns, weight: Array | None, n_threads: int
     ) -> Nystroem:
         """The features in the basis of the leading eigenvectors of their second moments."""
         if self.n_components is None:
             return raw
-        full = FeatureOperator(
-            X, raw, center=False, normalize=False, n_threads=n_threads, weight=weight
-        )
-        stored = full.stored if full.roots is None else full.roots[:, None] * full.stored
-        _, vectors = eigh(full.gathered(stored))
+
+        def moments(tile: slice) -> Array:
+            features = raw(x[tile])
+            if weight is not None:
+                features *= np.sqrt(weight[tile, None])
+            return features.T @ features
+
+        parts = run_all(moments, row_tiles(len(x), raw.root.shape[1]), n_threads)
+        _, vectors = eigh(sum(parts[1:], parts[0]))
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
     def _embedded(self, xs: list[Columns]) -> Array:

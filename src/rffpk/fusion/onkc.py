@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
@@ -21,9 +19,8 @@ from rffpk._utils.linalg import (
     over_eigenvalues,
     ritz_values,
 )
-from rffpk.fusion.base import Iteration, KernelFusion
-from rffpk.fusion.spectral import by_matrices, check_alternation, combined, embedded, fuse, matrices
-from rffpk.fusion.weights import inner_products, simplex_minimum
+from rffpk.fusion.base import KernelFusion, by_matrices
+from rffpk.fusion.spectral import Iteration, combined, inner_products, matrices, simplex_minimum
 from rffpk.maps.kernels import FittedKernel
 
 # Up to this fraction of all eigenvectors Lanczos' method is faster than a full decomposition
@@ -122,16 +119,12 @@ class ONKC(KernelFusion):
     rho: float = 1.0
     diversity: float = 0.1
     n_landmarks: int | None = None
-    max_iter: int = 100
     tol: float = 1e-4
-    # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
-    eigenvalues_: Array = field(init=False)
 
-    _fuse, _embedded, _mapping = fuse, embedded, by_matrices
+    _mapping = by_matrices
 
     def _check_parameters(self) -> None:
-        check_alternation(self)
+        super()._check_parameters()
         validation.check_real(self.rho, "rho", 0, include="neither")
         validation.check_real(self.diversity, "diversity", 0)
 

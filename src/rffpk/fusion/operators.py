@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from rffpk._rows.passes import unshifted
 from rffpk._rows.store import written_out
-from rffpk._utils.arrays import Array
-from rffpk._utils.arrays import Fourier as Frequencies
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array, Fourier
 from rffpk._utils.linalg import eigh, leading_eigenvectors, ritz_values, svd
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.validation import Auto
-from rffpk.fusion.weights import weighed
+from rffpk.fusion.spectral import weighed
 from rffpk.maps.fourier import Kernel, RandomFourierFeatures, resolve_gamma
-from rffpk.maps.kernels import (
-    PRECOMPUTED,
-    FittedKernel,
-    Specification,
-    positive_definite,
-)
+from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification, positive_definite
 
 Features = Callable[[Columns], Array]
 
@@ -66,125 +62,66 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     return np.asarray((right[:rank].T / values[:rank]) @ right[:rank])
 
 
-class Operator(Protocol):
-    """A kernel over n fitted rows: k(x, fitted rows) @ B is features(x) @ gathered(B).
+class Operator:
+    """A kernel over n fitted rows as inner products of features. O(n F) memory, O(n F k) a product
+    with k columns.
 
     Where the rows have weights, K stands for P^(1/2) K P^(1/2) with their diagonal matrix P, a line
-    of whose products is that of the row times the root of its weight: k(x, fitted rows) P^(1/2) @ B
-    is features(x) @ gathered(B).
-    """
-
-    n: int
-    n_features: int
-    trace: float
-    roots: Array | None  # of the weights
-
-    @property
-    def features(self) -> Features:
-        """The features of new rows; holds no array of the size of n except the fitted rows."""
-
-    def times(self, V: Array, out: Array | None = None) -> Array:
-        """K V, float64, in `out` if that is given."""
-
-    def gathered(self, B: Array) -> Array:
-        """The matrix that maps `features` to k(x, fitted rows) @ B; it may be B itself."""
-
-    def spread(self, sums: Array, out: Array | None = None) -> Array:
-        """P^(1/2) features(fitted rows) @ sums, in `out` if that is given."""
-
-
-def _filled(
-    function: Callable[[slice], Array],
-    tiles: list[slice],
-    shape: tuple[int, ...],
-    out: Array | None,
-    n_threads: int,
-) -> Array:
-    """`function` of each tile, in one array; `out` saves the page faults of a new large array."""
-    found = np.empty(shape) if out is None else out
-
-    def fill(tile: slice) -> None:
-        found[tile] = function(tile)
-
-    run_all(fill, tiles, n_threads)
-    return found
-
-
-class DenseOperator:
-    """The kernel matrix: O(n^2) memory, O(n^2 k) a product. `kernel` drops its precomputed matrix,
-    of which this is a copy."""
-
-    def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array | None = None) -> None:
-        self.roots = None if weight is None else np.sqrt(weight)
-        self._n_threads, self.n, self.features = n_threads, kernel.n, Exact(kernel, self.roots)
-        self._matrix = weighed(kernel.matrix(), weight)
-        kernel.drop_matrix()
-        self.n_features, self.trace = self.n, float(np.trace(self._matrix))
-
-    def times(self, V: Array, out: Array | None = None) -> Array:
-        return self.spread(V, out)
-
-    def spread(self, sums: Array, out: Array | None = None) -> Array:
-        tiles = row_tiles(self.n, self.n)
-        shape = (self.n, *sums.shape[1:])
-        return _filled(lambda t: self._matrix[t] @ sums, tiles, shape, out, self._n_threads)
-
-    def gathered(self, B: Array) -> Array:
-        return B
-
-
-class FeatureOperator:
-    """Inner products of explicit features: O(n F) memory, O(n F k) a product.
-
-    Features are optionally centered at their mean and scaled to length one. They are stored in the
-    dtype of x; sums are float64.
+    of whose products is that of the row times the root of its weight.
     """
 
     def __init__(
-        self,
-        x: Array,
-        raw: Features,
-        *,
-        center: bool,
-        normalize: bool,
-        n_threads: int,
-        weight: Array | None = None,
+        self, features: Features, stored: Array, n_threads: int, weight: Array | None = None
     ) -> None:
-        self._n_threads, self.n = n_threads, len(x)
+        self.features, self._stored, self._n_threads = features, stored, n_threads
+        self.n, self.n_features = stored.shape
         self.roots = None if weight is None else np.sqrt(weight)
-        self.n_features = width = raw(x[:1]).shape[1]
-        self._tiles = row_tiles(self.n, width)
-        mean = np.zeros(width)
-        if center:
-            sums = run_all(lambda t: _sum(raw(x[t]), weight, t), self._tiles, n_threads)
-            mean = np.sum(sums, axis=0) / (self.n if weight is None else weight.sum())
-        self.features = Finished(raw, mean, normalize)
-        self.stored = np.empty((self.n, width), dtype=x.dtype)
+        self._tiles = row_tiles(*stored.shape)
+        self.trace = self._trace()
 
-        def fill(tile: slice) -> float:
-            self.stored[tile] = self.features(x[tile])
-            return float((self._tile(tile) ** 2).sum())
+    def _by_tiles(self, function: Callable[[slice], Any]) -> list[Any]:
+        return run_all(function, self._tiles, self._n_threads)
 
-        self.trace = sum(run_all(fill, self._tiles, n_threads))
+    def _trace(self) -> float:
+        return float(sum(self._by_tiles(lambda tile: (self._tile(tile) ** 2).sum())))
 
     def _tile(self, tile: slice) -> Array:
-        stored = self.stored[tile].astype(np.float64, copy=False)
+        """Some rows of P^(1/2) features(fitted rows)."""
+        stored = self._stored[tile].astype(np.float64, copy=False)
         return stored if self.roots is None else self.roots[tile, None] * stored
 
-    def times(self, V: Array, out: Array | None = None) -> Array:
-        return self.spread(self.gathered(V), out)
+    def times(self, V: Array) -> Array:
+        """K V, float64."""
+        return self.values(self.coefficients(V))
 
-    def spread(self, sums: Array, out: Array | None = None) -> Array:
-        shape = (self.n, *sums.shape[1:])
-        return _filled(lambda t: self._tile(t) @ sums, self._tiles, shape, out, self._n_threads)
-
-    def gathered(self, B: Array) -> Array:
-        parts = run_all(lambda t: self._tile(t).T @ B[t], self._tiles, self._n_threads)
+    def coefficients(self, B: Array) -> Array:
+        """The C with features(x) @ C = k(x, fitted rows) P^(1/2) @ B; it may be B itself."""
+        parts = self._by_tiles(lambda tile: self._tile(tile).T @ B[tile])
         return sum(parts[1:], parts[0])
 
+    def values(self, coefficients: Array) -> Array:
+        """P^(1/2) features(fitted rows) @ coefficients."""
+        return np.concatenate(self._by_tiles(lambda tile: self._tile(tile) @ coefficients))
 
-def _sum(features: Array, weight: Array | None, rows: slice) -> Array:
-    return np.asarray(features.sum(axis=0) if weight is None else weight[rows] @ features)
+
+class DenseOperator(Operator):
+    """The kernel matrix: the features of a row are the values of the kernel. `kernel` drops its
+    precomputed matrix, of which this is a copy."""
+
+    def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array | None = None) -> None:
+        matrix = weighed(kernel.matrix(), weight)
+        kernel.drop_matrix()
+        roots = None if weight is None else np.sqrt(weight)
+        super().__init__(Exact(kernel, roots), matrix, n_threads, weight)
+
+    def _trace(self) -> float:
+        return float(np.trace(self._stored))
+
+    def _tile(self, tile: slice) -> Array:
+        return self._stored[tile]
+
+    def coefficients(self, B: Array) -> Array:
+        return B
 
 
 # ---- functions from rows to features, float64; they hold no array of the size of n -------------
@@ -218,16 +155,15 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Fourier:
+class FourierFeatures:
     """Random Fourier features."""
 
-    mapping: RandomFourierFeatures
+    mapping: Fourier
 
     def __call__(self, x: Columns) -> Array:
-        x = x.astype(np.float64, copy=False)
-        if isinstance(x, SparseRows):  # as the fit chose, whatever number of entries these have
-            return unshifted(x, self.mapping._fourier.astype(x.dtype), 1)
-        return self.mapping.transform(x)
+        features = unshifted(x.astype(np.float64, copy=False), self.mapping, 1)
+        validation.check_overflow(float(features.sum()), features.dtype)
+        return features
 
 
 @dataclass(frozen=True)
@@ -242,43 +178,91 @@ class Nystroem:
         return self.kernel.values(x[:, self.anchors] if self.kernel.precomputed else x) @ self.root
 
 
-def fourier_features(
-    x: Columns,
-    spec: Specification,
-    name: str,
-    n_frequencies: Auto | int,
-    weight: Array | None,
-    random: Any,
-    n_threads: int,
-) -> Fourier:
-    """Random Fourier features of a shift-invariant kernel."""
-    if spec.metric not in ("rbf", "laplacian"):
-        raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
-    mapping = RandomFourierFeatures(
-        n_frequencies,
-        kernel=cast(Kernel, spec.metric),
-        gamma=_gamma(x, spec, weight, random, 1),
-        random_state=random.randint(2**31 - 1),
-        n_jobs=1,
-    )
-    if not isinstance(x, SparseRows):
-        return Fourier(mapping.fit(x, sample_weight=weight))
-    mapping.fit(
-        x.matrix, sample_weight=weight
-    )  # whose frequencies are written out once, and not for each tile
-    found = written_out(x.astype(np.float64, copy=False), mapping._fourier, n_threads)
-    mapping._fourier = Frequencies(found.frequencies)
-    return Fourier(mapping)
+# ---- kernels as operators ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """How kernels become operators: by matrices (None), "rff" or "nystroem" features. Precomputed
+    kernels are neither centered nor normalised."""
+
+    approximation: str | None
+    n_frequencies: Auto | int
+    n_anchors: int
+    center: bool
+    normalize: bool
+    random: Any
+    n_threads: int
+    weight: Array | None = None  # of the rows
+
+    def operators(
+        self, xs: list[Columns], specs: list[Specification], names: list[str]
+    ) -> list[Operator]:
+        """One for each view and its kernel."""
+        n = len(xs[0])
+        anchors = np.arange(n)
+        if self.approximation == "nystroem" and self.n_anchors < n:
+            anchors = np.sort(self.random.choice(n, self.n_anchors, replace=False))
+        return [self._operator(*given, anchors) for given in zip(xs, specs, names)]
+
+    def _operator(
+        self, x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
+    ) -> Operator:
+        if self.approximation == "rff":
+            return self._of_features(x, spec, self._fourier(x, spec, name))
+        if self.approximation == "nystroem":
+            found = nystroem_features(x, self._with_gamma(x, spec), name, anchors)
+            return self._of_features(x, spec, found)
+        kernel = FittedKernel(
+            x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
+            center=self.center, normalize=self.normalize,
+        )  # fmt: skip
+        return DenseOperator(kernel, self.n_threads, self.weight)
+
+    def _with_gamma(self, x: Columns, spec: Specification) -> Specification:
+        return with_gamma(spec, x, self.weight, self.random, self.n_threads)
+
+    def _fourier(self, x: Columns, spec: Specification, name: str) -> FourierFeatures:
+        """Random Fourier features of a shift-invariant kernel."""
+        if spec.metric not in ("rbf", "laplacian"):
+            raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
+        gamma = self._with_gamma(x, spec).params["gamma"]
+        fitted = RandomFourierFeatures(
+            self.n_frequencies,
+            kernel=cast(Kernel, spec.metric),
+            gamma=1 / x.shape[1] if gamma is None else gamma,
+            random_state=self.random.randint(2**31 - 1),
+            n_jobs=1,
+        ).fit(x.matrix if isinstance(x, SparseRows) else x, sample_weight=self.weight)
+        # once, and not for each tile, and alike for new rows, whatever number of entries these have
+        found = written_out(x.astype(np.float64, copy=False), fitted._fourier, self.n_threads)
+        return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
+
+    def _of_features(self, x: Columns, spec: Specification, raw: Features) -> Operator:
+        """The kernel of features, optionally less their mean and scaled to length one, which are
+        stored in the dtype of x."""
+        computed, weight, width = spec.metric != PRECOMPUTED, self.weight, raw(x[:1]).shape[1]
+        tiles = row_tiles(len(x), width)
+
+        def total(tile: slice) -> Array:
+            found = raw(x[tile])
+            return np.asarray(found.sum(axis=0) if weight is None else weight[tile] @ found)
+
+        def fill(tile: slice) -> None:
+            stored[tile] = features(x[tile])
+
+        mean = np.zeros(width)
+        if self.center and computed:
+            n = len(x) if weight is None else weight.sum()
+            mean = np.sum(run_all(total, tiles, self.n_threads), axis=0) / n
+        features = Finished(raw, mean, self.normalize and computed)
+        stored = np.empty((len(x), width), dtype=x.dtype)
+        run_all(fill, tiles, self.n_threads)
+        return Operator(features, stored, self.n_threads, weight)
 
 
 def nystroem_features(
-    x: Array,
-    spec: Specification,
-    name: str,
-    anchors: Array,
-    weight: Array | None,
-    random: Any,
-    n_threads: int,
+    x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
 ) -> Nystroem:
     """Features with the inner products Z W^+ Z'; eigenvalues of W that are rounding are left out.
 
@@ -289,9 +273,7 @@ def nystroem_features(
     if precomputed:
         kernel = FittedKernel(np.ascontiguousarray(x[np.ix_(anchors, anchors)]), spec)
     else:
-        params = {**spec.params, "gamma": _gamma(x, spec, weight, random, n_threads)}
-        params = {key: value for key, value in params.items() if value is not None}
-        kernel = FittedKernel(x[anchors], replace(spec, params=params))
+        kernel = FittedKernel(x[anchors], spec)
     values, vectors = eigh(kernel.matrix())
     kernel.drop_matrix()
     if values[0] < -_ROUNDING * max(values[-1], 0):
@@ -304,15 +286,16 @@ def nystroem_features(
     return Nystroem(kernel, anchors, vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def _gamma(x: Array, spec: Specification, weight: Array | None, random: Any, n_threads: int) -> Any:
-    """For kernels of distances, the number, estimated from all rows if it is a name; for other
-    kernels the given number, or None."""
+def with_gamma(
+    spec: Specification, x: Columns, weight: Array | None, random: Any, n_threads: int
+) -> Specification:
+    """The specification, for a kernel of distances with the number that the name of its gamma
+    stands for, estimated from all rows."""
     gamma: Any = spec.params.get("gamma", "mean")
-    if spec.metric not in ("rbf", "laplacian"):
-        return None if isinstance(gamma, str) else gamma
-    if gamma is None:
-        return 1 / x.shape[1]  # the default of scikit-learn's kernels
-    return resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
+    if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
+        gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
+        return replace(spec, params={**spec.params, "gamma": gamma})
+    return spec
 
 
 def check_definite(
@@ -335,48 +318,3 @@ def check_definite(
             f"{name} is too far from positive semidefinite: it has an eigenvalue of "
             f"{values[0]:.3g}, n_clusters and lambda1 allow {-(kth + 2 * shift):.3g}."
         )
-
-
-def operators(
-    xs: list[Array],
-    specs: list[Specification],
-    names: list[str],
-    approximation: str | None,
-    *,
-    n_frequencies: Auto | int,
-    n_anchors: int,
-    center: bool,
-    normalize: bool,
-    random: Any,
-    n_threads: int,
-    weight: Array | None = None,
-) -> list[Operator]:
-    """One for each view and its kernel: a matrix (None), "rff" or "nystroem" features.
-
-    Precomputed kernels are neither centered nor normalised.
-    """
-    n = len(xs[0])
-    anchors = np.arange(n)
-    if approximation == "nystroem" and n_anchors < n:
-        anchors = np.sort(random.choice(n, n_anchors, replace=False))
-    found: list[Operator] = []
-    for x, spec, name in zip(xs, specs, names):
-        computed = spec.metric != PRECOMPUTED
-        finish: dict[str, Any] = {
-            "center": center and computed,
-            "normalize": normalize and computed,
-        }
-        if approximation is None:
-            kernel = FittedKernel(
-                x, spec, weight=weight, random=random, n_threads=n_threads, **finish
-            )
-            found.append(DenseOperator(kernel, n_threads, weight))
-            continue
-        if approximation == "rff":
-            raw: Features = fourier_features(
-                x, spec, name, n_frequencies, weight, random, n_threads
-            )
-        else:
-            raw = nystroem_features(x, spec, name, anchors, weight, random, n_threads)
-        found.append(FeatureOperator(x, raw, n_threads=n_threads, weight=weight, **finish))
-    return found

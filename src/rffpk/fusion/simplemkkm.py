@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,8 +17,7 @@ from rffpk._utils.interrupts import A_NUMBER, interruptible
 from rffpk._utils.linalg import basis_of, leading_eigenvectors, svd
 from rffpk._utils.messages import warn
 from rffpk.fusion.base import KernelFusion
-from rffpk.fusion.spectral import by_eigenvectors, check_landmarks, embedded, fuse, keep, matrix_of
-from rffpk.fusion.weights import weighed
+from rffpk.fusion.spectral import Iteration, matrix_of, weighed
 from rffpk.maps.kernels import FittedKernel
 
 # The tolerance in the subspace, relative to the tolerance of the fit.
@@ -107,18 +105,10 @@ class SimpleMKKM(KernelFusion):
     """
 
     n_landmarks: int | None = None
-    max_iter: int = 100
     tol: float = 1e-5
-    # what a fit sets
-    landmarks_: NDArray[np.intp] | None = field(init=False)
-    eigenvalues_: Array = field(init=False)
-
-    _fuse, _embedded, _mapping = fuse, embedded, by_eigenvectors
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_landmarks(self)
-        validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0, include="neither")
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
@@ -130,18 +120,14 @@ class SimpleMKKM(KernelFusion):
         total = None if self._weight is None else float(self._weight.sum())
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
             self._record(point.alpha, point.objective, n, gap=point.gap)
-        keep(self, point.values, point.vectors)
+        self._keep(point)
 
 
-@dataclass(frozen=True)
-class Point:
+@dataclass(frozen=True, kw_only=True)
+class Point(Iteration):
     """F(alpha), its gradient, and the eigenpairs that give it."""
 
-    alpha: Array
-    objective: float
     gradient: Array
-    values: Array
-    vectors: Array
 
     @property
     def gap(self) -> float:
@@ -165,7 +151,8 @@ class Alignment:
         values, H = leading_eigenvectors(K, self.k, size, self._start)
         self._start = H.sum(axis=1)
         traces = np.array([np.vdot(H, K @ H) for K in self.Ks])
-        return Point(alpha, float(values.sum()) / self.n, 2 * alpha * traces / self.n, values, H)
+        gradient = 2 * alpha * traces / self.n
+        return Point(alpha, float(values.sum()) / self.n, values, H, gradient=gradient)
 
 
 class Subspace:

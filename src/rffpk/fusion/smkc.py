@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -21,10 +21,10 @@ from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.tiles import by_blocks
 from rffpk._utils.validation import Auto
-from rffpk.fusion.base import KernelFusion, counted_rows, drawn_rows
+from rffpk.fusion.base import KernelFusion, WeightedRows
+from rffpk.fusion.operators import with_gamma
 from rffpk.fusion.smkc_solver import AnchorIteration, AnchorKernels, iterations
 from rffpk.fusion.spectral import matrix_of
-from rffpk.maps.fourier import resolve_gamma
 from rffpk.maps.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -170,7 +170,6 @@ class SMKC(KernelFusion):
 
     n_anchors: Auto | int = "auto"
     anchors: Anchors | Any = "uniform"
-    max_iter: int = 100
     tol: float = 1e-4
     normalize_rows: bool = False
     # what a fit sets
@@ -185,8 +184,6 @@ class SMKC(KernelFusion):
             validation.check_choice(
                 self.anchors, "anchors", get_args(Anchors), also="an array of rows"
             )
-        validation.check_int(self.max_iter, "max_iter", 1)
-        validation.check_real(self.tol, "tol", 0)
 
     # ---- fitting ----------------------------------------------------------------------------
 
@@ -226,9 +223,10 @@ class SMKC(KernelFusion):
         """
         return super().fit(X, y, sample_weight)
 
-    def _fuse(self, xs: list[Array], weight: Array | None, k: int, random: Any) -> None:
+    def _fuse(self, rows: WeightedRows, k: int, random: Any) -> None:
         self._columns = None
-        self.anchors_ = self._choose_anchors(xs, k, random, counted_rows(weight))
+        xs, weight = rows.xs, rows.weight
+        self.anchors_ = self._choose_anchors(rows, k, random)
         self._kernels = self._fit_kernels(xs, weight, random)
         for number, kernel in enumerate(self._kernels):
             if not (kernel.definite or kernel.precomputed):
@@ -237,14 +235,18 @@ class SMKC(KernelFusion):
         n_threads = config.n_threads(self.n_jobs)
         endless = iterations(B.coordinates(), len(self._kernels), k, n_threads)
         last = self._converge(endless, len(xs[0]))
-        _warn_of_ratio(last.ratio)
+        if last.ratio > _RATIO:
+            warn(
+                f"sigma_1 / sigma_k of the fused kernels is {last.ratio:.2g}, and singular vectors "
+                "are taken from squares: their error may be above 1e-6. Take fewer clusters, or "
+                "kernels with a larger gamma.",
+                UserWarning,
+            )
         self.singular_values_ = np.sqrt(last.fused.squares)
         self._finish(B, last)
 
-    def _choose_anchors(
-        self, xs: list[Array], k: int, random: Any, counted: NDArray[np.intp] | None = None
-    ) -> NDArray[np.intp] | None:
-        n = len(xs[0])
+    def _choose_anchors(self, rows: WeightedRows, k: int, random: Any) -> NDArray[np.intp] | None:
+        xs, n, most = rows.xs, len(rows.xs[0]), rows.n_counted
         if validation.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
             for i, x in enumerate(xs):
@@ -255,11 +257,10 @@ class SMKC(KernelFusion):
         if not isinstance(self.anchors, str):
             return _check_anchors(self.anchors, n, k)
         auto = _FEW_ANCHORS if n <= _LARGE else math.ceil(3 * math.sqrt(n))
-        most = n if counted is None else len(counted)
         s = min(most, max(auto, k) if isinstance(self.n_anchors, str) else int(self.n_anchors))
         if self.anchors == "uniform":
-            return drawn_rows(n, s, counted, random)
-        sample = drawn_rows(n, min(most, _SAMPLE * s), counted, random)
+            return rows.drawn(s, random)
+        sample = rows.drawn(min(most, _SAMPLE * s), random)
         return np.sort(_spread_rows(xs, sample, s, random))
 
     def _fit_kernels(
@@ -272,17 +273,10 @@ class SMKC(KernelFusion):
         anchors = [x if isinstance(x, SparseRows) else np.array(x) for x in chosen]
         anchors, specs = matched(anchors, self.kernels, not self._n_views)
         n_threads = config.n_threads(self.n_jobs)
-        kernels = []
-        for x, rows, spec in zip(self._view_of_each(xs, len(specs)), anchors, specs):
-            gamma = spec.params.get("gamma", "mean")
-            if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
-                gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
-                spec = replace(spec, params={**spec.params, "gamma": gamma})
-            kernel = FittedKernel(
-                rows, spec, n_threads=n_threads, center=self.center, normalize=self.normalize
-            )
-            kernels.append(kernel)
-        return kernels
+        return [
+            self._fitted(rows, with_gamma(spec, x, weight, random, n_threads))
+            for x, rows, spec in zip(self._view_of_each(xs, len(specs)), anchors, specs)
+        ]
 
     def _anchored(self, xs: list[Array], roots: Array | None = None) -> AnchorKernels:
         views = self._view_of_each(xs, len(self._kernels))
@@ -295,11 +289,12 @@ class SMKC(KernelFusion):
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
-        Q, triangle = _basis(B, Y)
+        roots = 1 if B.roots is None else B.roots[:, None]
+        Q, triangle = basis_of(roots * Y)
         apart = np.abs(triangle.diagonal()) > _DEPENDENT
         if not apart.all():  # a singular value of rounding alone that is not below all rounding
             L, Y = L[:, apart], Y[:, apart]
-            Q, triangle = _basis(B, Y)
+            Q, triangle = basis_of(roots * Y)
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
         inverse = solve_triangular(triangle, np.diag(signs))
         self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))
@@ -316,21 +311,6 @@ class SMKC(KernelFusion):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = False  # a subset of the rows keeps all anchors, the columns
         return tags
-
-
-def _warn_of_ratio(ratio: float) -> None:
-    if ratio > _RATIO:
-        warn(
-            f"sigma_1 / sigma_k of the fused kernels is {ratio:.2g}, and singular vectors are "
-            "taken from squares: their error may be above 1e-6. Take fewer clusters, or kernels "
-            "with a larger gamma.",
-            UserWarning,
-        )
-
-
-def _basis(B: AnchorKernels, Y: Array) -> tuple[Array, Array]:
-    """The QR decomposition of P^(1/2) Y."""
-    return basis_of(Y if B.roots is None else B.roots[:, None] * Y)
 
 
 # ---- anchors ------------------------------------------------------------------------------------

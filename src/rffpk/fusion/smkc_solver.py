@@ -13,7 +13,7 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import basis_of, leading_eigenvectors, pivoted_cholesky
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
-from rffpk.fusion.base import Iteration
+from rffpk.fusion.spectral import Iteration
 from rffpk.maps.kernels import FittedKernel
 
 _TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times

@@ -1,114 +1,115 @@
-"""Fusion by leading eigenvectors of a sum of kernels, on all rows or on landmarks."""
+"""Kernel weights on the simplex, sums of kernels, and their leading eigenvectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from rffpk._anneal.convergence_warnings import warn_if_indefinite
-from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.interrupts import A_NUMBER, interruptible
-from rffpk._utils.linalg import leading_eigenvectors, over_eigenvalues, ritz_values
-from rffpk._utils.sparse_rows import Columns
-from rffpk._utils.tiles import by_blocks
-from rffpk.fusion.base import Iteration, KernelFusion, counted_rows, drawn_rows
-from rffpk.fusion.weights import inverse_shares, simplex_minimum, weighed
+from rffpk._utils.linalg import eigh, leading_eigenvectors, ritz_values
+from rffpk._utils.tiles import row_tiles
 from rffpk.maps.kernels import FittedKernel
 
+# Of equal minima the one of least norm is taken, by a multiple of the identity of this size.
+_RIDGE = 1e-12
 
-def check_landmarks(model: Any) -> None:
-    if model.n_landmarks is not None:
-        validation.check_int(model.n_landmarks, "n_landmarks", model.n_clusters)
-
-
-def check_alternation(model: KernelFusion) -> None:
-    """Check the parameters of a method that updates an embedding and kernel weights in turn, until
-    their objective falls no more."""
-    KernelFusion._check_parameters(model)
-    check_landmarks(model)
-    validation.check_int(model.max_iter, "max_iter", 1)
-    validation.check_real(model.tol, "tol", 0)
+_STEPS = 100  # of the active sets, for each unknown
 
 
-def fuse(model: Any, xs: list[Columns], weight: Array | None, k: int, random: Any) -> None:
-    """`KernelFusion._fuse` by `_learn`, which takes the kernels between all rows or landmarks and
-    k, and sets what it finds: `_map` leads from the kernels with the rows learned on, of weights
-    `_weight`, to the embedding. Kernels of weighted rows are P^(1/2) K_l P^(1/2), with P the
-    diagonal matrix of these weights."""
-    counted = counted_rows(weight)
-    model.landmarks_ = _choose_landmarks(model.n_landmarks, len(xs[0]), counted, random)
-    learned = counted if model.landmarks_ is None else model.landmarks_
-    model._weight = weight if weight is None or learned is None else weight[learned]
-    xs_learned, specs = model._matched(xs, learned)
-    model._kernels = [
-        FittedKernel(
-            x, spec, weight=model._weight, random=random,
-            n_threads=config.n_threads(model.n_jobs), center=model.center,
-            normalize=model.normalize,
+@dataclass(frozen=True)
+class Iteration:
+    """The kernel weights and the objective of an iteration of a fusion, and what it found."""
+
+    alpha: Array
+    objective: float
+    values: Array = field(default_factory=lambda: np.empty(0))  # the leading eigenpairs, if any
+    vectors: Array = field(default_factory=lambda: np.empty(0))
+    change: float | None = None  # compared with `tol`; None: that of the objective is
+
+
+def inverse_shares(costs: Array) -> Array:
+    """alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
+    if not costs.max() > 0:
+        return np.full(len(costs), 1 / len(costs))
+    shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
+    return np.asarray(shares / shares.sum())
+
+
+def simplex_minimum(Q: Array) -> Array:
+    """The minimum of x'Qx over x >= 0 of sum one, for a positive semidefinite Q (m, m).
+
+    For x = t alpha, t >= 0 and alpha of sum one, x'Qx + (1'x - 1)^2 is least over t at q / (1 + q)
+    with q = alpha'Q alpha, which rises with q: so the minimum without the constraint on the sum, a
+    least squares problem with x >= 0, has the direction of the one with it. Solved by the active
+    sets of Lawson and Hanson (`scipy.optimize.nnls`), exact up to rounding.
+    """
+    size = Q.diagonal().max()
+    if not size > 0:
+        return np.full(len(Q), 1 / len(Q))
+    values, vectors = eigh(Q / size)
+    root = np.sqrt(np.maximum(values, 0) + _RIDGE)[:, None] * vectors.T
+    rows = np.vstack([root, np.ones(len(Q))])
+    x, _ = nnls(rows, np.append(np.zeros(len(Q)), 1.0), maxiter=_STEPS * len(Q))
+    return np.asarray(x / x.sum())
+
+
+def weighed(K: Array, weight: Array | None) -> Array:
+    """P^(1/2) K P^(1/2), in the place of K, for the diagonal matrix P of the weights of the rows;
+    None: K. Exactly symmetric as K is."""
+    if weight is None:
+        return K
+    roots = np.sqrt(weight)
+
+    def multiply() -> None:
+        with np.errstate(over="ignore"):
+            for rows in row_tiles(*K.shape):
+                K[rows] *= roots[rows, None] * roots
+
+    interruptible(A_NUMBER * K.size, multiply)
+    if not np.isfinite(K).all():
+        raise ValueError(
+            "sample_weight is so large that weighted kernels overflow: scale it, or normalize the "
+            "kernels."
         )
-        for x, spec in zip(xs_learned, specs)
-    ]  # fmt: skip
-    model._learn(model._kernels, k)
-    if model._weight is not None:  # rows are embedded by K P^(1/2)
-        model._map = np.sqrt(model._weight)[:, None] * model._map
-    model.embedding_ = embedded(model, xs)  # by the same products as in `transform`
-    for kernel in model._kernels:
-        kernel.drop_matrix()
+    return K
 
 
-def _choose_landmarks(
-    size: int | None, n: int, counted: NDArray[np.intp] | None, random: Any
-) -> NDArray[np.intp] | None:
-    """Indices of the random rows to learn on, in rising order; None: all that are counted."""
-    if size is None or size >= (n if counted is None else len(counted)):
-        return None
-    return drawn_rows(n, size, counted, random)
+def inner_products(Ks: list[Array], others: list[Array]) -> Array:
+    """Tr(K_p C_q) of symmetric matrices, symmetric in p and q. O(n^2) for each pair."""
+    M = np.array([[np.vdot(K, other) for other in others] for K in Ks])
+    if not np.isfinite(M).all():
+        raise ValueError(
+            "X has kernels whose products overflow: scale the views or sample_weight, or normalize "
+            "the kernels."
+        )
+    return np.asarray(M + M.T) / 2
 
 
-def embedded(model: Any, xs: list[Columns]) -> Array:
-    """The embedding of rows by their kernels with those learned on."""
-    kernels = model._kernels
-    return in_blocks(model, xs, [kernel.values for kernel in kernels], kernels[0].n)
+def diversity_penalty(Ks: list[Array], others: list[Array], weight: float) -> Array | None:
+    """The matrix weight Tr(K_p C_q); None if the weight is zero."""
+    return weight * inner_products(Ks, others) if weight > 0 else None
 
 
-def in_blocks(
-    model: Any, xs: list[Columns], functions: list[Callable[[Columns], Array]], width: int
-) -> Array:
-    """The embedding of rows, block by block, by threads: what the function that `_mapping` gives
-    makes of the values of `functions` of the view of each kernel, which have about `width`
-    columns."""
-    mapping = model._mapping()
+def combined(Ks: list[Array], alpha: Array) -> Array:
+    """sum_l alpha_l^2 K_l."""
 
-    def embed(parts: list[Columns]) -> Array:
-        views = model._view_of_each(parts, len(functions))
-        return mapping([function(x) for function, x in zip(functions, views)])
+    def total() -> Array:
+        found = alpha[0] ** 2 * Ks[0]
+        for weight, K in zip(alpha[1:], Ks[1:]):
+            found += weight**2 * K
+        return found
 
-    return by_blocks(embed, xs, width, config.n_threads(model.n_jobs))
+    return interruptible(A_NUMBER * len(Ks) * Ks[0].size, total)
 
 
-def by_eigenvectors(model: Any) -> Callable[[list[Array]], Array]:
-    """The mapping by the leading eigenvectors of sum_l alpha_l^2 K_l."""
-    return lambda crosses: combined(crosses, model.kernel_weights_) @ model._map
-
-
-def by_matrices(model: Any) -> Callable[[list[Array]], Array]:
-    """The mapping sum_l K_l B_l; `_map` holds the B_l, (n, k) each."""
-    return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, model._map)))
-
-
-def converge(model: Any, iterations: Iterator[Iteration]) -> None:
-    """Keep the eigenpairs of the last of the iterations."""
-    last = model._converge(iterations, model._kernels[0].n)
-    keep(model, last.values, last.vectors)
-
-
-def keep(model: Any, values: Array, H: Array) -> None:
-    model.eigenvalues_, model._map = values, over_eigenvalues(H, values)
+def mean_of(Ks: list[Array]) -> Array:
+    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
 
 
 def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterator[Iteration]:
@@ -140,22 +141,6 @@ def matrix_of(kernel: FittedKernel, number: int) -> Array:
     if not kernel.definite:
         warn_if_indefinite(f"kernel {number}", ritz_values(K.dot, kernel.n))
     return K
-
-
-def combined(Ks: list[Array], alpha: Array) -> Array:
-    """sum_l alpha_l^2 K_l."""
-
-    def total() -> Array:
-        found = alpha[0] ** 2 * Ks[0]
-        for weight, K in zip(alpha[1:], Ks[1:]):
-            found += weight**2 * K
-        return found
-
-    return interruptible(A_NUMBER * len(Ks) * Ks[0].size, total)
-
-
-def mean_of(Ks: list[Array]) -> Array:
-    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
 
 
 def spectral_costs(Ks: list[Array], H: Array) -> Array:

@@ -35,7 +35,7 @@ from rffpk.maps.spectrum import (
     over_rows,
     suggested_n_clusters,
 )
-from rffpk.maps.whitening import check_whitening, fit_whitening
+from rffpk.maps.whitening import Whitening, check_whitening, fit_whitening
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -184,13 +184,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         )
         k = n_clusters or MAX_CLUSTERS
         rows = unit_rows(X) if self._spherical else X
-        automatic = self.whitening is None or isinstance(self.whitening, str)
-        self.whitening_ = None if automatic else float(self.whitening)
-        self._whitening = (
-            None
-            if self.whitening_ is None
-            else fit_whitening(rows, weight, self.whitening_, k, random, n_threads)
-        )
+        self.whitening_ = None if self.whitening == "auto" else self.whitening
+        self._whitening: Whitening | None = None
+        if self.whitening_ is not None:
+            exponent = float(self.whitening_)
+            self._whitening = fit_whitening(rows, weight, exponent, k, random, n_threads)
         rows = rows if self._whitening is None else self._whitening(rows)
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
