@@ -62,7 +62,7 @@ def named(name: str, given: Any = None) -> Iterator[None]:
 
 def _word_in(X: Any) -> str:
     """A message that names the first column of X that has a word; empty if none has."""
-    if dimensions(X) != 2:
+    if sparse.issparse(X) or dimensions(X) != 2:
         return ""
     table = np.asarray(X, dtype=object)
     for column, values in zip(getattr(X, "columns", range(table.shape[1])), table.T):
