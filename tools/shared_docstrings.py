@@ -281,16 +281,16 @@ n_components : "auto" or int
     Number of features, the slowest functions of the random walk. "auto": those that have not
     decayed at `time` and do not live on few rows, at most three for each cluster.
 n_neighbors : "auto" or int
-    Number of landmarks, or of rows, that the random walk can step to from a row. "auto": 8 with
-    landmarks that are centroids, or ``n_landmarks=None``; 2.5 log(m) where the m distinct rows are
-    the landmarks: of these only mutual neighbors count.
-n_landmarks : "auto", int or None
+    Number of landmarks that the random walk can step to from a row. "auto": 8 with landmarks that
+    are centroids; 2.5 log(m) where the m distinct rows are the landmarks: of these only mutual
+    neighbors count.
+n_landmarks : "auto" or int
     Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no more
     distinct rows are there than that, these are the landmarks, and a step from a row leads to
     itself or to a mutual neighbor: each is among the nearest of the other. "auto": all distinct
-    rows up to 5000, and up to 5000 (50/k)^2, but 1000 and 5 k at least, for k > 50 clusters; else
-    1000 centroids. None: all rows are nodes of a symmetric graph, and steps lead from row to row,
-    in O(n_samples^2 n_features) time.
+    rows up to 200 000, or up to 4e8 / k^2 of them for k > 44 clusters; of more rows 5 sqrt(m)
+    centroids, with m the rows that are looked at (220 000 at most in a clustering), but 1000 and
+    5 k at least.
 metric : {"euclidean", "cosine"}
     Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
     usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their

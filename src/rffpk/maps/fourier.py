@@ -13,7 +13,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._docs import FEATURES, documented
 from rffpk._rows.passes import unshifted
 from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
@@ -117,7 +116,6 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
         )
 
 
-@documented(FEATURES, "n_features_in_", "feature_names_in_")
 @parameters
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
@@ -127,13 +125,38 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     Parameters
     ----------
-    n_frequencies : "auto" or int
+    n_frequencies : "auto" or int, default="auto"
         Number of frequencies D, at least 1. The output has 2 D columns. "auto": the least of 128,
         256, 512, ... with a `kernel_error_` of at most 0.02; at most 8192, or as many as make 2^25
         numbers for 20 000 of the rows.
-    random_state : int, RandomState instance or None
+    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
+        Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
+        prod_i 1 / (1 + gamma (x_i-y_i)^2).
+    gamma : {"mean", "median", "scale"} or float, default="mean"
+        Bandwidth parameter of the kernel. "mean": 1 / (2 mean distance) over all pairs of rows, in
+        the kernel's own distance: squared Euclidean, for "laplacian" the sum of absolute
+        differences. "median": the same with the median. "scale": 1 / (n_features * X.var()). The
+        mean of squared Euclidean distances is exact; other means and medians are over the pairs of
+        at most 1000 random rows. A few far rows may make a mean so large that the kernel is
+        constant on the others, with a warning; not a median. If all rows are equal, gamma is 1. A
+        number must be > 0.
+    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
+        How frequencies are drawn. "orthogonal", for "rbf" only: blocks of up to d orthogonal
+        directions with chi-distributed lengths, d the number of columns (Yu et al., NeurIPS 2016).
+        "structured", for "rbf" only: products of Walsh-Hadamard matrices and random signs (the same
+        paper); a projection then takes 3 log2(p) additions a frequency, p the next power of two
+        from d on, instead of d multiplications and additions. Their frequencies all have one
+        length, which biases the kernel in few dimensions (below about 16). "iid": independent draws
+        (Rahimi, Recht, NeurIPS 2007). "auto": for "rbf" "structured" from d = 32 on and
+        "orthogonal" below, "iid" for the other kernels.
+    random_state : int, RandomState instance or None, default=None
         Draws the rows that gamma is estimated from and the kernel error is measured on, and the
         frequencies. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
 
     Attributes
     ----------
@@ -150,6 +173,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     kernel_error_ : float
         Mean squared error of the kernel over pairs of at most 256 of the rows, relative to the
         variance of the kernel over these pairs. Set only with ``n_frequencies="auto"``.
+    n_features_in_ : int
+        Number of columns of X in `fit`.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if all of them have names that are strings.
 
     Raises
     ------
