@@ -326,10 +326,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
     """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
-    takes_kernels = hasattr(estimator, "n_clusters") and (
-        hasattr(estimator, "kernels") or hasattr(estimator, "kernel")
-    )
-    if takes_kernels and not is_precomputed(estimator) and _looks_like_kernel(x):
+    clusters = hasattr(estimator, "n_clusters")
+    kernels = hasattr(estimator, "kernels") or hasattr(estimator, "kernel")
+    if clusters and kernels and not is_precomputed(estimator) and _looks_like_kernel(x):
         kind, remedy = "kernel values or affinities", ""
         if isinstance(x, SparseRows):
             kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
