@@ -36,7 +36,7 @@ from rffpk import (
 )
 from rffpk._core import use_thread_work
 from rffpk._rows.passes import make_rows, one_pass
-from rffpk._utils.arrays import Fourier
+from rffpk._utils.arrays import Fourier, Structure
 from rffpk._utils.sparse_rows import sparse_rows
 
 EVERY = [
@@ -277,8 +277,8 @@ def test_frequencies_of_fusions_are_written_out_where_rows_have_few_entries(tmp_
     X, Z = topics(150, 2000, 3, length=6)[0], topics(150, 40, 3)[0]
     model = FAMKKM(3, approximation="rff", n_frequencies=64, random_state=0).fit([X, Z])
     first, second = (features.raw.mapping for features in model._features)
-    assert isinstance(first._fourier.frequencies, np.ndarray) and first.structure_ is not None
-    assert second._fourier.frequencies is second.structure_
+    assert isinstance(first.frequencies, np.ndarray)
+    assert isinstance(second.frequencies, Structure)
     same = clone(model).fit(arrays_of([X, Z]))
     assert_array_equal(model.labels_, same.labels_)
     assert_allclose(model.transform([X, Z]), same.transform(arrays_of([X, Z])), atol=1e-9)

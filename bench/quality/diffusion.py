@@ -7,8 +7,8 @@ the classes, seconds, and the stability between seeds, the mean ARI of two seeds
 --data the sets are generated only. Of large sets random rows are taken, --rows at most. Generated
 sets come without and with a tenth of background noise, which is clustered but not scored. HDBSCAN
 chooses the number of clusters itself; its noise counts as one more cluster. A last table has all
-views of sets with several, by `RFFMultiKernelPowerKMeans` with diffusion features and with random
-ones, with and without typicality.
+views of sets with several, by `RFFMultiKernelPowerKMeans` with diffusion features and whitened
+components, with diffusion features and with random ones, each with and without typicality.
 
 Results that FILE holds are not computed again, except those of the methods after --again; --methods
 and --set take only some. `--param NAME=VALUE` adds `DiffusionPowerKMeans` with another parameter as
@@ -156,6 +156,7 @@ DETERMINISTIC = ("Ward", "HDBSCAN")
 SMALL = ("SpectralClustering", "Ward", "HDBSCAN")
 FOURIER = "RFFMultiKernelPowerKMeans"
 VIEW_METHODS = {
+    f"{FOURIER}(kernels='auto')": True, f"{FOURIER}(kernels='auto', possibilistic=False)": False,
     f"{FOURIER}(kernels='diffusion')": True, f"{FOURIER}(kernels='diffusion', "
     "possibilistic=False)": False, FOURIER: True, f"{FOURIER}(possibilistic=False)": False,
 }  # fmt: skip
@@ -202,6 +203,7 @@ def fit_views(
 ) -> np.ndarray:
     model = RFFMultiKernelPowerKMeans(k, possibilistic=VIEW_METHODS[method], random_state=seed)
     if "diffusion" not in method:
+        model.set_params(kernels="auto" if "auto" in method else None)
         return model.fit([normalize(view) for view in views] if text else views).labels_
     mapped = DiffusionMap(metric="cosine" if text else "euclidean", **parameters)
     return model.set_params(kernels=[mapped] * len(views)).fit(views).labels_
@@ -228,7 +230,7 @@ def run(args: argparse.Namespace, parameters: dict[str, Any]) -> None:
         for method in known:
             if args.methods and method not in args.methods:
                 continue
-            ours = method == OURS or "diffusion" in method
+            ours = method == OURS or "diffusion" in method or "auto" in method
             if (parameters and not ours) or (group != "views" and not runs(method, X)):
                 continue
             label = f"{method}({changed})" if parameters else method

@@ -135,6 +135,7 @@ _WHITENINGS = (None, 0.5, 1.0)
 _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...
 _ROWS_A_CLUSTER = 20  # ... and for each cluster
+_TRIED_PAIRS = 2  # eigenpairs for each cluster of a map that is tried
 _ALIKE = 0.01  # Of maps whose agreements differ by less, the plainest is taken.
 
 
@@ -198,16 +199,18 @@ def _agreements(
     weight: Array | None,
     context: FitContext,
 ) -> Array:
-    """The mean adjusted Rand index of the clusters of each map with those of the others."""
-    k, random = context.k, np.random.RandomState(context.random.randint(2**31 - 1))
-    most = max(_TRIED_ROWS, _ROWS_A_CLUSTER * k)
-    index, p = drawn_rows(X, weight, most, random)
+    """The mean adjusted Rand index of the clusters of each map with those of the others, on a
+    sample of the rows."""
+    random = np.random.RandomState(context.random.randint(2**31 - 1))
+    index, p = drawn_rows(X, weight, max(_TRIED_ROWS, _ROWS_A_CLUSTER * context.k), random)
     x, partitions = X[index], []
     for option in options:
-        mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option)
-        model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
+        mapped = fit_diffusion_map(
+            estimator, parameters, x, p, random, True, *option, pairs_a_cluster=_TRIED_PAIRS
+        )
+        model = PowerKMeans(context.k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
-            partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
+            partitions.append(model.fit(mapped.features_of(x), sample_weight=p).labels_)
     found = np.eye(len(options))
     for i, j in combinations(range(len(options)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])

@@ -23,7 +23,7 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
-from rffpk.maps.whitening import check_whitening, whitened_columns
+from rffpk.maps.whitening import whitened_columns
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
@@ -112,7 +112,7 @@ class FuzzyCMeans(Clusterer):
 
     def _check_parameters(self) -> None:
         check_search(self)
-        check_whitening(self.whitening)
+        validation.check_whitening(self.whitening)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _problem(self) -> Problem:

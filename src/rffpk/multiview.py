@@ -31,7 +31,7 @@ from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
 from rffpk.maps.diffusion_map import DiffusionMap
 from rffpk.maps.neighbours import map_rows
-from rffpk.maps.whitening import check_whitening, whitened_view
+from rffpk.maps.whitening import whitened_view
 from rffpk.power import AnnealedClusterer
 
 # Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
@@ -183,7 +183,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if not isinstance(self.possibilistic, (bool, np.bool_)):
             raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
         validation.check_bool(self.allow_missing_views, "allow_missing_views")
-        check_whitening(self.whitening)
+        validation.check_whitening(self.whitening)
         fourier.check_n_frequencies(self.n_frequencies)
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")

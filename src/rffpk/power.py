@@ -24,7 +24,7 @@ from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps import fourier
-from rffpk.maps.whitening import check_whitening, whitened_columns
+from rffpk.maps.whitening import whitened_columns
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
@@ -133,7 +133,7 @@ class PowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whitening(self.whitening)
+        validation.check_whitening(self.whitening)
 
     def _problem(self, **more: Any) -> Problem:
         return super()._problem(maps=partial(whitened_columns, self), **more)

@@ -134,12 +134,6 @@ def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None)
     return cost
 
 
-_OUTPUTS = (
-    "labels", "memberships", "distances", "nearest", "second", "features", "neighbours",
-    "neighbour_weights",
-)  # fmt: skip
-
-
 def one_pass(
     rows: Rows, theta: Array, s: float, *, want: tuple[str, ...] = (), backend: str | None = None
 ) -> tuple[Sums, dict[str, Array]]:
@@ -186,7 +180,7 @@ def _pass_of_next(
     """A pass over a block after those before."""
     sums, found = before or (None, [])
     sums, outputs = pass_of_block(block, theta, s, want=want, backend=backend, before=sums)
-    return sums, [*found, outputs] if want else [outputs]
+    return sums, [*found, outputs]
 
 
 def _followed(first: _Found, second: _Found) -> _Found:
@@ -205,20 +199,18 @@ def pass_of_block(
     """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
     a multiple of SLOT_ROWS."""
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
-    outputs = {name: _empty_output(name, rows, len(theta)) for name in want} if want else {}
+    outputs = {name: _empty_output(name, rows, len(theta)) for name in want}
     arguments, options = _arguments(rows, theta, s, before)
     parts = config.backend(backend).fused_pass(*arguments, **options, **outputs)
     return _sums(rows, parts), outputs
 
 
 def _empty_output(name: str, rows: Rows, k: int) -> Array:
-    n, F = rows.n, sum(rows.widths)
     near = sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
-    shapes: dict[str, tuple[int, ...]] = dict(
-        zip(_OUTPUTS, ((n,), (n, k), (n, k), (n,), (n,), (n, F), (n, near), (n, near)))
-    )
-    whole = ("labels", "neighbours")
-    return np.empty(shapes[name], dtype=np.int32 if name in whole else rows.dtype)
+    columns = {"memberships": k, "distances": k, "features": sum(rows.widths)}
+    columns |= {"neighbours": near, "neighbour_weights": near}
+    shape = (rows.n, columns[name]) if name in columns else (rows.n,)
+    return np.empty(shape, dtype=np.int32 if name in ("labels", "neighbours") else rows.dtype)
 
 
 def _arguments(

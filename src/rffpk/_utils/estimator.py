@@ -284,7 +284,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
-            As in `fit`; for `KernelPowerKMeans` and its kin with kernels that are not precomputed.
+            As in `fit`. Precomputed kernels, between the new rows and the fitted ones, are for the
+            fusions of kernels alone.
         s : float, optional
             Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
             memberships; minus infinity gives 0 and 1. The fuzzifier m of fuzzy c-means is
@@ -351,7 +352,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
-            As in `fit`; for `KernelPowerKMeans` and its kin with kernels that are not precomputed.
+            As in `fit`. Precomputed kernels, between the new rows and the fitted ones, are for the
+            fusions of kernels alone.
 
         Returns
         -------
@@ -373,7 +375,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
-            As in `fit`; for `KernelPowerKMeans` and its kin with kernels that are not precomputed.
+            As in `fit`. Precomputed kernels, between the new rows and the fitted ones, are for the
+            fusions of kernels alone.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional

@@ -141,6 +141,12 @@ def check_real(
     return float(value)
 
 
+def check_whitening(whitening: Any) -> None:
+    """The parameter: None, or a number from 0 to 1."""
+    if whitening is not None:
+        check_real(whitening, "whitening", 0, 1, also="None")
+
+
 def check_exponent(s: Any) -> float:
     """`s` of memberships: at most MAX_S, or minus infinity."""
     if isinstance(s, (float, np.floating)) and s == -math.inf:

@@ -222,7 +222,7 @@ class KernelFusion(Clusterer):
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
         """What leads from the kernels between rows and those learned on to the embedding."""
-        return lambda crosses: combined(crosses, self.kernel_weights_) @ self._map
+        return lambda Ks: combined(Ks, self.kernel_weights_) @ self._map
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         return check_views(self, X, reset=reset)
@@ -427,4 +427,4 @@ class KernelFusion(Clusterer):
 
 def by_matrices(model: KernelFusion) -> Callable[[list[Array]], Array]:
     """The mapping sum_l K_l B_l; `_map` holds the B_l, (n, k) each."""
-    return lambda crosses: np.asarray(sum(K @ B for K, B in zip(crosses, model._map)))
+    return lambda Ks: np.asarray(sum(K @ B for K, B in zip(Ks, model._map)))

@@ -143,10 +143,10 @@ class CoregSC(KernelFusion):
     def _mapping(self) -> Callable[[list[Array]], Array]:
         total = by_matrices(self)
 
-        def embed(crosses: list[Array]) -> Array:
+        def embed(Ks: list[Array]) -> Array:
             scaled = [
                 inverse_roots(self._degrees(K))[:, None] * K * root
-                for K, root in zip(crosses, self._roots)
+                for K, root in zip(Ks, self._roots)
             ]
             return total(scaled)
 

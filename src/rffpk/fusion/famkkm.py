@@ -182,20 +182,12 @@ class FAMKKM(KernelFusion):
         else:
             state = Alternation(
                 kernels, k, float(self.lambda1), float(self.lambda2), random,
-                config.n_threads(self.n_jobs), self._given(kernels, k),
+                config.n_threads(self.n_jobs), self.fusion == "partition",
             )  # fmt: skip
             self._converge(state.iterations(), n, rising=True)
             maps = state.maps()
         self._features, self._map = [one.features for one in kernels], maps
         self.embedding_ = self._embedded(rows.xs)  # by the same products as in `transform`
-
-    def _given(self, kernels: list[Operator], k: int) -> list[tuple[Array, Array]] | None:
-        """The eigenpairs of each kernel, if the partitions stay these."""
-        if self.fusion != "partition":
-            return None
-        # the result depends on the signs: they are those of the rows, without their weights
-        pairs = [(leading_eigenvectors(one.times, k, one.n), one) for one in kernels]
-        return [(values, fixed_signs(H, one.roots)) for (values, H), one in pairs]
 
     def _operators_of(self, rows: WeightedRows, k: int, random: Any) -> list[Operator]:
         xs, specs = self._matched(rows.xs, rows.counted)
@@ -220,8 +212,8 @@ class Alternation:
     Each matrix over the rows has a map: the features of all kernels of a row, side by side, times
     the map are its line for that row, whether it is a fitted one or not.
 
-    If `given` holds eigenvalues and eigenvectors of each kernel, H and G are these eigenvectors,
-    they stay fixed, and the objective is eq. (10).
+    If they are `fixed`, H and G are the leading eigenvectors of each kernel, and the objective is
+    eq. (10).
     """
 
     def __init__(
@@ -232,26 +224,23 @@ class Alternation:
         lambda2: float,
         random: Any,
         n_threads: int,
-        given: list[tuple[Array, Array]] | None = None,
+        fixed: bool = False,
     ) -> None:
         self.kernels, self.lambda1, self.lambda2 = kernels, lambda1, lambda2
-        self.n_threads, self.fixed = n_threads, given is not None
+        self.n_threads, self.fixed, L = n_threads, fixed, len(kernels)
         ends = np.cumsum([one.n_features for one in kernels])
         self._blocks = [slice(end - one.n_features, end) for one, end in zip(kernels, ends)]
-        if given is None:
-            starts = [self._drawn(i, k, random) for i in range(len(kernels))]
-            self.G = [H.copy() for H, _ in starts]
+        starts = [self._leading(i, k) if fixed else self._drawn(i, k, random) for i in range(L)]
+        self.H = [H for H, _ in starts]
+        self.G = [H.copy() for H in self.H]
+        if not fixed:
             self._C = [one.coefficients(G) for one, G in zip(kernels, self.G)]
             self.KG = [one.values(C) for one, C in zip(kernels, self._C)]
-        else:
-            starts = [self._extended(i, *pairs) for i, pairs in enumerate(given)]
-            self.G = [H for H, _ in starts]
-        self.H = [H for H, _ in starts]
         self._H_maps = [mapping for _, mapping in starts]
         self._G_maps = list(self._H_maps)
-        self.R = [np.eye(k)] * len(kernels)
-        self.W = [np.eye(k)] * len(kernels)
-        self.gamma = np.full(len(kernels), 1 / len(kernels))
+        self.R = [np.eye(k)] * L
+        self.W = [np.eye(k)] * L
+        self.gamma = np.full(L, 1 / L)
         self.F = np.empty((kernels[0].n, k))
         self.update_F()
 
@@ -263,10 +252,13 @@ class Alternation:
         P = polar(lambda rows: product[rows], H := np.empty_like(product), self.n_threads)
         return H, self._map_of_one(i, C @ P)
 
-    def _extended(self, i: int, values: Array, vectors: Array) -> tuple[Array, Array]:
-        """Eigenvectors of K_i, zero where the eigenvalue is, and their map."""
-        scaled = over_eigenvalues(vectors, values)
-        return scaled * values, self._map_of_one(i, self.kernels[i].coefficients(scaled))
+    def _leading(self, i: int, k: int) -> tuple[Array, Array]:
+        """Leading eigenvectors of K_i, zero where the eigenvalue is, and their map."""
+        one = self.kernels[i]
+        values, vectors = leading_eigenvectors(one.times, k, one.n)
+        # the result depends on the signs: they are those of the rows, without their weights
+        scaled = over_eigenvalues(fixed_signs(vectors, one.roots), values)
+        return scaled * values, self._map_of_one(i, one.coefficients(scaled))
 
     def _map_of_one(self, i: int, C: Array) -> Array:
         """The map of lines features_i(x) @ C."""

@@ -168,9 +168,9 @@ class LKAM(KernelFusion):
         members = np.unpackbits(self._members, axis=1, count=n)
         members = members.astype(np.float32 if self._weight is None else np.float64)
 
-        def embed(crosses: list[Array]) -> Array:
-            W = shares(mean_of(crosses) >= self._least, members, self._weight)
-            return (W * combined(crosses, self.kernel_weights_)) @ self._map
+        def embed(Ks: list[Array]) -> Array:
+            W = shares(mean_of(Ks) >= self._least, members, self._weight)
+            return (W * combined(Ks, self.kernel_weights_)) @ self._map
 
         return embed
 

@@ -138,10 +138,10 @@ class LMKKM(KernelFusion):
             theta = row_weights(convex, H)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
-        def embed(crosses: list[Array]) -> Array:
+        def embed(Ks: list[Array]) -> Array:
             # squared distances less k(x, x); the first of equal ones
-            nearest = (self._squares - 2 * mean_of(crosses)).argmin(axis=1)
-            return localised(crosses, self.row_weights_[nearest], self.row_weights_) @ self._map
+            nearest = (self._squares - 2 * mean_of(Ks)).argmin(axis=1)
+            return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
 
         return embed
 

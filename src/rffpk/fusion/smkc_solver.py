@@ -3,7 +3,7 @@ the iterations on these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,24 +49,25 @@ class AnchorKernels:
             B *= self.roots[rows, None]
         return B
 
+    def _by_blocks(self, function: Callable[[Array], Array]) -> Array:
+        """A function of the rows of B, block by block."""
+
+        def of_block(xs: list[Array]) -> Array:
+            return function(self._filled(xs, np.empty((len(xs[0]), self.width))))
+
+        return by_blocks(of_block, self.xs, self.width, self.n_threads)
+
     def times(self, C: Array) -> Array:
         """B C."""
-
-        def product(xs: list[Array]) -> Array:
-            return self._filled(xs, np.empty((len(xs[0]), self.width))) @ C
-
-        return by_blocks(product, self.xs, self.width, self.n_threads)
+        return self._by_blocks(lambda B: B @ C)
 
     def coordinates(self) -> Array:
         """P^(1/2) B in an orthonormal basis of its columns, (r, V s): itself if it has at most V s
         rows, else R of its numerical rank with R'R = B'P B."""
         if len(self.xs[0]) > self.width:
             return factor(self.gram())
-        B = by_blocks(
-            lambda xs: self._filled(xs, np.empty((len(xs[0]), self.width))),
-            self.xs, self.width, self.n_threads,
-        )  # fmt: skip
-        validation.check_finite_kernel(self._weighed(B))
+        B = self._weighed(self._by_blocks(lambda B: B))
+        validation.check_finite_kernel(B)
         return B
 
     def gram(self) -> Array:

@@ -27,7 +27,7 @@ from rffpk.maps.spectrum import (
     n_pairs,
     suggested_n_clusters,
 )
-from rffpk.maps.whitening import Whitening, check_whitening, fit_whitening
+from rffpk.maps.whitening import Whitening, fit_whitening
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -164,10 +164,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         n_clusters: int | None = None,
         unit_variance: bool = False,
         times: int = 1,
+        pairs_a_cluster: int | None = None,
     ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
-        the default number of neighbours."""
+        the default number of neighbours, and fewer eigenpairs may suffice."""
         self._spherical = self.metric == "cosine"
         random, n_threads = (
             validation.check_random_state(self.random_state),
@@ -183,9 +184,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         rows = rows if self._whitening is None else self._whitening(rows)
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
+        pairs = max(pairs_a_cluster * k, wanted) if pairs_a_cluster else n_pairs(k, wanted)
         found = diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k),
-            NeighbourCount(r, times), least_share(k), n_pairs(k, wanted), self._spherical, random,
+            NeighbourCount(r, times), least_share(k), pairs, self._spherical, random,
             n_threads,
         )  # fmt: skip
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
@@ -246,23 +248,23 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             mapped = self._neighbourhoods.mapped(self.landmark_features_, rows)
             if mapped is not None:
                 return rows, mapped
-        return self._features(X), None
+        return self.features_of(X), None
 
     def _prepared(self, X: Columns) -> Columns:
         """The rows among which neighbours are found."""
         rows = unit_rows(X) if self._spherical else X
         return rows if self._whitening is None else self._whitening(rows)
 
-    def _features(self, X: Columns) -> Array:
+    def features_of(self, X: Columns) -> Array:
         """Features of rows; of those that have just been fitted without another search."""
-        fitted, node = self.__dict__.pop("_fitted", (None, None))
-        if X is not fitted or self._own_features is None:
+        known = self.__dict__.pop("_fitted", None)
+        if known is None or X is not known[0] or self._own_features is None:
             return self._neighbourhoods.combinations(
                 self._prepared(X), self.landmark_features_, self._own_features
             )
-        features, outside = self._own_features[node], node < 0
+        features, outside = self._own_features[known[1]], known[1] < 0
         if outside.any():
-            features[outside] = self._features(X[outside])
+            features[outside] = self.features_of(X[outside])
         return features
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -284,7 +286,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         rows = self._fit(X, sample_weight)
         with config.one_blas_thread():
-            return self._features(rows)
+            return self.features_of(rows)
 
     def transform(self, X: Any) -> Array:
         """Map rows to their features.
@@ -302,7 +304,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
         with config.one_blas_thread():
-            return self._features(X)
+            return self.features_of(X)
 
     def suggest_n_clusters(self, max_clusters: int = MAX_CLUSTERS) -> int:
         """A number of clusters, by the largest gap of the eigenvalues.
@@ -356,7 +358,7 @@ def check_diffusion(estimator: Any) -> None:
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
     validation.check_choice(estimator.metric, "metric", get_args(Metric))
     if not is_option(estimator.whitening, "auto"):
-        check_whitening(estimator.whitening)
+        validation.check_whitening(estimator.whitening)
 
 
 def fit_diffusion_map(
@@ -368,10 +370,12 @@ def fit_diffusion_map(
     unit_variance: bool = False,
     whitening: float | None = None,
     times: int = 1,
+    pairs_a_cluster: int | None = None,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
-    the default number of neighbours; warns of nothing."""
+    the default number of neighbours; with so many eigenpairs for each cluster, if that is given.
+    Warns of nothing."""
     mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
@@ -383,7 +387,7 @@ def fit_diffusion_map(
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-    return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance, times)
+    return mapped._draw(X, weight, int(estimator.n_clusters), unit_variance, times, pairs_a_cluster)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

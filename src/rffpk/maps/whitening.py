@@ -66,12 +66,6 @@ class Whitening:
         return self(X), None
 
 
-def check_whitening(whitening: Any) -> None:
-    """The parameter: None, or a number from 0 to 1."""
-    if whitening is not None:
-        validation.check_real(whitening, "whitening", 0, 1, include="both", also="None")
-
-
 def fit_whitening(
     X: Columns, weight: Array | None, exponent: float, k: int, random: Any, n_threads: int
 ) -> Whitening:
