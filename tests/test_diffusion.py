@@ -274,6 +274,7 @@ def test_many_clusters_have_fewer_landmarks():
     ]  # fmt: skip
     assert [m for _, m in few.values()] == [1000, 1000, 1000, 1000, 1000, 2500, 25_000]
     assert landmark_numbers("auto", 1_000_000, 10) == (200_000, 5000)
+    assert landmark_numbers("auto", 100_000, 10, sparse=True) == (30_000, 1581)
     assert landmark_numbers(300, 1_000_000, 10) == (300, 300)
     X, y = make_blobs(1500, 5, centers=120, cluster_std=0.5, random_state=0)
     model = DiffusionPowerKMeans(120, n_init=1, swaps=0, random_state=0).fit(X)
@@ -297,8 +298,7 @@ def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
         return nearest(self, rows)
 
     monkeypatch.setattr(Neighbourhoods, "_nearest", watched)
-    graph = {"whitening": None, "n_neighbors": 25}  # "auto" tries graphs of a sample first
-    model = DiffusionPowerKMeans(2, random_state=0, **graph).fit(X)
+    model = DiffusionPowerKMeans(2, n_neighbors=25, whitening=None, random_state=0).fit(X)
     mapped = model.feature_map_
     left_out = len(X) - len(mapped.landmarks_)
     assert left_out < 100 and sum(searched) == len(X) + left_out

@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 
 import rffpk
-from rffpk._docs import documented, entries
 
 SECTIONS = [
     "Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "References", "Examples",
@@ -209,87 +208,6 @@ def check_history(model, doc):
     for record in getattr(model, "history_", []):
         values = [record[key] for key in ("stage", "kind", "outcome") if key in record]
         assert not [text for text in (*record, *values) if f'"{text}"' not in doc]
-
-
-# ---- how docstrings are completed
-
-
-SHARED = entries("""
-alpha : float
-    Shared.
-beta : int
-    Shared too,
-    in two lines.
-gamma_ : float
-    Learned.
-""")
-
-
-def test_a_docstring_is_completed_from_the_signature_and_the_family():
-    @documented(SHARED, "gamma_")
-    class Model:
-        """Summary.
-
-        Parameters
-        ----------
-        alpha : "auto" or float
-            Its own.
-
-        Notes
-        -----
-        Text.
-        """
-
-        def __init__(self, *, beta=2, alpha="auto"):
-            pass
-
-    assert inspect.getdoc(Model) == inspect.cleandoc("""Summary.
-
-        Parameters
-        ----------
-        beta : int, default=2
-            Shared too,
-            in two lines.
-        alpha : "auto" or float, default="auto"
-            Its own.
-
-        Attributes
-        ----------
-        gamma_ : float
-            Learned.
-
-        Notes
-        -----
-        Text.
-        """)
-
-
-def test_a_parameter_without_an_entry_is_refused():
-    with pytest.raises(KeyError, match="delta"):
-
-        @documented(SHARED)
-        class Model:
-            """Summary."""
-
-            def __init__(self, alpha=1, delta=2):
-                pass
-
-
-def test_an_entry_without_its_parameter_is_refused():
-    with pytest.raises(KeyError, match="delta"):
-
-        @documented(SHARED)
-        class Model:
-            """Summary.
-
-            Parameters
-            ----------
-            delta : float
-                No longer there.
-            """
-
-            def __init__(self, alpha=1):
-                pass
 
 
 @pytest.mark.exhaustive

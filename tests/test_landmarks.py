@@ -264,10 +264,11 @@ def test_the_core_refuses_landmarks_that_do_not_fit():
         run(good, omega=np.zeros((2, 1)))
     with pytest.raises(ValueError, match="neighbours must be"):
         run(good, neighbours=np.zeros((4, 3), np.int32))
-    for number in (0, 21):
-        message = f"n_neighbours == {number}, must be from 1 to 20"
+    many = np.zeros((80, 2))
+    for number, points, most in ((0, good.points, 20), (21, good.points, 20), (65, many, 64)):
+        message = f"n_neighbours == {number}, must be from 1 to {most}"
         with pytest.raises(ValueError, match=message):
-            run(replace(good, n_neighbours=number))
+            run(replace(good, points=points, coordinates=points, n_neighbours=number))
     few = np.zeros((3, 2))
     with pytest.raises(ValueError, match="n_neighbours == 4, must be from 1 to 3"):
         run(replace(good, points=few, coordinates=few))

@@ -414,7 +414,10 @@ HOSTILE = {
     "holds cluster_centers_,": attributes(put("cluster_centers_", {"same": "later"})),
     "holds _objective, another PowerMean": attributes(put("_objective", {"PowerMean": {"a": 1}})),
     "holds _objective.m,": attributes(
-        put("_objective", {"WeightedViews": {"weight_entropy": 1, "eta": None, "m": "2"}})
+        put(
+            "_objective",
+            {"WeightedViews": {"weight_entropy": 1, "eta": None, "m": "2", "coverage": None}},
+        )
     ),
     "holds _objective, another WeightedViews": attributes(put("_objective", {"WeightedViews": {}})),
 }

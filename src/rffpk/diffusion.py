@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
-from rffpk._docs import DIFFUSION_POWER, documented
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import check_cache
 from rffpk._utils.arrays import Array
@@ -31,11 +30,6 @@ from rffpk.maps.neighbours import drawn_rows, map_rows
 from rffpk.power import AnnealedClusterer, PowerKMeans, adjusted_rand_index
 
 
-@documented(
-    DIFFUSION_POWER, "feature_map_", "cluster_centers_", "labels_", "inertia_", "objective_", "s_",
-    "n_iter_", "sample_size_", "n_buffered_", "cache_", "history_", "memberships_",
-    "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class DiffusionPowerKMeans(AnnealedClusterer):
     """Power k-means on diffusion features: annealed spectral clustering.
@@ -46,9 +40,126 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    time : "auto" or float
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
+        and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
+        the critical exponent (see `s0`), with random disturbances of the centroids before each
+        stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
+        critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
+        power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
+        result so far. "auto": three if the starts differ, otherwise one; from 100 clusters on plain
+        k-means++ alone, if swaps follow and neither view weights nor typicality are part of the
+        objective. An array or a callable as `init` is always one start.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks, the sample, the initial centroids, and their disturbances and swaps. An
+        int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    s0 : "auto" or float, default="auto"
+        Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the
+        critical exponent, above which the state in which all centroids coincide is stable; it is
+        estimated on a sample of the rows.
+    anneal_factor : "auto" or float, default="auto"
+        After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where
+        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
+        `anneal_every` is a number.
+    anneal_every : "auto" or int, default="auto"
+        Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most
+        10. The source papers use a factor of 1.04 and 3 to 5 passes.
+    s_final : "hard" or float, default="hard"
+        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
+        squared distance; passes of k-means follow until convergence. They assign rows hard: each
+        row belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent,
+        with passes there until convergence. Rows stay assigned softly: each row has a weight in
+        every cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at
+        `s_final` or above.
+    stop : {"annealed", "objective"}, default="annealed"
+        When a start ends. "annealed": when annealing has ended and passes have converged, see
+        `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass
+        to the next, at whatever exponent, as in the source papers; no hard passes follow, and
+        `s_final` is only a lower bound of s.
+    sample : "auto", int or None, default="auto"
+        Number of rows that the starts run on: a random sample without replacement, in which heavy
+        rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
+        of the rows alone. The best result is then improved on larger samples and at last on all
+        rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None,
+        or a number >= n_samples: all rows.
+    init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
+        Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows
+        of those that the starts run on, as many as have two million features together, but at most
+        20 000 and at least 20 for each cluster, or all where there are fewer. "k-means" chooses as
+        "k-means++" and goes on with passes of k-means before a start. An array holds initial
+        centroids in the shape of `cluster_centers_`. A callable gets (features of the seeding rows,
+        n_clusters, random_state=...) and returns such an array.
+    swaps : "auto" or int, default="auto"
+        Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
+        search. A trial moves one centroid, the one whose removal raises the objective least, to a
+        row far from its centroid, and makes a few passes of k-means; it is kept if it lowers the
+        objective. There are at most 10 trials for each cluster and `swaps` more. From 100 clusters
+        on a trial moves a batch of them: rows become additional centroids, and as many centroids
+        are removed after a few passes; such trials are made on larger samples and on all rows too,
+        and fewer failures end the search. "auto": 20, or 4 for each cluster if that is less, if the
+        starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs
+        ``s_final="hard"`` and ``stop="annealed"``.
+    max_iter : int, default=1000
+        Largest number of passes of a start, and of the passes on each larger sample and on all rows
+        that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
+    tol : float, default=0.001
+        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
+        one pass is at most `tol` times the standard deviation of the features (the root of their
+        total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
+        itself.
+    n_components : "auto" or int, default="auto"
+        Number of features, the slowest functions of the random walk. "auto": those that have not
+        decayed at `time` and do not live on few rows, at most three for each cluster.
+    n_neighbors : "auto" or int, default="auto"
+        Number of landmarks that the random walk can step to from a row. "auto": 8 with landmarks
+        that are centroids; 2.5 log(m) where the m distinct rows are the landmarks: of these only
+        mutual neighbors count.
+    n_landmarks : "auto" or int, default="auto"
+        Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no
+        more distinct rows are there than that, these are the landmarks, and a step from a row leads
+        to itself or to a mutual neighbor: each is among the nearest of the other. "auto": all
+        distinct rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44
+        clusters; of more rows 5 sqrt(m) centroids, with m the rows that are looked at (220 000 at
+        most in a clustering), but 1000 and 5 k at least.
+    time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function; at most 10^6.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
+        usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if
+        their units differ.
+    whitening : "auto", None or float, default="auto"
+        A number from 0 to 1: neighbors are found among the leading principal components, two for
+        each cluster at most, each divided by this power of its standard deviation; 0 only projects,
+        1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
+        the columns. "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere
+        None, 0.5 or 1 (None with ``metric="cosine"``), each with once and twice the default number
+        of neighbors where that is "auto" too: all are tried on a sample of 2000 rows, or 20 for
+        each cluster, and the one is taken whose clusters agree most with those of the others.
+    cache : "auto", True or False, default="auto"
+        Whether the features of all rows are computed once and stored, in the dtype of X, instead of
+        computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where
+        all rows are landmarks, or `n_neighbors` exceeds 64, they are always stored.
+    memory_limit : int or None, default=None
+        Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
+        what the machine, or the container, has available, at least 16 MB.
+    half_life : float or None, default=None
+        Number > 0 of later rows, of weight above zero, after which a row counts half in
+        `partial_fit`. None: all rows count the same.
 
     Attributes
     ----------
@@ -56,9 +167,49 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Fitted feature map, with the time and the components that were chosen.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids in the space of the diffusion features, in the dtype of X.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of its nearest centroid.
     inertia_ : float
         K-means objective of `labels_` in the space of the features: the weighted sum of squared
         distances of the rows to the means of their clusters.
+    objective_ : float
+        sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
+    s_ : float
+        Last finite exponent of the best start, or of the last start if the best was not annealed,
+        as far as that start came; if no start was annealed, the exponent at which annealing would
+        end at the best centroids. `predict_proba` uses it.
+    n_iter_ : int
+        Number of passes of the best start and of all that followed it, swaps included.
+    sample_size_ : int
+        Number of rows that the starts ran on.
+    n_buffered_ : int
+        Number of rows that `partial_fit` keeps until it has enough of them for the first centroids;
+        0 from then on. Set by `partial_fit` only.
+    cache_ : bool
+        Whether the features of all rows were stored.
+    history_ : list of dict
+        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
+        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
+        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
+        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
+        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
+        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
+        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
+        The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes
+        of k-means after annealing), "settle" (passes at a finite exponent until convergence) and
+        "swap" (passes of a trial, see `swaps`). Unless `init` is an array, the passes of a start
+        follow a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
+        After all starts each of them has a record of stage "start" with "start", "kind" ("given":
+        as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and
+        not annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if
+        it was dropped) and "outcome" ("kept", "lost" or "dropped").
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+        `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if all of them have names that are strings.
 
     Raises
     ------

@@ -11,7 +11,6 @@ from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, check_search, me
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import WeightedViews
-from rffpk._docs import EXACT, HARD_EXACT, VIEWS, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
@@ -25,10 +24,6 @@ _STARTS_BEFORE_SWAPS = 5  # ... with swaps after them, ...
 _AUTO_EQUAL_STARTS = 10  # ... and of one kind.
 
 
-@documented(
-    HARD_EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_",
-    "history_", "memberships_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class KernelKMeans(Clusterer):
     """Kernel k-means, by Lloyd's iterations in the space of an exact kernel.
@@ -38,23 +33,101 @@ class KernelKMeans(Clusterer):
 
     Parameters
     ----------
-    n_init : "auto" or int
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is
         always one start. All starts advance together, with one product of matrices in each pass.
-    tol : float
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that gamma is estimated from and the initial centroids. An int gives the same
+        result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    kernel : str or callable, default="rbf"
+        Kernel: a name of scikit-learn's pairwise kernels, "precomputed" (X is then the kernel
+        matrix), or a function of two rows.
+    gamma : {"mean", "median", "scale"}, float or None, default="mean"
+        Parameter of the kernels that have one; a callable does not get it. The words are for "rbf"
+        and "laplacian"; other kernels then take scikit-learn's default, as all do for None. "mean":
+        1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
+        Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the
+        median. "scale": 1 / (n_features * X.var()). The mean of squared Euclidean distances is
+        exact; other means and medians are over the pairs of at most 1000 random rows. A few far
+        rows may make a mean so large that the kernel is constant on the others, with a warning; not
+        a median. If all rows are equal, gamma is 1. A number must be > 0.
+    degree : float, default=3
+        Degree >= 0 of the polynomial kernel.
+    coef0 : float, default=1
+        Constant term of the polynomial and the sigmoid kernel.
+    kernel_params : dict or None, default=None
+        Parameters of a callable. For a named kernel its entries come before `gamma`, `degree` and
+        `coef0`.
+    init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
+        Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
+        among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
+        `max_iter`, before a start. "spectral": the clusters that k-means finds among the rows,
+        scaled to length one, of the n_clusters leading eigenvectors of the centered kernel. An
+        array holds integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at
+        least once, or weights of the rows, shape (n_clusters, n_samples), which are scaled to sums
+        of one.
+    max_iter : int, default=300
+        Largest number of passes of a start. ``init="k-means"`` may take as many before.
+    tol : float, default=0.0
         Tolerance >= 0: a start ends when the root mean square shift of the centroids in one pass is
         at most `tol` times the standard deviation of the features (the root of their total
         variance); 0: when no label changes.
-    random_state : int, RandomState instance or None
-        Draws the rows that gamma is estimated from and the initial centroids. An int gives the same
-        result in each call.
+    cache : "auto", True or False, default="auto"
+        Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
+        by block. "auto": stored if `memory_limit` allows it.
+    memory_limit : int or None, default=None
+        Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
+        container, has available, at least 16 MB.
 
     Attributes
     ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of its nearest centroid.
+    dual_coef_ : ndarray of shape (n_clusters, n_samples)
+        Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
+    inertia_ : float
+        Kernel k-means objective of `labels_`: the weighted sum of squared distances of the rows to
+        the means of their clusters, in the space of the kernel.
     objective_ : float
         The minimised sum, weighted by the sample weights, at `dual_coef_`.
     s_ : float
         -inf: the minimum is the power mean with this exponent.
+    n_iter_ : int
+        Number of passes of the best start.
+    cache_ : bool
+        Whether the kernel matrices were stored.
+    history_ : list of dict
+        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
+        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
+        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
+        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
+        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
+        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
+        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
+        The stages are "k-means" (of ``init="k-means"``) and "hard" (of the start after that). After
+        all starts each of them has a record of stage "start" with "start", "kind" ("given"),
+        "rows", "passes", "objective" (at its end) and "outcome" ("kept" or "lost").
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them, of precomputed
+        kernels too; set only if `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if all of them have names that are strings.
 
     Raises
     ------
@@ -113,10 +186,6 @@ class KernelKMeans(Clusterer):
         return search.Plan(starts)
 
 
-@documented(
-    EXACT, "labels_", "dual_coef_", "inertia_", "objective_", "s_", "n_iter_", "cache_", "history_",
-    "memberships_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class KernelPowerKMeans(KernelKMeans):
     """Kernel power k-means with an exact kernel (KPK).
@@ -126,6 +195,143 @@ class KernelPowerKMeans(KernelKMeans):
     y_j^s)^(1/s) with exponent s < 0. While s falls to minus infinity the power mean falls to the
     minimum, and the objective becomes that of kernel k-means. `RFFKernelPowerKMeans` does the same
     with random features, in time and memory linear in n_samples.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
+        and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
+        the critical exponent (see `s0`), with random disturbances of the centroids before each
+        stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
+        critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
+        power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
+        result so far. "auto": if the starts differ, eight, or five if they run on principal
+        components of one kernel, where single centroids are then swapped; otherwise one. An array
+        as `init` is always one start. Starts with the kernel itself advance together, with one
+        product of matrices in each pass.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that gammas are estimated from, the initial centroids and their disturbances.
+        An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    kernel : str or callable, default="rbf"
+        Kernel: a name of scikit-learn's pairwise kernels, "precomputed" (X is then the kernel
+        matrix), or a function of two rows.
+    gamma : {"mean", "median", "scale"}, float or None, default="mean"
+        Parameter of the kernels that have one; a callable does not get it. The words are for "rbf"
+        and "laplacian"; other kernels then take scikit-learn's default, as all do for None. "mean":
+        1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
+        Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the
+        median. "scale": 1 / (n_features * X.var()). The mean of squared Euclidean distances is
+        exact; other means and medians are over the pairs of at most 1000 random rows. A few far
+        rows may make a mean so large that the kernel is constant on the others, with a warning; not
+        a median. If all rows are equal, gamma is 1. A number must be > 0.
+    degree : float, default=3
+        Degree >= 0 of the polynomial kernel.
+    coef0 : float, default=1
+        Constant term of the polynomial and the sigmoid kernel.
+    kernel_params : dict or None, default=None
+        Parameters of a callable. For a named kernel its entries come before `gamma`, `degree` and
+        `coef0`.
+    init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
+        Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
+        among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
+        `max_iter`, before a start. "spectral": the clusters that k-means finds among the rows,
+        scaled to length one, of the n_clusters leading eigenvectors of the centered kernel. An
+        array holds integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at
+        least once, or weights of the rows, shape (n_clusters, n_samples), which are scaled to sums
+        of one.
+    max_iter : int, default=1000
+        Largest number of passes of a start. ``init="k-means"`` may take as many before.
+    tol : float, default=0.0001
+        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
+        one pass is at most `tol` times the standard deviation of the features (the root of their
+        total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
+        itself.
+    cache : "auto", True or False, default="auto"
+        Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
+        by block. "auto": stored if `memory_limit` allows it.
+    memory_limit : int or None, default=None
+        Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
+        container, has available, at least 16 MB.
+    s0 : "auto" or float, default="auto"
+        Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the
+        critical exponent, above which the state in which all centroids coincide is stable; it is
+        estimated on a sample of the rows.
+    anneal_factor : "auto" or float, default="auto"
+        After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where
+        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
+        `anneal_every` is a number.
+    anneal_every : "auto" or int, default="auto"
+        Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most
+        10. The source papers use a factor of 1.04 and 3 to 5 passes.
+    s_final : "hard" or float, default="hard"
+        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
+        squared distance; passes of k-means follow until convergence. They assign rows hard: each
+        row belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent,
+        with passes there until convergence. Rows stay assigned softly: each row has a weight in
+        every cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at
+        `s_final` or above.
+    stop : {"annealed", "objective"}, default="annealed"
+        When a start ends. "annealed": when annealing has ended and passes have converged, see
+        `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass
+        to the next, at whatever exponent, as in the source papers; no hard passes follow, and
+        `s_final` is only a lower bound of s.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of its nearest centroid.
+    dual_coef_ : ndarray of shape (n_clusters, n_samples)
+        Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
+    inertia_ : float
+        Kernel k-means objective of `labels_`: the weighted sum of squared distances of the rows to
+        the means of their clusters, in the space of the kernel.
+    objective_ : float
+        sum_i M_s, weighted by the sample weights, at the exponent `s_` and `dual_coef_`.
+    s_ : float
+        Last finite exponent of the best start, or of the last start if the best was not annealed,
+        as far as that start came; if no start was annealed, the exponent at which annealing would
+        end at the best centroids. `predict_proba` uses it.
+    n_iter_ : int
+        Number of passes of the best start.
+    cache_ : bool
+        Whether the kernel matrices were stored.
+    history_ : list of dict
+        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
+        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
+        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
+        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
+        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
+        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
+        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
+        The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes
+        of k-means after annealing), "settle" (passes at a finite exponent until convergence) and
+        "swap" (passes after a centroid was swapped, see `n_init`). On principal components the
+        passes of a start follow a record of stage "seeding" with the number of "rows". After all
+        starts each of them has a record of stage "start" with "start", "kind" ("given": as the
+        parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and not
+        annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if it
+        was dropped) and "outcome" ("kept", "lost" or "dropped").
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them, of precomputed
+        kernels too; set only if `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if all of them have names that are strings.
 
     Raises
     ------
@@ -182,10 +388,6 @@ class KernelPowerKMeans(KernelKMeans):
         return search.Plan(search.annealed_starts(self, critical, _AUTO_STARTS))
 
 
-@documented(
-    EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "lambda_",
-    "s_", "n_iter_", "cache_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class MultiKernelPowerKMeans(Clusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
@@ -199,14 +401,150 @@ class MultiKernelPowerKMeans(Clusterer):
     of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity.
     `RFFMultiKernelPowerKMeans` does the same with random features.
 
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
+        and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
+        the critical exponent (see `s0`), with random disturbances of the centroids before each
+        stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
+        critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
+        power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
+        result so far. "auto": if the starts differ, eight, or five if they run on principal
+        components of one kernel, where single centroids are then swapped; otherwise one. An array
+        as `init` is always one start. Starts with the kernel itself advance together, with one
+        product of matrices in each pass.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that gammas are estimated from, the initial centroids and their disturbances.
+        An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
+        one of those and its gamma or a dict of its parameters. One array becomes as many views as
+        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
+        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
+        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
+        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
+        "rbf" and the sum of absolute differences for "laplacian".
+    views : list or None, default=None
+        The columns of each view, if X is one array: lists or arrays of their indices or names,
+        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
+        is a list of views, or one view. Views that are frames must have equal indices.
+    weight_entropy : float, default=1.0
+        Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
+        smaller it is, the more weight goes to the views with small sums of squared distances.
+    s0 : "auto" or float, default="auto"
+        Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the
+        critical exponent, above which the state in which all centroids coincide is stable; it is
+        estimated on a sample of the rows.
+    anneal_factor : "auto" or float, default="auto"
+        After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where
+        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
+        `anneal_every` is a number.
+    anneal_every : "auto" or int, default="auto"
+        Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most
+        10. The source papers use a factor of 1.04 and 3 to 5 passes.
+    s_final : "hard" or float, default="hard"
+        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
+        squared distance; passes of k-means follow until convergence. They assign rows hard: each
+        row belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent,
+        with passes there until convergence. Rows stay assigned softly: each row has a weight in
+        every cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at
+        `s_final` or above.
+    stop : {"annealed", "objective"}, default="annealed"
+        When a start ends. "annealed": when annealing has ended and passes have converged, see
+        `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass
+        to the next, at whatever exponent, as in the source papers; no hard passes follow, and
+        `s_final` is only a lower bound of s.
+    init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
+        Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
+        among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
+        `max_iter`, before a start. "spectral": the clusters that k-means finds among the rows,
+        scaled to length one, of the n_clusters leading eigenvectors of the centered kernel. An
+        array holds integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at
+        least once, or weights of the rows, shape (n_clusters, n_samples), which are scaled to sums
+        of one.
+    allow_missing_views : bool, default=False
+        Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a
+        list of rows, the entry is None. A row's distance is taken over the views that it has, with
+        their weights scaled to a sum of one, and it counts in proportion to the sum of these
+        weights (``docs/math.md``, section 19). At least n_clusters rows must have each view. A
+        sparse view is one that all rows have.
+    max_iter : int, default=1000
+        Largest number of passes of a start. ``init="k-means"`` may take as many before.
+    tol : float, default=0.0001
+        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
+        one pass is at most `tol` times the standard deviation of the features (the root of their
+        total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
+        itself.
+    cache : "auto", True or False, default="auto"
+        Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
+        by block. "auto": stored if `memory_limit` allows it.
+    memory_limit : int or None, default=None
+        Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
+        container, has available, at least 16 MB.
+
     Attributes
     ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of its nearest centroid.
+    dual_coef_ : ndarray of shape (n_clusters, n_samples)
+        Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights alpha >= 0 of the views, of sum one.
     inertia_ : float
         Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l: the weighted sum of
         squared distances of the rows to the means of their clusters.
     objective_ : float
         What is minimised, with the sum over rows weighted by the sample weights, at the exponent
         `s_` and `dual_coef_`.
+    lambda_ : float
+        Entropy weight: `weight_entropy` times the sum of the sample weights.
+    s_ : float
+        Last finite exponent of the best start, or of the last start if the best was not annealed,
+        as far as that start came; if no start was annealed, the exponent at which annealing would
+        end at the best centroids. `predict_proba` uses it.
+    n_iter_ : int
+        Number of passes of the best start.
+    cache_ : bool
+        Whether the kernel matrices were stored.
+    history_ : list of dict
+        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
+        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
+        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
+        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
+        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
+        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
+        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
+        The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes
+        of k-means after annealing), "settle" (passes at a finite exponent until convergence) and
+        "swap" (passes after a centroid was swapped, see `n_init`). On principal components the
+        passes of a start follow a record of stage "seeding" with the number of "rows". After all
+        starts each of them has a record of stage "start" with "start", "kind" ("given": as the
+        parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and not
+        annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if it
+        was dropped) and "outcome" ("kept", "lost" or "dropped").
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them, of precomputed
+        kernels too; set only if `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`; if X was a list of views, of all of them together.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
+        names that are strings.
 
     Raises
     ------

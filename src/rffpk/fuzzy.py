@@ -15,7 +15,6 @@ from rffpk._anneal.fit import Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
-from rffpk._docs import FUZZY, documented
 from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_constant
@@ -29,10 +28,6 @@ from rffpk.metrics import checked_memberships, partition_coefficient
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
 
 
-@documented(
-    FUZZY, "cluster_centers_", "labels_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_",
-    "n_buffered_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class FuzzyCMeans(Clusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
@@ -43,9 +38,28 @@ class FuzzyCMeans(Clusterer):
 
     Parameters
     ----------
-    m : float
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts, at least 1, from initial centroids of their own; the best result is kept.
+        "auto": one. An array or a callable as `init` is always one start.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the seeding rows and the initial centroids. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    m : float, default=2.0
         Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
-    init : {"k-means++", "random", "k-means"}, array or callable
+    init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
         Initial centroids. "k-means++" and "random" choose them among the seeding rows: at most as
         many random rows as have two million columns together, and at most 20 000, but at least 20
         for each cluster. "k-means" chooses as "k-means++" and goes on with passes of k-means before
@@ -53,21 +67,63 @@ class FuzzyCMeans(Clusterer):
         memberships of the rows, shape (n_samples, n_clusters), >= 0 with rows that sum to one,
         whose centroids are taken. A callable gets (seeding rows, n_clusters, random_state=...) and
         returns centroids; the rows are CSR if X is sparse.
-    n_init : "auto" or int
-        Number of starts, at least 1, from initial centroids of their own; the best result is kept.
-        "auto": one. An array or a callable as `init` is always one start.
-    random_state : int, RandomState instance or None
-        Draws the seeding rows and the initial centroids. An int gives the same result in each call.
+    max_iter : int, default=300
+        Largest number of passes of a start. ``init="k-means"`` may take as many before.
+    tol : float, default=0.0001
+        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
+        one pass is at most `tol` times the standard deviation of the features (the root of their
+        total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
+        itself.
+    whitening : None or float, default=None
+        A number from 0 to 1: the features are the leading principal components, two for each
+        cluster at most, each divided by this power of its standard deviation; 0 only projects, 1
+        gives all the same variance. From 8 components on, rows are scaled to length one. Centroids
+        have these components then. None: the columns themselves.
+    half_life : float or None, default=None
+        Number > 0 of later rows, of weight above zero, after which a row counts half in
+        `partial_fit`. None: all rows count the same.
 
     Attributes
     ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
+        Centroids, in the dtype of X.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of its nearest centroid.
+    inertia_ : float
+        k-means objective of `labels_`: the weighted sum of squared distances of the rows to the
+        means of their clusters.
     objective_ : float
         J_m, weighted by the sample weights, at `cluster_centers_`; the objective in `history_` is
         J_m too.
     s_ : float
         The exponent -1/(m-1).
+    n_iter_ : int
+        Number of passes of the best start.
     sample_size_ : int
         Number of rows that the starts ran on: n_samples.
+    n_buffered_ : int
+        Number of rows that `partial_fit` keeps until it has enough of them for the first centroids;
+        0 from then on. Set by `partial_fit` only.
+    history_ : list of dict
+        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
+        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
+        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
+        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
+        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
+        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
+        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
+        The stages are "k-means" (of ``init="k-means"``), "anneal" (the first pass of a start after
+        that) and "settle" (the others). Unless `init` is an array, the passes of a start follow a
+        record of stage "seeding" with "rows", the number of seeding rows (see `init`). After all
+        starts each of them has a record of stage "start" with "start", "kind" ("given"), "rows",
+        "passes", "objective" (at its end) and "outcome" ("kept" or "lost").
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+        `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if all of them have names that are strings.
 
     Raises
     ------

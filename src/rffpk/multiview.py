@@ -14,7 +14,6 @@ from rffpk._anneal.centroid_model import joined, typicalities, visits
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk._anneal.search import FitContext
-from rffpk._docs import RANDOM_FEATURES, VIEWS, documented
 from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
@@ -48,11 +47,6 @@ _Kernel = tuple[Any, Any] | DiffusionMap | None
 _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
 
 
-@documented(
-    RANDOM_FEATURES | VIEWS, "feature_maps_", "cluster_centers_", "labels_", "kernel_weights_",
-    "eta_", "inertia_", "objective_", "lambda_", "s_", "n_iter_", "sample_size_", "cache_",
-    "history_", "memberships_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
@@ -70,12 +64,93 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    possibilistic : bool
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
+        and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
+        the critical exponent (see `s0`), with random disturbances of the centroids before each
+        stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
+        critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
+        power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
+        result so far. "auto": three if the starts differ, otherwise one; from 100 clusters on plain
+        k-means++ alone, if swaps follow and neither view weights nor typicality are part of the
+        objective. An array or a callable as `init` is always one start.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that gamma is estimated from, the frequencies, the sample, the initial
+        centroids, and their disturbances and swaps. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    s0 : "auto" or float, default="auto"
+        Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the
+        critical exponent, above which the state in which all centroids coincide is stable; it is
+        estimated on a sample of the rows.
+    anneal_factor : "auto" or float, default="auto"
+        After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where
+        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
+        `anneal_every` is a number.
+    anneal_every : "auto" or int, default="auto"
+        Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most
+        10. The source papers use a factor of 1.04 and 3 to 5 passes.
+    s_final : "hard" or float, default="hard"
+        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
+        squared distance; passes of k-means follow until convergence. They assign rows hard: each
+        row belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent,
+        with passes there until convergence. Rows stay assigned softly: each row has a weight in
+        every cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at
+        `s_final` or above.
+    stop : {"annealed", "objective"}, default="annealed"
+        When a start ends. "annealed": when annealing has ended and passes have converged, see
+        `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass
+        to the next, at whatever exponent, as in the source papers; no hard passes follow, and
+        `s_final` is only a lower bound of s.
+    sample : "auto", int or None, default="auto"
+        Number of rows that the starts run on: a random sample without replacement, in which heavy
+        rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
+        of the rows alone. The best result is then improved on larger samples and at last on all
+        rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None,
+        or a number >= n_samples: all rows.
+    init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
+        Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows
+        of those that the starts run on, as many as have two million features together, but at most
+        20 000 and at least 20 for each cluster, or all where there are fewer. "k-means" chooses as
+        "k-means++" and goes on with passes of k-means before a start. An array holds initial
+        centroids in the shape of `cluster_centers_`. A callable gets (features of the seeding rows,
+        n_clusters, random_state=...) and returns such an array.
+    swaps : "auto" or int, default="auto"
+        Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
+        search. A trial moves one centroid, the one whose removal raises the objective least, to a
+        row far from its centroid, and makes a few passes of k-means; it is kept if it lowers the
+        objective. There are at most 10 trials for each cluster and `swaps` more. From 100 clusters
+        on a trial moves a batch of them: rows become additional centroids, and as many centroids
+        are removed after a few passes; such trials are made on larger samples and on all rows too,
+        and fewer failures end the search. "auto": 20, or 4 for each cluster if that is less, if the
+        starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs
+        ``s_final="hard"`` and ``stop="annealed"``.
+    max_iter : int, default=1000
+        Largest number of passes of a start, and of the passes on each larger sample and on all rows
+        that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
+    tol : float, default=0.001
+        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
+        one pass is at most `tol` times the standard deviation of the features (the root of their
+        total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
+        itself.
+    possibilistic : bool, default=True
         Whether rows have typicalities. False: u_ij = 1, the method RFF-MKPKM.
-    m : float
+    m : float, default=2.0
         Fuzzifier of the typicalities, 1 < m <= 6. The closer it is to one, the closer they are to 0
         and 1.
-    eta : {"mean", "median", "within"} or float
+    eta : {"mean", "median", "within"} or float, default="median"
         Reference distances, fixed before annealing. "mean": the mean squared distance of a view's
         rows from their mean feature, the paper's choice if all centroids are at that mean.
         "median": the median of the squared distances from the median feature, on a sample, which
@@ -83,7 +158,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         rows from its centroid, from two fits to a sample: for `noise_threshold`, of which 0.2, with
         ``m=2``, then leaves about 98 % of a normal cluster of two dimensions in it, more if it has
         more, and 80 % of one column. A number from 1e-30 to 1e30: the same for all views.
-    kernels : str, list or None
+    weight_entropy : float, default=1.0
+        Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
+        smaller it is, the more weight goes to the views with small sums of squared distances.
+    kernels : str, list or None, default=None
         For each view the name of a kernel of `RandomFourierFeatures` ("rbf", "laplacian" or
         "cauchy"), or a pair of a name and its gamma, a number or one of "mean", "median" and
         "scale"; "mean", the gamma of names alone, is 1 / (2 mean distance) over pairs of rows.
@@ -93,14 +171,48 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         takes each view twice: its diffusion features, and its columns with ``whitening=0.5``. A
         single array becomes as many views as there are kernels. None: "rbf" with "mean" gamma for
         each view; a single array becomes three views, with 4, 1 and 1/4 times that gamma.
-    whitening : None or float
+    views : list or None, default=None
+        The columns of each view, if X is one array: lists or arrays of their indices or names,
+        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
+        is a list of views, or one view. Views that are frames must have equal indices.
+    whitening : None or float, default=None
         A number from 0 to 1: views with the kernel "linear" become their leading principal
         components, two for each cluster at most, each divided by this power of its standard
         deviation; 0 only projects, 1 gives all the same variance. From 8 components on, rows are
         scaled to length one. None: the columns themselves, but see ``kernels="auto"``.
-    noise_threshold : float or None
+    n_frequencies : {"auto", "paper"} or int, default="auto"
+        Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
+        k)) for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose
+        mean squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the
+        kernel's variance over these pairs; at most 8192, or as many as make 2^25 numbers for 20 000
+        of the rows, and a warning then. It does not depend on k.
+    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
+        How frequencies are drawn. "orthogonal", for "rbf" only: blocks of up to d orthogonal
+        directions with chi-distributed lengths, d the number of columns (Yu et al., NeurIPS 2016).
+        "structured", for "rbf" only: products of Walsh-Hadamard matrices and random signs (the same
+        paper); a projection then takes 3 log2(p) additions a frequency, p the next power of two
+        from d on, instead of d multiplications and additions. Their frequencies all have one
+        length, which biases the kernel in few dimensions (below about 16). "iid": independent draws
+        (Rahimi, Recht, NeurIPS 2007). "auto": for "rbf" "structured" from d = 32 on and
+        "orthogonal" below, "iid" for the other kernels.
+    noise_threshold : float or None, default=None
         Rows whose typicality for their cluster is below this number in (0, 1] get the label -1.
         None: no row does. A number needs ``possibilistic=True``.
+    allow_missing_views : bool, default=False
+        Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a
+        list of rows, the entry is None. A row's distance is taken over the views that it has, with
+        their weights scaled to a sum of one, and it counts in proportion to the sum of these
+        weights (``docs/math.md``, section 19). At least n_clusters rows must have each view. A
+        sparse view is one that all rows have.
+    cache : "auto", True or False, default="auto"
+        Whether the features of all rows are computed once and stored, in the dtype of X, instead of
+        computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the
+        costs, it at least halves the time of the passes over all rows (of 30, or of 5 after a
+        sample). The features of a sample are stored unless `cache` is False, if `memory_limit`
+        allows it. Results are the same up to rounding.
+    memory_limit : int or None, default=None
+        Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
+        what the machine, or the container, has available, at least 16 MB.
 
     Attributes
     ----------
@@ -108,14 +220,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Fitted feature maps, one for each view; those with random frequencies have D each. Diffusion
         features are divided by the root of their total variance, since they have no unit. None:
         the columns are the features.
-    eta_ : ndarray of shape (n_views,), or None
-        Reference distances; None if ``possibilistic=False``.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
         Centroids in feature space, in the dtype of X, those of the views side by side; a view with
         random frequencies has 2 D features.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise (see
         `noise_threshold`).
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights alpha >= 0 of the views, of sum one.
+    eta_ : ndarray of shape (n_views,), or None
+        Reference distances; None if ``possibilistic=False``.
     inertia_ : float
         Kernel k-means objective of the clusters of nearest centroids (noise included) with the
         kernel sum_l alpha_l k_l, without typicality: the weighted sum of squared distances of the
@@ -124,6 +238,42 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         What is minimised, with the sum over rows weighted by the sample weights, at the exponent
         `s_` and `cluster_centers_`: eq. (20) of [1]_ plus the constant lambda log L, so that it is
         >= 0.
+    lambda_ : float
+        Entropy weight: `weight_entropy` times the sum of the sample weights.
+    s_ : float
+        Last finite exponent of the best start, or of the last start if the best was not annealed,
+        as far as that start came; if no start was annealed, the exponent at which annealing would
+        end at the best centroids. `predict_proba` uses it.
+    n_iter_ : int
+        Number of passes of the best start and of all that followed it, swaps included.
+    sample_size_ : int
+        Number of rows that the starts ran on.
+    cache_ : bool
+        Whether the features of all rows were stored.
+    history_ : list of dict
+        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
+        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
+        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
+        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
+        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
+        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
+        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
+        The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes
+        of k-means after annealing), "settle" (passes at a finite exponent until convergence) and
+        "swap" (passes of a trial, see `swaps`). Unless `init` is an array, the passes of a start
+        follow a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
+        After all starts each of them has a record of stage "start" with "start", "kind" ("given":
+        as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and
+        not annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if
+        it was dropped) and "outcome" ("kept", "lost" or "dropped").
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+        `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`; if X was a list of views, of all of them together.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
+        names that are strings.
 
     Raises
     ------

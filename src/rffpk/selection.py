@@ -192,8 +192,9 @@ def _features(estimator: Any, rows: Array, most: int, seed: int) -> tuple[Array,
     if not isinstance(estimator, (RFFKernelPowerKMeans, DiffusionPowerKMeans)):
         return rows, estimator
     fitted = clone(estimator).set_params(n_clusters=most, random_state=seed).fit(rows)
-    names = PowerKMeans().get_params()
-    parameters = {name: getattr(estimator, name) for name in names}
+    shared = PowerKMeans().get_params().keys() & estimator.get_params().keys()
+    shared.discard("whitening")  # the features are made of whitened rows if it asks for that
+    parameters = {name: getattr(estimator, name) for name in shared}
     return fitted.feature_map_.transform(rows), PowerKMeans(**parameters)
 
 

@@ -21,9 +21,9 @@ from rffpk._rows.streams import make_stream
 from rffpk._rows.sums import Sums, typicality
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.dask_collections import sources_of
+from rffpk._utils.dask_collections import is_dask, sources_of
 from rffpk._utils.sparse_rows import Columns, SparseRows, concatenated
-from rffpk._utils.validation import is_dask, is_option
+from rffpk._utils.validation import is_option
 
 M = TypeVar("M")
 

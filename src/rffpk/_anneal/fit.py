@@ -29,12 +29,13 @@ from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_map
 from rffpk._rows.sums import Sums, nearly_equal_memberships
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import reporting
 from rffpk._utils.files import check_labels_to, label_writer
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import Columns, SparseRows
-from rffpk._utils.validation import Auto, is_dask
+from rffpk._utils.validation import Auto
 
 M = TypeVar("M", bound=Any)
 

@@ -216,15 +216,14 @@ def prepare(
     components = None
     if problem.components and len(products.kernels) == 1 and products.definite:
         components = kernel_components(products, weight, k, context.storage.memory_limit)
+    n_directions = 2 * k if problem.annealed and components is None else 0
+    space = problem.space(products, weight, objective, seed, context, n_directions, present)
+    exponent = 0.0
     if components is not None:
         exponent = decompositions.exponent_of_rows(components, components.xs[0])
-        space = problem.space(products, weight, objective, seed, context, 0)
-    else:
-        n_directions = 2 * k if problem.annealed else 0
-        space = problem.space(products, weight, objective, seed, context, n_directions, present)
-        exponent = space.critical_exponent() if problem.annealed else 0.0
-    plan = problem.plan(k, exponent, components is not None)
-    plan = replace(plan, critical=exponent)
+    elif problem.annealed:
+        exponent = space.critical_exponent()
+    plan = replace(problem.plan(k, exponent, components is not None), critical=exponent)
     return PreparedKernels(xs, space, components, model._n_views > 0, plan)
 
 

@@ -24,9 +24,9 @@ from rffpk._rows.streams import Part, Stream, make_stream
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.dask_collections import active_client, sources_of
+from rffpk._utils.dask_collections import active_client, is_dask, sources_of
 from rffpk._utils.sparse_rows import Columns, column_means, each, row_bytes
-from rffpk._utils.validation import Auto, is_dask
+from rffpk._utils.validation import Auto
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
 # ... as long as it has at most a quarter of the rows and its copy takes at most so many bytes.

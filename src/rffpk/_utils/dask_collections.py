@@ -14,9 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.messages import optional_module
-from rffpk._utils.validation import is_dask
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, or a list of such."""
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)
 
 
 def dask_module(name: str) -> Any:

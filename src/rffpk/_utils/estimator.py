@@ -30,7 +30,7 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions
-from rffpk._utils.model_state import Decoder, Encoder, class_name
+from rffpk._utils.model_state import ESTIMATORS, Decoder, Encoder
 from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
@@ -167,7 +167,9 @@ def write_model(path: str, model: Any) -> None:
     scaler = None
     if isinstance(model, Pipeline):
         scaler, model = (step for _, step in model.steps)
-    name, encoder = class_name(model), Encoder()
+    name, encoder = type(model).__name__, Encoder()
+    if ESTIMATORS.get(name) is not type(model):
+        raise TypeError(f"{name} is no class of rffpk, and model files have no others: pickle it.")
     parts = encoder.estimator(model)
     if scaler is not None:
         values = {name: getattr(scaler, name) for name in _SCALES}

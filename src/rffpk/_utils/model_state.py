@@ -7,6 +7,7 @@ kind. The arrays are kept apart, by their path in the model.
 from __future__ import annotations
 
 import math
+from inspect import signature
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -23,16 +24,6 @@ _DTYPES = ("float32", "float64")
 # `rffpk.model_files`, which lie above all classes.
 ESTIMATORS: dict[str, type[Any]] = {}
 RECORDS: dict[str, type[Any]] = {}  # classes whose instances are their attributes
-
-
-def class_name(model: Any) -> str:
-    """The name of the class of an estimator of the package."""
-    cls = type(model)
-    if ESTIMATORS.get(cls.__name__) is not cls:
-        raise TypeError(
-            f"{cls.__name__} is no class of rffpk, and model files have no others: pickle it."
-        )
-    return cls.__name__
 
 
 # ---- to JSON ------------------------------------------------------------------------------------
@@ -207,8 +198,8 @@ class Decoder:
         _require(kind in RECORDS, f"{path}, a {kind!r}")
         cls, values = RECORDS[kind], self.attributes(content, f"{path}.")
         if hints := get_type_hints(cls):
-            given = {name for name in hints if issubclass(cls, tuple) or not hasattr(cls, name)}
-            _require(given <= values.keys() <= hints.keys(), f"{path}, another {kind}")
+            whole = signature(cls).parameters.keys() <= values.keys() <= hints.keys()
+            _require(whole, f"{path}, another {kind}")
         for name in hints.keys() & values.keys():
             _require(_is_of(values[name], hints[name]), f"{path}.{name}")
         if issubclass(cls, tuple):

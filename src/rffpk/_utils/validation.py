@@ -477,9 +477,3 @@ def check_overflow(distance: float, dtype: Any) -> None:
         raise ValueError(
             f"X has values so large that squared distances overflow {np.dtype(dtype)}; {remedy}."
         )
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, or a list of such."""
-    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
-    return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)

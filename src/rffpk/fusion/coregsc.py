@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from rffpk._docs import FUSION, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
@@ -22,11 +21,6 @@ Scheme = Literal["pairwise", "centroid"]
 _NEGATIVE = 1e-9  # of the largest value: less is rounding
 
 
-@documented(
-    FUSION, "labels_", "embedding_", "landmarks_", "kernel_weights_", "objective_",
-    "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
-    "feature_names_in_",
-)  # fmt: skip
 @parameters
 class CoregSC(KernelFusion):
     """Co-regularised multi-view spectral clustering (CoregSC).
@@ -44,31 +38,94 @@ class CoregSC(KernelFusion):
 
     Parameters
     ----------
-    scheme : {"pairwise", "centroid"}
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
+        is kept. "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that gammas are estimated from, the landmarks, and the starts of k-means. An
+        int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
+        one of those and its gamma or a dict of its parameters. One array becomes as many views as
+        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
+        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
+        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
+        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
+        "rbf" and the sum of absolute differences for "laplacian".
+    views : list or None, default=None
+        The columns of each view, if X is one array: lists or arrays of their indices or names,
+        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
+        is a list of views, or one view. Views that are frames must have equal indices.
+    normalize : bool, default=True
+        Whether kernels are scaled to a diagonal of one. Precomputed kernels are taken as they are.
+    normalize_rows : bool, default=True
+        Whether the rows of the embedding are scaled to length one for k-means.
+    n_landmarks : int or None, default=None
+        Number of random rows, at least n_clusters, to learn on; all rows are embedded by what was
+        learned there (MKC-AE: Liang et al., NeurIPS 2022), in time and memory linear in n_samples.
+        None, or a number >= n_samples: learn on all rows. Sample weights are those of the landmarks
+        then, which are drawn from the rows of weight above zero with equal probability.
+    max_iter : int, default=100
+        Largest number of iterations.
+    tol : float, default=1e-06
+        Tolerance >= 0: the iterations end when the objective rises by at most `tol` of itself.
+    scheme : {"pairwise", "centroid"}, default="pairwise"
         Whether the views agree with each other or with one more matrix.
-    agreement : float
+    agreement : float, default=0.01
         Weight >= 0 of the agreement, lambda in the paper, the same for all views. It compares with
         the differences of the leading eigenvalues of A_l, which are at most one and for wide
         kernels all small except the first; of many views or wide kernels take less. 0: the spectral
         clusterings of single views.
-    normalize : bool
-        Whether kernels are scaled to a diagonal of one. Precomputed kernels are taken as they are.
-    max_iter : int
-        Largest number of iterations.
-    tol : float
-        Tolerance >= 0: the iterations end when the objective rises by at most `tol` of itself.
 
     Attributes
     ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_columns)
         U, or all U_l side by side, n_clusters columns each; float64. If there are landmarks, the
         extension of theirs to all rows.
+    landmarks_ : ndarray of int, shape (n_landmarks,), or None
+        Rows that were learned on, in rising order. None: all rows, except those of weight zero.
     kernel_weights_ : ndarray of shape (n_views,)
         1 / n_views: the method has no weights.
-    cluster_centers_ : ndarray of shape (n_clusters, n_columns)
-        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
     objective_ : float
         The maximised sum, at the last iteration.
+    cluster_centers_ : ndarray of shape (n_clusters, n_columns)
+        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
+    inertia_ : float
+        k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
+        weighted by the sample weights.
+    s_ : float
+        Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
+    n_iter_ : int
+        Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
+    history_ : list of dict
+        A record for each iteration, with "stage" ("weights"), "rows" (number of rows learned on),
+        "objective", "kernel_weights" and "seconds"; and with the other keys of the records of
+        passes that classes of centroids have, "start" (0), "kept" (True), "s", "shift", "distinct"
+        and "repairs" (None).
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+        `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`; if X was a list of views, of all of them together.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
+        names that are strings.
 
     Raises
     ------

@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rffpk._docs import FUSION, documented
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
@@ -29,11 +28,6 @@ Fusion = Literal["both", "partition", "kernel"]
 Features = Literal["rff", "nystroem"]
 
 
-@documented(
-    FUSION, "labels_", "embedding_", "kernel_weights_", "objective_", "cluster_centers_",
-    "inertia_", "s_", "n_iter_", "history_", "memberships_", "n_features_in_",
-    "feature_names_in_",
-)  # fmt: skip
 @parameters
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
@@ -49,38 +43,77 @@ class FAMKKM(KernelFusion):
 
     Parameters
     ----------
-    lambda1 : float
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
+        is kept. "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that gammas are estimated from, features or anchors, the first H_i = G_i, and
+        the starts of k-means. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
+        one of those and its gamma or a dict of its parameters. One array becomes as many views as
+        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
+        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
+        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
+        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
+        "rbf" and the sum of absolute differences for "laplacian".
+    views : list or None, default=None
+        The columns of each view, if X is one array: lists or arrays of their indices or names,
+        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
+        is a list of views, or one view. Views that are frames must have equal indices.
+    center : bool, default=True
+        Whether kernels are centered, so that their features have mean zero. Precomputed kernels are
+        taken as they are (`center_kernel` centers them).
+    normalize : bool, default=True
+        Whether kernels are scaled to a diagonal of one, after centering. Precomputed kernels are
+        taken as they are (`normalize_kernel` scales them).
+    normalize_rows : bool, default=True
+        Whether the rows of the embedding are scaled to length one for k-means.
+    max_iter : int, default=100
+        Largest number of iterations.
+    tol : float, default=1e-06
+        Tolerance >= 0: the iterations end when the objective changes by at most `tol` of itself.
+    lambda1 : float, default=1.0
         Weight >= 0 of the agreement between H_i and G_i.
-    lambda2 : float
+    lambda2 : float, default=1.0
         Weight >= 0 of the fusion of partitions. The paper chooses both weights from 0.01, 0.1 and
         1.
-    fusion : {"both", "partition", "kernel"}
+    fusion : {"both", "partition", "kernel"}, default="both"
         What is fused. "both": kernels and partitions, eq. (11). "partition" (MKKM_PF in the paper):
         H_i = G_i are the k leading eigenvectors of K_i and stay; eq. (10) is maximised over F, R, W
         and gamma. "kernel" (MKKM_KF, whose figures there are those of MKKM): eq. (7), sum_i
         gamma_i^2 Tr(K_i (I - FF')), is minimised over F and weights of sum one, as by `MKKM`.
-    approximation : {None, "rff", "nystroem"}
+    approximation : {None, "rff", "nystroem"}, default=None
         Approximation of the kernels. None: exact matrices K_i, of n_samples^2 numbers each. "rff":
         random Fourier features (`RandomFourierFeatures`). "nystroem": Z W^+ Z' with Z the kernel
         between rows and anchors and W that among anchors. Both take time and memory linear in
         n_samples, and do not accept "du2015"; "rff" accepts "rbf" and "laplacian" only.
-    n_frequencies : {"auto", "paper"} or int
+    n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of frequencies of "rff", at least 1, for each view; each gives two features. "paper":
         ceil(4 log^3(2 k)). "auto": as many as make the error of the kernel small, see
         `RandomFourierFeatures`.
-    n_anchors : int
+    n_anchors : int, default=256
         Number of anchors of "nystroem", at least 1: random rows, the same for all views; all rows
         if that is less.
-    max_iter : int
-        Largest number of iterations.
-    tol : float
-        Tolerance >= 0: the iterations end when the objective changes by at most `tol` of itself.
-    random_state : int, RandomState instance or None
-        Draws the rows that gammas are estimated from, features or anchors, the first H_i = G_i, and
-        the starts of k-means. An int gives the same result in each call.
 
     Attributes
     ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F, with orthonormal columns, float64.
     kernel_weights_ : ndarray of shape (n_views,)
@@ -88,10 +121,27 @@ class FAMKKM(KernelFusion):
         they themselves do.
     objective_ : float
         Eq. (11) at the last iteration, or (10) or (7) for the other fusions.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
+    inertia_ : float
+        k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
+        weighted by the sample weights.
+    s_ : float
+        Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
+    n_iter_ : int
+        Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
     history_ : list of dict
         A record for each iteration, with "stage" ("fusion"), "rows", "objective", "kernel_weights"
         and "seconds"; and with the other keys of the records of passes that classes of centroids
         have, "start" (0), "kept" (True), "s", "shift", "distinct" and "repairs" (None).
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+        `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`; if X was a list of views, of all of them together.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
+        names that are strings.
 
     Raises
     ------

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal.convergence_warnings import few_rows
-from rffpk._docs import FUSION, documented
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters, reporting
@@ -23,10 +22,6 @@ from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import Specification, check_one_kernel, check_sparse, one_kernel
 
 
-@documented(
-    FUSION, "labels_", "embedding_", "anchors_", "cluster_centers_", "inertia_", "s_",
-    "n_iter_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class NystroemKernelKMeans(Clusterer):
     """Kernel k-means on Nystroem features.
@@ -37,18 +32,51 @@ class NystroemKernelKMeans(Clusterer):
 
     Parameters
     ----------
-    kernel : str or callable
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
+        is kept. "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the anchors, the rows that gamma is estimated from, and the starts of k-means. An int
+        gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    kernel : str or callable, default="rbf"
         Kernel: a name of scikit-learn's pairwise kernels, or a function of two rows.
-    n_anchors : int
+    gamma : {"mean", "median", "scale"}, float or None, default="mean"
+        Parameter of the kernels that have one; a callable does not get it. The words are for "rbf"
+        and "laplacian"; other kernels then take scikit-learn's default, as all do for None. "mean":
+        1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
+        Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the
+        median. "scale": 1 / (n_features * X.var()). The mean of squared Euclidean distances is
+        exact; other means and medians are over the pairs of at most 1000 random rows. A few far
+        rows may make a mean so large that the kernel is constant on the others, with a warning; not
+        a median. If all rows are equal, gamma is 1. A number must be > 0.
+    degree : float, default=3
+        Degree >= 0 of the polynomial kernel.
+    coef0 : float, default=1
+        Constant term of the polynomial and the sigmoid kernel.
+    kernel_params : dict or None, default=None
+        Parameters of a callable. For a named kernel its entries come before `gamma`, `degree` and
+        `coef0`.
+    n_anchors : int, default=256
         Number of anchors, at least 1, drawn at random without replacement from the rows of weight
         above zero; all of these if that is less.
-    n_components : int or None
+    n_components : int or None, default=None
         Number of leading directions of the features that are kept, at least 1 and at most
         `n_anchors` (about their origin, as in the best approximation of this rank of Z W^+ Z').
         None: all.
-    random_state : int, RandomState instance or None
-        Draws the anchors, the rows that gamma is estimated from, and the starts of k-means. An int
-        gives the same result in each call.
 
     Attributes
     ----------
@@ -63,6 +91,8 @@ class NystroemKernelKMeans(Clusterer):
     inertia_ : float
         k-means objective of the features: the weighted sum of their squared distances to the means
         of their clusters.
+    s_ : float
+        Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
     n_iter_ : int
         Number of passes of k-means.
     history_ : list of dict
@@ -70,6 +100,14 @@ class NystroemKernelKMeans(Clusterer):
         "anneal", "hard", "settle", "swap"), "start", "kept", "rows", "s", "objective", "shift",
         "distinct", "repairs", "kernel_weights" and "seconds"; of starts (stage "start"), "kind"
         ("critical", "low", "k-means++"), "passes" and "outcome" ("kept", "lost" or "dropped").
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+        `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`; if X was a list of views, of all of them together.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
+        names that are strings.
 
     Raises
     ------

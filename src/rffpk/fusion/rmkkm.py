@@ -14,7 +14,6 @@ from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
-from rffpk._docs import HARD_EXACT, VIEWS, documented
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
@@ -92,10 +91,6 @@ class RobustRun(KernelRun):
         return super().count_distinct(hard**2 / self.space.total_weight)
 
 
-@documented(
-    HARD_EXACT | VIEWS, "labels_", "dual_coef_", "kernel_weights_", "inertia_", "objective_", "s_",
-    "n_iter_", "cache_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class RMKKM(Clusterer):
     """Robust multiple kernel k-means (RMKKM).
@@ -110,38 +105,81 @@ class RMKKM(Clusterer):
 
     Parameters
     ----------
-    weight_norm : float
+    n_clusters : int, default=8
+        Number of clusters k, from 1 to n_samples.
+    n_init : "auto" or int, default="auto"
+        Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is
+        always one start. All starts advance together, with one product of matrices in each pass.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that gammas are estimated from, the initial centroids and their disturbances.
+        An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
+        one of those and its gamma or a dict of its parameters. One array becomes as many views as
+        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
+        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
+        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
+        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
+        "rbf" and the sum of absolute differences for "laplacian".
+    views : list or None, default=None
+        The columns of each view, if X is one array: lists or arrays of their indices or names,
+        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
+        is a list of views, or one view. Views that are frames must have equal indices.
+    weight_norm : float, default=0.5
         Exponent gamma in the constraint on the weights, from 0.05 to 0.95. The larger, the more
         weight goes to the kernels of the smallest costs. The paper chooses it by the labels from
         0.1, 0.2, ..., 0.9.
-    init : {"k-means++", "random", "spectral"} or array
+    init : {"k-means++", "random", "spectral"} or array, default="k-means++"
         Initial centroids: the means of the clusters of rows that "k-means++" (greedy, in the space
         of the mean kernel) or "random" choose, or "spectral" ones: the clusters that k-means finds
         among the rows, scaled to length one, of the n_clusters leading eigenvectors of the centered
         mean kernel. An array holds integer labels of the rows, shape (n_samples,), each of 0 to
         n_clusters - 1 at least once, or weights of the rows, shape (n_clusters, n_samples), which
         are scaled to sums of one.
-    n_init : "auto" or int
-        Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is
-        always one start. All starts advance together, with one product of matrices in each pass.
-    max_iter : int
+    max_iter : int, default=300
         Largest number of passes of a start.
-    tol : float
+    tol : float, default=0.0001
         Tolerance >= 0: a start ends when the root mean square shift of the centroids in one pass is
         at most `tol` times the standard deviation of the features (the root of their total
         variance).
+    cache : "auto", True or False, default="auto"
+        Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
+        by block. "auto": stored if `memory_limit` allows it.
+    memory_limit : int or None, default=None
+        Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
+        container, has available, at least 16 MB.
 
     Attributes
     ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of its nearest centroid.
+    dual_coef_ : ndarray of shape (n_clusters, n_samples)
+        Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels; the sum of alpha^gamma is one.
-    objective_ : float
-        The minimised sum, weighted by the sample weights, at `dual_coef_`.
     inertia_ : float
         Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l: the weighted sum of
         squared distances of the rows to the means of their clusters.
+    objective_ : float
+        The minimised sum, weighted by the sample weights, at `dual_coef_`.
     s_ : float
         -inf: memberships are those of the nearest centroids.
+    n_iter_ : int
+        Number of passes of the best start.
+    cache_ : bool
+        Whether the kernel matrices were stored.
     history_ : list of dict
         A record for each pass, with "stage" ("hard"), "start", "kept", "rows", "s" (minus
         infinity), "objective" at the centroids before the pass, "shift" of the centroids,
@@ -149,6 +187,14 @@ class RMKKM(Clusterer):
         no row was near them), "kernel_weights" before the pass and "seconds"; and for each start a
         record of stage "start" with "start", "kind" ("given"), "rows", "passes", "objective" and
         "outcome" ("kept", "lost" or "dropped").
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them, of precomputed
+        kernels too; set only if `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`; if X was a list of views, of all of them together.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
+        names that are strings.
 
     Raises
     ------

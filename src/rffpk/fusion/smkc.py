@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 from sklearn.cluster import kmeans_plusplus
 
-from rffpk._docs import FUSION, documented
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
@@ -45,11 +44,6 @@ _DEPENDENT = 1e-8  # of columns of length one; what is left of one beside those 
 _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
 
 
-@documented(
-    FUSION, "labels_", "embedding_", "singular_values_", "anchors_", "kernel_weights_",
-    "objective_", "cluster_centers_", "inertia_", "s_", "n_iter_", "history_", "memberships_",
-    "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 @parameters
 class SMKC(KernelFusion):
     """Scalable multiple kernel clustering (SMKC): rank-k parts of anchor kernels, fused.
@@ -65,49 +59,101 @@ class SMKC(KernelFusion):
 
     Parameters
     ----------
-    n_clusters : int
+    n_clusters : int, default=8
         Number of clusters k, from 1 to the number of anchors.
-    n_anchors : "auto" or int
+    n_init : "auto" or int, default="auto"
+        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
+        is kept. "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that gammas are estimated from, the anchors, and the starts of k-means. An
+        int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
+    verbose : int, default=0
+        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
+        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
+        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
+        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
+        one of those and its gamma or a dict of its parameters. One array becomes as many views as
+        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
+        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
+        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
+        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
+        "rbf" and the sum of absolute differences for "laplacian".
+    views : list or None, default=None
+        The columns of each view, if X is one array: lists or arrays of their indices or names,
+        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
+        is a list of views, or one view. Views that are frames must have equal indices.
+    center : bool, default=True
+        Whether kernels are centered, so that their features have mean zero. Precomputed kernels are
+        taken as they are (`center_kernel` centers them).
+    normalize : bool, default=True
+        Whether kernels are scaled to a diagonal of one, after centering. Precomputed kernels are
+        taken as they are (`normalize_kernel` scales them).
+    normalize_rows : bool, default=False
+        Whether the rows of the embedding are scaled to length one for k-means. In the paper they
+        are not.
+    max_iter : int, default=100
+        Largest number of iterations.
+    tol : float, default=0.0001
+        Tolerance >= 0: the iterations end when ||G - previous G|| <= tol ||G||. The paper says
+        "until G converges"; `docs/fusion.md` shows the effect of smaller values. Changes below
+        about 1e-8 are rounding errors.
+    n_anchors : "auto" or int, default="auto"
         Number of anchors s, at least n_clusters; n_samples if that is less. "auto": 1000 up to
         20 000 rows, ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and
         its large sets; at least n_clusters.
-    anchors : {"uniform", "k-means++"} or array-like of int
+    anchors : {"uniform", "k-means++"} or array-like of int, default="uniform"
         Rows that are the anchors of all views. "uniform": drawn without replacement, as published.
         "k-means++": chosen by k-means++ among 4 s random rows of all views, each view scaled to
         equal variance, so that they are far apart. An array: these rows, all different; `n_anchors`
         is then not used.
-    max_iter : int
-        Largest number of iterations.
-    tol : float
-        Tolerance >= 0: the iterations end when ||G - previous G|| <= tol ||G||. The paper says
-        "until G converges"; `docs/fusion.md` shows the effect of smaller values. Changes below
-        about 1e-8 are rounding errors.
-    normalize_rows : bool
-        Whether the rows of the embedding are scaled to length one for k-means. In the paper they
-        are not.
-    random_state : int, RandomState instance or None
-        Draws the rows that gammas are estimated from, the anchors, and the starts of k-means. An
-        int gives the same result in each call.
 
     Attributes
     ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         U, the left singular vectors of G as columns, float64; columns of zeros if the rank of G is
         below k.
     singular_values_ : ndarray of shape (n_clusters,)
         Largest singular values of G, in falling order.
-    kernel_weights_ : ndarray of shape (n_views,)
-        Equal numbers of sum one: the method learns no weights.
     anchors_ : ndarray of int, shape (n_anchors,), or None
         Rows that are anchors: in rising order if drawn, in the given order otherwise. None: the
         kernels were precomputed.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Equal numbers of sum one: the method learns no weights.
     objective_ : float
         The minimised sum, at the last iteration.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
+    inertia_ : float
+        k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
+        weighted by the sample weights.
+    s_ : float
+        Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
+    n_iter_ : int
+        Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
     history_ : list of dict
         A record for each iteration, with "stage" ("fusion"), "rows", "objective", "change" (the
         relative change of G), "kernel_weights" and "seconds"; and with the other keys of the
         records of passes that classes of centroids have, "start" (0), "kept" (True), "s", "shift",
         "distinct" and "repairs" (None).
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
+        `store_memberships`.
+    n_features_in_ : int
+        Number of columns of X in `fit`; if X was a list of views, of all of them together.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
+        names that are strings.
 
     Raises
     ------

@@ -10,7 +10,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._docs import DIFFUSION, documented
 from rffpk._rows.missing import has_view
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Map
@@ -34,7 +33,6 @@ Metric = Literal["euclidean", "cosine"]
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
 
-@documented(DIFFUSION, "n_features_in_", "feature_names_in_")
 @parameters
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map rows to features whose distances are diffusion distances.
@@ -46,12 +44,43 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     Parameters
     ----------
-    time : "auto" or float
+    n_components : "auto" or int, default="auto"
+        Number of features, the slowest functions of the random walk. "auto": those that have not
+        decayed at `time` and do not live on few rows, at most three for each cluster.
+    n_neighbors : "auto" or int, default="auto"
+        Number of landmarks that the random walk can step to from a row. "auto": 8 with landmarks
+        that are centroids; 2.5 log(m) where the m distinct rows are the landmarks: of these only
+        mutual neighbors count.
+    n_landmarks : "auto" or int, default="auto"
+        Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no
+        more distinct rows are there than that, these are the landmarks, and a step from a row leads
+        to itself or to a mutual neighbor: each is among the nearest of the other. "auto": all
+        distinct rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44
+        clusters; of more rows 5 sqrt(m) centroids, with m the rows that are looked at (220 000 at
+        most in a clustering), but 1000 and 5 k at least.
+    time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
-    random_state : int, RandomState instance or None
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
+        usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if
+        their units differ.
+    whitening : "auto", None or float, default="auto"
+        A number from 0 to 1: neighbors are found among the leading principal components, two for
+        each cluster at most, each divided by this power of its standard deviation; 0 only projects,
+        1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
+        the columns. "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere
+        None, 0.5 or 1 (None with ``metric="cosine"``), each with once and twice the default number
+        of neighbors where that is "auto" too: all are tried on a sample of 2000 rows, or 20 for
+        each cluster, and the one is taken whose clusters agree most with those of the others.
+    random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
 
     Attributes
     ----------
@@ -79,6 +108,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     ------
     ValueError, TypeError
         If a parameter or X is not as described.
+    n_features_in_ : int
+        Number of columns of X in `fit`.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if all of them have names that are strings.
 
     Warns
     -----
@@ -185,8 +218,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         pairs = max(pairs_a_cluster * k, wanted) if pairs_a_cluster else n_pairs(k, wanted)
+        sparse = isinstance(rows, SparseRows)
         found = diffusion(
-            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k),
+            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse),
             NeighbourCount(r, times), least_share(k), pairs, self._spherical, random,
             n_threads,
         )  # fmt: skip

@@ -13,7 +13,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._docs import FEATURES, documented
 from rffpk._rows.passes import unshifted
 from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
@@ -30,38 +29,42 @@ Gamma = Literal["mean", "median", "scale"]
 Sampling = Literal["auto", "orthogonal", "structured", "iid"]
 Frequencies = Literal["auto", "paper"]
 
-KERNELS, GAMMAS = get_args(Kernel), get_args(Gamma)
+KERNELS = get_args(Kernel)
+GAMMAS = get_args(Gamma)
+_EXACT = {"precomputed", *PAIRWISE_KERNEL_FUNCTIONS} - {*KERNELS}  # kernels of other classes
 
-# docs/benchmarks.md: structured frequencies have the smallest error from 16 dimensions on, with
-# half as much bias at 32; the pass is as fast with them at 32 dimensions and faster from 40 on.
+# The distances that kernels are functions of, and that gamma is taken from.
+_METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock", "cauchy": "sqeuclidean"}
+
+# Columns: structured frequencies have the smallest error from 16 on, with half as much bias at 32;
+# the pass is as fast with them at 32 and faster from 40 on (docs/benchmarks.md).
 STRUCTURED_FROM = 32
 
-# "auto": the least number that makes the mean squared error of the kernel this part of the kernel's
-# variance (docs/kernels.md has the trials), ...
+# The mean squared error of the kernel, over its variance, that "auto" aims at (docs/kernels.md).
 _ERROR = 0.02
-_FEWEST = 128  # ... of this one and its doublings ...
-_MOST = 8192  # ... up to this, ...
-_MOST_NUMBERS = 1 << 25  # ... or as many as make so many numbers ...
-_ROWS = 20_000  # ... of so many rows, on which starts run, at most.
-
+_FEWEST = 128  # frequencies that "auto" tries first, and then doublings of them
+_MOST = 8192  # frequencies that "auto" takes
+_MOST_NUMBERS = 1 << 25  # in the features of the rows that starts run on
+_ROWS = 20_000  # that starts run on, at most
 _ROUNDING = 1e-28  # variance of kernel values that are equal
 
-# The rows whose pairs it is measured on are at least and at most so many, and between these as many
-# as have so many numbers in the differences of all pairs.
-_FEWEST_PAIRED = 64
-_MOST_PAIRED = 256
-_PAIR_NUMBERS = 1 << 24
+_FEWEST_PAIRED = 64  # rows whose pairs the error of the kernel is measured on
+_MOST_PAIRED = 256  # such rows
+_PAIR_NUMBERS = 1 << 24  # in the differences of their pairs, if that gives a number between these
 
-# Means of distances without a closed form, and medians, are taken over the pairs of at most this
-# many rows: their relative error is then a few percent, which suffices for gamma.
+# Rows whose pairs give medians, and means without a closed form: their relative error is then a few
+# percent, which suffices for gamma.
 _PAIR_ROWS = 1000
 
-# The rows, and the numbers in them, that tell how far most rows spread: this share of them. A gamma
-# by mean distances leaves no digits for them where the mean is so many times as large.
-_SPREAD_ROWS, _SPREAD_NUMBERS, _SHARE, _FAR = 1000, 1 << 22, 0.99, 1e10
+_SPREAD_ROWS = 1000  # that tell how far most rows spread
+_SPREAD_NUMBERS = 1 << 22  # in these rows
+_SHARE = 0.99  # of the rows are most rows
+# A mean distance so many times the spread gives a kernel without digits for most rows.
+_FAR = 1e10
 
-_PHASE_ROWS = 100  # Phases are checked for so many rows and frequencies; ...
-_PHASE_ERROR = 0.25  # ... their error may be so many radians.
+_PHASE_ROWS = 100  # that phases are estimated for
+_PHASE_ERROR = 0.25  # radians, of phases that make features
+_NORMAL_MEDIAN = 0.67  # of the absolute value of a standard normal number
 
 _DRAWING = 4  # arrays of the size of the frequencies, while they are drawn
 _SEEDING_ROWS = 20  # that starts take for each cluster, at least
@@ -87,19 +90,24 @@ def n_frequencies(value: Frequencies | int, n_clusters: int) -> Auto | int:
     return int(value)
 
 
+def check_gamma(gamma: Any, also: str = "") -> None:
+    """Check the parameter `gamma` of a kernel; a message says what else it may be."""
+    if isinstance(gamma, str):
+        validation.check_choice(gamma, "gamma", GAMMAS, also=f"a number > 0{also}")
+    else:
+        words = f"one of {list(GAMMAS)}{also}"
+        validation.check_real(gamma, "gamma", 0, include="neither", also=words)
+
+
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     """Check the parameters of a kernel with random Fourier features."""
-    exact = isinstance(kernel, str) and kernel in ("precomputed", *PAIRWISE_KERNEL_FUNCTIONS)
-    if callable(kernel) or (exact and kernel not in KERNELS):
+    if callable(kernel) or (isinstance(kernel, str) and kernel in _EXACT):
         raise ValueError(
             f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "
             "KernelPowerKMeans takes it, or MultiKernelPowerKMeans for several kernels."
         )
     validation.check_choice(kernel, "kernel", KERNELS)
-    if isinstance(gamma, str):
-        validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0")
-    else:
-        validation.check_real(gamma, "gamma", 0, include="neither", also=f"one of {list(GAMMAS)}")
+    check_gamma(gamma)
     validation.check_choice(sampling, "sampling", get_args(Sampling))
     if sampling in ("orthogonal", "structured") and kernel != "rbf":
         raise ValueError(
@@ -108,7 +116,6 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
         )
 
 
-@documented(FEATURES, "n_features_in_", "feature_names_in_")
 @parameters
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
@@ -118,13 +125,38 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     Parameters
     ----------
-    n_frequencies : "auto" or int
+    n_frequencies : "auto" or int, default="auto"
         Number of frequencies D, at least 1. The output has 2 D columns. "auto": the least of 128,
         256, 512, ... with a `kernel_error_` of at most 0.02; at most 8192, or as many as make 2^25
         numbers for 20 000 of the rows.
-    random_state : int, RandomState instance or None
+    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
+        Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
+        prod_i 1 / (1 + gamma (x_i-y_i)^2).
+    gamma : {"mean", "median", "scale"} or float, default="mean"
+        Bandwidth parameter of the kernel. "mean": 1 / (2 mean distance) over all pairs of rows, in
+        the kernel's own distance: squared Euclidean, for "laplacian" the sum of absolute
+        differences. "median": the same with the median. "scale": 1 / (n_features * X.var()). The
+        mean of squared Euclidean distances is exact; other means and medians are over the pairs of
+        at most 1000 random rows. A few far rows may make a mean so large that the kernel is
+        constant on the others, with a warning; not a median. If all rows are equal, gamma is 1. A
+        number must be > 0.
+    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
+        How frequencies are drawn. "orthogonal", for "rbf" only: blocks of up to d orthogonal
+        directions with chi-distributed lengths, d the number of columns (Yu et al., NeurIPS 2016).
+        "structured", for "rbf" only: products of Walsh-Hadamard matrices and random signs (the same
+        paper); a projection then takes 3 log2(p) additions a frequency, p the next power of two
+        from d on, instead of d multiplications and additions. Their frequencies all have one
+        length, which biases the kernel in few dimensions (below about 16). "iid": independent draws
+        (Rahimi, Recht, NeurIPS 2007). "auto": for "rbf" "structured" from d = 32 on and
+        "orthogonal" below, "iid" for the other kernels.
+    random_state : int, RandomState instance or None, default=None
         Draws the rows that gamma is estimated from and the kernel error is measured on, and the
         frequencies. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
+        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
+        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
+        Results are the same to the bit for any number of threads.
 
     Attributes
     ----------
@@ -141,6 +173,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     kernel_error_ : float
         Mean squared error of the kernel over pairs of at most 256 of the rows, relative to the
         variance of the kernel over these pairs. Set only with ``n_frequencies="auto"``.
+    n_features_in_ : int
+        Number of columns of X in `fit`.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns of X in `fit`; set only if all of them have names that are strings.
 
     Raises
     ------
@@ -221,12 +257,14 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
-        if hasattr(self, "kernel_error_"):  # of a fit before
-            del self.kernel_error_
+        weighted = weight is not None and isinstance(self.gamma, str)
+        origin = " (from distances weighted by sample_weight)" if weighted else ""
+        _check_phases(X, self.kernel, self.gamma_, origin)
+        self.__dict__.pop("kernel_error_", None)  # of a fit before
         if isinstance(self.n_frequencies, str):
             self._draw_enough(X, weight, random)
         else:
-            self._draw_frequencies(int(self.n_frequencies), X, weight, random)
+            self._draw_frequencies(int(self.n_frequencies), X, random)
         self.n_frequencies_ = self._fourier.n_frequencies
         self._n_features_out = self._fourier.width
         return self
@@ -240,44 +278,37 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             given = given.matrix(self.n_features_in_)
         return np.ascontiguousarray(given, dtype=self._dtype)
 
-    def _draw_frequencies(self, D: int, X: Columns, weight: Array | None, random: Any) -> None:
-        d, dtype = X.shape[1], X.dtype
+    def _draw_frequencies(self, D: int, X: Columns, random: Any) -> None:
+        d, self._dtype, self.structure_ = X.shape[1], X.dtype, None
         automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
-        self._dtype, self.structure_ = dtype, None
         if self.sampling == "structured" or automatic:
             self.structure_ = _draw_structure(self.gamma_, d, D, random)
             self._fourier = Fourier(self.structure_)
-        else:
-            check_memory(_DRAWING * 8 * d * D, D)
-            omega = _draw_frequencies(self.kernel, self.gamma_, self.sampling, d, D, random)
-            with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
-                self._fourier = Fourier(np.ascontiguousarray(omega, dtype=dtype))
-        weighted = weight is not None and isinstance(self.gamma, str)
-        origin = " (from distances weighted by sample_weight)" if weighted else ""
-        _check_phases(X, self._fourier.frequencies, f"gamma == {self.gamma_:.3g}{origin}")
+            return
+        check_memory(_DRAWING * 8 * d * D, D)
+        omega = _draw_matrix(self.kernel, self.gamma_, self.sampling, d, D, random)
+        with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
+            self._fourier = Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
 
     def _draw_enough(self, X: Columns, weight: Array | None, random: Any) -> None:
         """Frequencies whose kernel error is small, or as many as there may be."""
         rows = _sampled_rows(X, weight, random)
         exact = _kernel_of_pairs(self.kernel, self.gamma_, rows)
-        variance = float(exact.var()) if exact.size else 0.0
         D, most = _FEWEST, min(_MOST, _MOST_NUMBERS // (2 * min(len(X), _ROWS)))
-        while True:
-            self._draw_frequencies(D, X, weight, random)
-            self.kernel_error_ = 0.0
-            if variance > _ROUNDING:
-                self.kernel_error_ = _square_error(self._fourier, rows, exact) / variance
-            if not self.kernel_error_ > _ERROR:  # NaN, where squares overflow, is an error later
-                return
-            if 2 * D > most:
-                break
+        self._draw_frequencies(D, X, random)
+        self.kernel_error_ = _relative_error(self._fourier, rows, exact)
+        while self.kernel_error_ > _ERROR and 2 * D <= most:
             D *= 2
-        warn(
-            f"n_frequencies='auto' ends at {D}, the largest number, with a mean squared error of "
-            f"the kernel of {self.kernel_error_:.2g} of its variance over pairs; {_ERROR} is aimed "
-            "at. Rows are nearly equally far apart: exact kernels and Nystroem features suit them.",
-            UserWarning,
-        )
+            self._draw_frequencies(D, X, random)
+            self.kernel_error_ = _relative_error(self._fourier, rows, exact)
+        if self.kernel_error_ > _ERROR:  # NaN, where squares overflow, is an error later
+            warn(
+                f"n_frequencies='auto' ends at {D}, the largest number, with a mean squared error "
+                f"of the kernel of {self.kernel_error_:.2g} of its variance over pairs; {_ERROR} "
+                "is aimed at. Rows are nearly equally far apart: exact kernels and Nystroem "
+                "features suit them.",
+                UserWarning,
+            )
 
     def transform(self, X: Any) -> Array:
         """Map rows to their features.
@@ -318,58 +349,47 @@ def check_memory(needed: int, n_frequencies: int) -> None:
         )
 
 
-def _check_phases(X: Columns, frequencies: Array | Structure, cause: str) -> None:
-    """Raise a ValueError if most sines and cosines of some rows would be rounding errors."""
+def _check_phases(X: Columns, kernel: str, gamma: float, origin: str) -> None:
+    """Raise a ValueError if most sines and cosines of most rows would be rounding errors."""
     some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.sqrt(squared_norms(some))
-        some = some[norms > 0]  # rows of zeros have phases of zero
-        if not len(some):
-            return
-        matrix = some.matrix if isinstance(some, SparseRows) else some
-        if isinstance(frequencies, Structure):  # whose phases are nearly normal
-            deviation = frequencies.scale * frequencies.signs.shape[-1]
-            phases = 0.67 * deviation * norms[norms > 0]
-        else:
-            phases = np.abs(matrix @ frequencies[:, :_PHASE_ROWS].astype(np.float64))
-        phase = float(np.median(phases))
+        if kernel == "laplacian":  # phases follow Cauchy's distribution
+            entries = some.matrix if isinstance(some, SparseRows) else some
+            phases = gamma * np.asarray(abs(entries).sum(axis=1)).ravel()
+        else:  # nearly normal
+            phases = _NORMAL_MEDIAN * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
+    phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
     if not phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR:
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
         raise ValueError(
-            f"{cause} gives phases of {phase:.2g}, which {X.dtype} does not resolve; take a "
-            f"smaller gamma, {remedy}."
+            f"gamma == {gamma:.3g}{origin} gives phases of {phase:.2g}, which {X.dtype} does not "
+            f"resolve; take a smaller gamma, {remedy}."
         )
 
 
 def fit_map(
     estimator: Any, sample: RowSample, view: int, kernel: Kernel, gamma: Any, random: Any
 ) -> RandomFourierFeatures:
-    """The map of a view, fitted on a sample of the rows, with the `n_frequencies`, `sampling` and
-    `n_jobs` of an estimator."""
+    """The feature map of a view, fitted on a sample of the rows, with the `n_frequencies`,
+    `sampling` and `n_jobs` of an estimator."""
     x, weight = sample.some_with(view)
-    k, n = int(estimator.n_clusters), sample.n
+    k = int(estimator.n_clusters)
     D = n_frequencies(estimator.n_frequencies, k)
     if not isinstance(D, str):
-        D = int(D)
         # the features of the seeding rows, and sums of the clusters, at least once for each thread
-        rows = min(n, _SEEDING_ROWS * k) + 4 * k
-        check_memory(16 * D * rows, D)
-    mapped = RandomFourierFeatures(
-        D,
-        kernel=kernel,
-        gamma=gamma,
-        sampling=estimator.sampling,
-        random_state=random.randint(2**31 - 1),
-        n_jobs=estimator.n_jobs,
-    )
-    mapped.n_features_in_, mapped._in_float64 = x.shape[1], estimator._in_float64
-    return mapped._draw(x, weight, lambda: sample.moments(view))
+        check_memory(16 * D * (min(sample.n, _SEEDING_ROWS * k) + 4 * k), D)
+    feature_map = RandomFourierFeatures(
+        D, kernel=kernel, gamma=gamma, sampling=estimator.sampling,
+        random_state=random.randint(2**31 - 1), n_jobs=estimator.n_jobs,
+    )  # fmt: skip
+    feature_map.n_features_in_, feature_map._in_float64 = x.shape[1], estimator._in_float64
+    return feature_map._draw(x, weight, lambda: sample.moments(view))
 
 
 def gamma_of_view(
     estimator: Any, sample: RowSample, view: int, kernel: Kernel, gamma: Gamma, random: Any
 ) -> float:
-    """The `gamma_` of the map that `fit_map` fits."""
+    """The `gamma_` of the feature map that `fit_map` fits."""
     x, weight = sample.some_with(view)
     random = validation.check_random_state(random.randint(2**31 - 1))
     n_threads = config.n_threads(estimator.n_jobs)
@@ -377,14 +397,9 @@ def gamma_of_view(
 
 
 def resolve_gamma(
-    X: Columns,
-    kernel: str,
-    gamma: str | float,
-    weight: Array | None,
-    random: Any,
-    n_threads: int,
+    X: Columns, kernel: str, gamma: str | float, weight: Array | None, random: Any, n_threads: int,
     moments: Callable[[], Moments] | None = None,
-) -> float:
+) -> float:  # fmt: skip
     """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`. The `moments`
     of the columns may be those of more rows."""
     if not isinstance(gamma, str):
@@ -439,9 +454,7 @@ def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, f
 
 def _check_variance(variance: float, X: Columns, weight: Array | None, n_threads: int) -> None:
     """Raise a ValueError if rows differ but their variance is zero, with the cause."""
-    if variance > 0:
-        return
-    if weight is not None:
+    if variance <= 0 and weight is not None:
         X = X[weight > 0]
         plain, eps = column_moments(X, None, n_threads).variance, float(np.finfo(X.dtype).eps)
         validation.check_weighted_variance(variance, plain, eps**2, X.dtype)
@@ -454,15 +467,14 @@ def _sampled_distance(
     """Mean or median distance between two rows of a sample drawn with the row weights."""
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     index = random.permutation(counted)[:_PAIR_ROWS]
-    metric = "cityblock" if kernel == "laplacian" else "sqeuclidean"
-    distances = pair_distances(X[np.sort(index)], metric)
+    distances = pair_distances(X[np.sort(index)], _METRICS[kernel])
     if not distances.size:
         return 0.0
     with np.errstate(over="ignore"):  # the caller refuses X by name
         return float(np.mean(distances) if gamma == "mean" else np.median(distances))
 
 
-def _draw_frequencies(
+def _draw_matrix(
     kernel: str, gamma: float, sampling: Sampling, d: int, D: int, random: Any
 ) -> Array:
     """Omega of shape (d, D); its columns follow the kernel's spectral density."""
@@ -518,12 +530,14 @@ def _kernel_of_pairs(kernel: str, gamma: float, rows: Array) -> Array:
         first, second = np.triu_indices(len(rows), 1)
         logs = sum(np.log1p(gamma * (x[first] - x[second]) ** 2) for x in rows.T)
         return np.exp(-np.asarray(logs))
-    metric = "sqeuclidean" if kernel == "rbf" else "cityblock"
-    return np.exp(-gamma * pdist(rows, metric))
+    return np.exp(-gamma * pdist(rows, _METRICS[kernel]))
 
 
-def _square_error(fourier: Fourier, rows: Array, exact: Array) -> float:
-    """Mean squared error of the inner products of features of all pairs of rows."""
+def _relative_error(fourier: Fourier, rows: Array, exact: Array) -> float:
+    """Mean squared error of the inner products of features of all pairs of rows, over the variance
+    of the kernel."""
+    if not exact.size or exact.var() <= _ROUNDING:
+        return 0.0
     features = unshifted(rows, fourier.astype(rows.dtype), 1)
     found = (features @ features.T)[np.triu_indices(len(rows), 1)]
-    return float(np.mean((found - exact) ** 2))
+    return float(np.mean((found - exact) ** 2) / exact.var())

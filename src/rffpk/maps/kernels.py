@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils import gen_batches
+from sklearn.utils.extmath import safe_sparse_dot
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
 from rffpk._utils.tiles import row_tiles, run_all, tiles
-from rffpk.maps.fourier import GAMMAS, center_and_spread, resolve_gamma
+from rffpk.maps.fourier import center_and_spread, check_gamma, resolve_gamma
 
 BANKS = ("du2015",)
 PRECOMPUTED = "precomputed"
 
-_DIAGONAL_ROWS = 64
-
 # A precomputed kernel may differ from its transpose by this fraction of its largest entry.
 _ASYMMETRY = 1e-6
-
-_COLUMNS = 16  # of a matrix that may have distances
-_FAR = 1e4  # of the squared distance of a mean from the median of rows, over their spread
-
-_ROUNDING = 16 * np.finfo(np.float64).eps  # relative, of a sum of few numbers that are means
+_COLUMNS = 16  # of a matrix that may have distances, which are tried
+_DIAGONAL_ROWS = 64  # of a block whose kernel values give a diagonal
+_FAR = 1e4  # squared distance of a mean from the median of rows, over their spread
+_EPS = float(np.finfo(np.float64).eps)
+_ROUNDING = 16 * _EPS  # relative error of a sum of few numbers that are means
+_APART = 64 * _EPS  # relative difference of two values that differ by more than rounding
 
 
 def center_kernel(K: Any) -> Array:
@@ -135,17 +135,17 @@ def check_no_distances(K: Array, name: str) -> None:
     between a row and itself."""
     if len(K) < 2 or K.min() < 0 or not K.any():
         return
-    if K.shape[0] == K.shape[1]:
-        distances = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
+    square = K.shape[0] == K.shape[1]
+    if square:
+        found = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
     else:  # to anchors that are rows
-        distances = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
-    if distances:
+        found = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
+    if found:
         kind = "distances or affinities" if _have_triangles(K) else "affinities"
-        remedy = validation.OF_DISTANCES
-        if K.shape[0] == K.shape[1]:
-            remedy += f" {validation.OF_AFFINITIES}"
+        remedy = f" {validation.OF_AFFINITIES}" if square else ""
         raise ValueError(
-            f"{name} looks like a matrix of {kind}, must be one of kernel values. {remedy}"
+            f"{name} looks like a matrix of {kind}, must be one of kernel values. "
+            f"{validation.OF_DISTANCES}{remedy}"
         )
 
 
@@ -188,24 +188,20 @@ _ELSEWHERE = {
 def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
     """A kernel of scikit-learn's pairwise kernels, a callable, or one of the names `more`."""
     if not callable(metric):
-        known = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more)
-        _check_word(metric, name, known)
-        validation.check_choice(metric, name, known, also="a callable")
+        _check_word(metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more), "a callable")
         if unknown := set(params) - set(_PARAMETERS):
             raise ValueError(
                 f"{name} has parameters {sorted(unknown)}, must be among {list(_PARAMETERS)}."
             )
-    gamma = params.get("gamma")
-    if isinstance(gamma, str):
-        validation.check_choice(gamma, "gamma", GAMMAS, also="a number > 0 or None")
-    elif gamma is not None:
-        validation.check_real(gamma, "gamma", 0, include="neither")
+    if params.get("gamma") is not None:
+        check_gamma(params["gamma"], " or None")
 
 
-def _check_word(word: Any, name: str, known: tuple[str, ...]) -> None:
-    """Refuse a kernel that another class takes, by that class."""
+def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None:
+    """The name of a kernel; one that another class takes is refused by the name of that class."""
     if isinstance(word, str) and word in _ELSEWHERE and word not in known:
         raise ValueError(f"{name} == {word!r}: {_ELSEWHERE[word]}")
+    validation.check_choice(word, name, known, also=also)
 
 
 def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
@@ -287,8 +283,7 @@ def matched(
 def check_kernels(kernels: Any) -> None:
     """Check the parameter `kernels` of `matched`."""
     if isinstance(kernels, str):
-        _check_word(kernels, "kernels", (*BANKS, PRECOMPUTED))
-        validation.check_choice(kernels, "kernels", (*BANKS, PRECOMPUTED), also="a list")
+        _check_word(kernels, "kernels", (*BANKS, PRECOMPUTED), "a list")
     else:
         specifications(kernels, 1)
 
@@ -300,8 +295,7 @@ def du2015(x: Columns) -> list[Specification]:
     100; four polynomial ones (a + x'y)^b; the cosine. O(n^2 d) for the largest distance.
     """
     norms, largest = _norms_and_largest_distance(x)
-    apart = largest > 64 * np.finfo(np.float64).eps * norms.max()  # more than rounding
-    unit = 1 / (2 * largest) if apart else 0.0  # equal rows: constant kernels
+    unit = 1 / (2 * largest) if largest > _APART * norms.max() else 0.0  # equal: constant kernels
     pairs: list[tuple[str, dict[str, Any]]] = [
         ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
     ]
@@ -311,16 +305,12 @@ def du2015(x: Columns) -> list[Specification]:
 
 def _norms_and_largest_distance(x: Columns) -> tuple[Array, float]:
     """The squared norms of rows, of arrays less their mean, and the largest squared distance."""
-    if isinstance(x, SparseRows):
-        norms, matrix = squared_norms(x), x.astype(np.float64, copy=False).matrix
-    else:
-        matrix = x - x.mean(axis=0, dtype=np.float64)
-        norms = np.einsum("id,id->i", matrix, matrix)
+    wide = x.astype(np.float64) if isinstance(x, SparseRows) else x - x.mean(axis=0, dtype="f8")
+    matrix, norms = _matrix(wide), squared_norms(wide)
     tiles = row_tiles(len(x), len(x))
-    products = (matrix[b] @ matrix.T for b in tiles)
-    each = (p.toarray() if isinstance(x, SparseRows) else p for p in products)
-    largest = max(float((norms[b, None] + norms - 2 * p).max()) for b, p in zip(tiles, each))
-    return norms, largest
+    products = (safe_sparse_dot(matrix[b], matrix.T, dense_output=True) for b in tiles)
+    distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
+    return norms, max(float(each.max()) for each in distances)
 
 
 # Kernels whose products with sparse rows visit the entries alone.
@@ -333,6 +323,11 @@ def check_sparse(x: Columns, metric: Any, name: str) -> None:
         taker = "callable kernels take" if callable(metric) else f"the kernel {metric!r} takes"
         taken = ", ".join(_OF_SPARSE)
         raise TypeError(f"{name} is sparse, and {taker} dense rows; {taken} take sparse ones.")
+
+
+def _matrix(x: Columns) -> Any:
+    """Rows as scikit-learn's functions take them."""
+    return x.matrix if isinstance(x, SparseRows) else x
 
 
 # ---- evaluation ---------------------------------------------------------------------------------
@@ -363,44 +358,36 @@ class FittedKernel:
     """
 
     def __init__(
-        self,
-        x: Columns,
-        spec: Specification,
-        *,
-        weight: Array | None = None,
-        random: Any = None,
-        n_threads: int = 1,
-        center: bool = False,
-        normalize: bool = False,
+        self, x: Columns, spec: Specification, *, weight: Array | None = None, random: Any = None,
+        n_threads: int = 1, center: bool = False, normalize: bool = False,
         differences: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
         self.n_threads = n_threads
         self.definite = positive_definite(spec)
-        self.precomputed = isinstance(spec.metric, str) and spec.metric == PRECOMPUTED
+        self.precomputed = spec.metric == PRECOMPUTED
         # a precomputed kernel is used without changes
         self._center = center and not self.precomputed
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         by_differences = spec.metric == "linear" and (center or differences)
-        dense_rows = not (self.precomputed or isinstance(x, SparseRows))
         self._origin: Array | None = None
-        if dense_rows and (spec.metric == "rbf" or by_differences):
+        if (spec.metric == "rbf" or by_differences) and not isinstance(x, SparseRows):
             self._origin = _origin(x)
         self._scale: tuple[float, float] | None = None
         # of the rows in the mean feature, where the kernel is centered and they are not equal
         self._shares = None if weight is None or not self._center else weight / weight.sum()
         self._columns: Array | None = None  # means, where the kernel is centered
         self._mean = 0.0
-        self.params = dict(spec.params)
-        gamma = self.params.get("gamma", "mean")
-        if spec.metric in ("rbf", "laplacian") and not self.precomputed:
+        params = dict(spec.params)
+        if spec.metric in ("rbf", "laplacian"):
+            gamma = params.setdefault("gamma", "mean")
             if isinstance(gamma, str):
-                gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
-            self.params["gamma"] = gamma
-        elif isinstance(gamma, str) and not callable(spec.metric):  # "mean" and so on: distances
-            self.params.pop("gamma", None)
-        if self.params.get("gamma", 0) is None:  # scikit-learn's default
-            del self.params["gamma"]
+                params["gamma"] = resolve_gamma(x, spec.metric, gamma, weight, random, n_threads)
+        elif isinstance(params.get("gamma"), str) and not callable(spec.metric):
+            del params["gamma"]  # a word, of distances
+        if params.get("gamma", 0) is None:  # scikit-learn's default
+            del params["gamma"]
+        self.params = params
         self._fit(spec.rescale)
 
     def _fit(self, rescale: bool) -> None:
@@ -416,10 +403,10 @@ class FittedKernel:
             diagonal = self._centered_diagonal(self._raw_diagonal, self._columns)
             self._inverse_norms = _inverse_norms(diagonal)
         if rescale:
-            ends = self._by_rows(lambda b: (self.block(b).min(), self.block(b).max()))
-            low, high = min(e[0] for e in ends), max(e[1] for e in ends)
-            apart = high - low > 64 * np.finfo(np.float64).eps * max(abs(high), abs(low))
-            self._scale = (low, 1 / (high - low) if apart else 1.0)
+            lows, highs = zip(*self._by_rows(lambda b: _ends(self.block(b))))
+            low, high = min(lows), max(highs)
+            apart = high - low > _APART * max(abs(high), abs(low))
+            self._scale = low, (1 / (high - low) if apart else 1.0)
         self.diagonal = self._finished_diagonal(self._raw_diagonal, self._columns)
 
     def drop_matrix(self) -> None:
@@ -446,10 +433,8 @@ class FittedKernel:
         return self._finished(raw, diagonal, means), self._finished_diagonal(diagonal, means)
 
     def values(self, x: Array) -> Array:
-        """k(x, x_j) for new rows x and all j; faster than `cross`, which also computes k(x, x)."""
-        if self.precomputed or self._center or self._normalize:
-            return self.cross(x)[0]
-        return self._rescaled(self._raw(x, self.x))
+        """k(x, x_j) for new rows x and all j."""
+        return self.cross(x)[0]
 
     def matrix(self, dtype: Any = np.float64) -> Array:
         """The whole matrix, exactly symmetric; O(n^2) memory."""
@@ -460,8 +445,7 @@ class FittedKernel:
 
         run_all(fill, tiles(self.n, self.n), self.n_threads)
         for rows in row_tiles(self.n, self.n):
-            validation.check_finite_kernel(out[rows])
-        for rows in row_tiles(self.n, self.n):
+            validation.check_finite_kernel(out[rows, rows.start :])
             out[rows, : rows.start] = out[: rows.start, rows].T
             out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
         return out
@@ -488,12 +472,10 @@ class FittedKernel:
             # copies that fill a block cost no calls
             found = np.pad(found, ((0, len(x) - len(head)), (0, 0)), mode="edge")
         else:
-            wide = [self._moved(each) for each in (x, y)]
-            wide = [each.matrix if isinstance(each, SparseRows) else each for each in wide]
+            wide = [_matrix(self._moved(each)) for each in (x, y)]
+            options = {"metric": self.metric, "filter_params": True, **self.params}
             with np.errstate(over="ignore", invalid="ignore"):  # callers check for these
-                found = pairwise_kernels(
-                    *wide, metric=self.metric, filter_params=True, **self.params
-                )
+                found = pairwise_kernels(*wide, **options)
         return np.asarray(found, dtype=np.float64)
 
     def _moved(self, x: Columns) -> Columns:
@@ -532,6 +514,10 @@ class FittedKernel:
 
     def _rescaled(self, values: Array) -> Array:
         return values if self._scale is None else (values - self._scale[0]) * self._scale[1]
+
+
+def _ends(values: Array) -> tuple[float, float]:
+    return values.min(), values.max()
 
 
 @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused

@@ -1,22 +1,16 @@
-"""Descriptions of parameters and fitted attributes that several public classes share.
+"""The descriptions of parameters and fitted attributes that docstrings share.
 
-Each family below holds entries of numpydoc sections by name; a family takes what it does not
-describe itself from the families that it extends. `documented` completes the docstring of a class
-from one of them.
+Each family holds entries of numpydoc sections by name. `ESTIMATORS` says which family a class takes
+its entries from; those that are left out of it, or that it lacks, are the class's own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
 
-Entries = dict[str, tuple[str, str]]  # name -> type, indented description
-C = TypeVar("C", bound=type[Any])
+Entries = dict[str, tuple[str, str]]  # name -> type, description with its indentation
 
-_ENTRY = re.compile(r"^(\w+) : (.+)\n", re.MULTILINE)
-_TITLE = re.compile(r"\n\n(\w+)\n-{3,}\n")
-_INDENT = re.compile(r".*\n*( *)")  # of what follows the first line
+_ENTRY = re.compile(r"^(\*{0,2}\w+) : (.+)\n", re.MULTILINE)
 
 
 def entries(section: str) -> Entries:
@@ -26,55 +20,18 @@ def entries(section: str) -> Entries:
     return {name: (kind, text.rstrip()) for name, kind, text in triples}
 
 
-def documented(family: Entries, *attributes: str) -> Callable[[C], C]:
-    """Class decorator: complete the sections Parameters and Attributes of the docstring.
-
-    Parameters come in the order of the signature, each from the class's own docstring, else from
-    the family, with its default from the signature; a parameter without an entry, or an entry
-    without its parameter, is a KeyError. Attributes come in the order of `attributes`, described in
-    the same way, after those that only the class's own docstring names.
-    """
-
-    def complete(cls: C) -> C:
-        if cls.__doc__ is None:  # python -OO
-            return cls
-        indent = _INDENT.match(cls.__doc__)[1]  # type: ignore[index]
-        summary, *parts = _TITLE.split(cls.__doc__.replace("\n" + indent, "\n"))
-        sections = dict(zip(parts[::2], parts[1::2]))
-        own = entries(sections.pop("Parameters", ""))
-        known, defaults = family | own, _defaults(cls)
-        parameters = [
-            _written(name, known[name], f", default={_literal(defaults[name])}")
-            for name in dict.fromkeys((*defaults, *own))
-        ]
-        own = entries(sections.pop("Attributes", ""))
-        known = family | own
-        names = [*(name for name in own if name not in attributes), *attributes]
-        fitted = [_written(name, known[name]) for name in names]
-        sections = {"Parameters": "".join(parameters), "Attributes": "".join(fitted)} | sections
-        titled = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items()]
-        cls.__doc__ = "\n\n".join(part.strip() for part in (summary, *titled)) + "\n"
-        return cls
-
-    return complete
+def without(family: Entries, *names: str) -> Entries:
+    """A family less the entries that a class describes itself."""
+    left = dict(family)
+    for name in names:
+        del left[name]
+    return left
 
 
-def _defaults(cls: type[Any]) -> dict[str, Any]:
-    """The parameters of a class and their defaults, which all have; inspect.signature would take
-    as long as everything else here."""
-    init = cls.__init__
-    positional = zip(init.__code__.co_varnames[1:], init.__defaults__ or ())
-    return dict(positional) | (init.__kwdefaults__ or {})
-
-
-def _literal(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-def _written(name: str, entry: tuple[str, str], default: str = "") -> str:
-    kind, text = entry
-    return f"{name} : {kind}{default}\n{text}\n"
-
+CONVENTIONS = entries("""
+y : Ignored
+    Present for scikit-learn's conventions.
+""")
 
 COMMON = entries("""
 n_clusters : int
@@ -280,10 +237,20 @@ sampling : {{"auto", "orthogonal", "structured", "iid"}}
     kernels.
 """)
 
+# Features that may be stored.
+STORED = entries("""
+memory_limit : int or None
+    Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
+    what the machine, or the container, has available, at least 16 MB.
+cache_ : bool
+    Whether the features of all rows were stored.
+""")
+
 # Power k-means on random Fourier features.
 RANDOM_FEATURES = (
     POWER
     | FEATURES
+    | STORED
     | entries("""
 n_frequencies : {"auto", "paper"} or int
     Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2 k))
@@ -297,9 +264,6 @@ cache : "auto", True or False
     at least halves the time of the passes over all rows (of 30, or of 5 after a sample). The
     features of a sample are stored unless `cache` is False, if `memory_limit` allows it. Results
     are the same up to rounding.
-memory_limit : int or None
-    Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available, at least 16 MB.
 random_state : int, RandomState instance or None
     Draws the rows that gamma is estimated from, the frequencies, the sample, the initial centroids,
     and their disturbances and swaps. An int gives the same result in each call.
@@ -308,8 +272,6 @@ cluster_centers_ : ndarray of shape (n_clusters, 2 D)
 inertia_ : float
     Kernel k-means objective of `labels_`, in feature space: the weighted sum of squared distances
     of the rows to the means of their clusters.
-cache_ : bool
-    Whether the features of all rows were stored.
 """)
 )
 
@@ -326,7 +288,7 @@ n_landmarks : "auto" or int
     Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no more
     distinct rows are there than that, these are the landmarks, and a step from a row leads to
     itself or to a mutual neighbor: each is among the nearest of the other. "auto": all distinct
-    rows up to 200 000, or up to 4e8 / k^2 of them for k > 44 clusters; of more rows 5 sqrt(m)
+    rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44 clusters; of more rows 5 sqrt(m)
     centroids, with m the rows that are looked at (220 000 at most in a clustering), but 1000 and
     5 k at least.
 metric : {"euclidean", "cosine"}
@@ -342,26 +304,6 @@ whitening : "auto", None or float
     that is "auto" too: all are tried on a sample of 2000 rows, or 20 for each cluster, and the one
     is taken whose clusters agree most with those of the others.
 """)
-
-# Power k-means on diffusion features.
-DIFFUSION_POWER = (
-    POWER
-    | DIFFUSION
-    | entries("""
-cache : "auto", True or False
-    Whether the features of all rows are computed once and stored, in the dtype of X, instead of
-    computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where
-    all rows are landmarks, or `n_neighbors` exceeds 64, they are always stored.
-memory_limit : int or None
-    Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available, at least 16 MB.
-cache_ : bool
-    Whether the features of all rows were stored.
-random_state : int, RandomState instance or None
-    Draws the landmarks, the sample, the initial centroids, and their disturbances and swaps. An int
-    gives the same result in each call.
-""")
-)
 
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.
 KERNELS = COMMON | entries(f"""
@@ -389,10 +331,19 @@ kernels : None, list, "du2015" or "precomputed"
     of absolute differences for "laplacian".
 """)
 
+# Starts that no passes over other rows follow.
+PASSES = entries("""
+max_iter : int
+    Largest number of passes of a start. ``init="k-means"`` may take as many before.
+n_iter_ : int
+    Number of passes of the best start.
+""")
+
 # Kernel k-means and power k-means with exact kernels.
 EXACT = (
     POWER
     | KERNELS
+    | PASSES
     | entries(f"""
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
@@ -412,8 +363,6 @@ init : {{"k-means++", "random", "k-means", "spectral"}} or array
     to length one, of the n_clusters leading eigenvectors of the centered kernel. An array holds
     integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at least once, or
     weights of the rows, shape (n_clusters, n_samples), which are scaled to sums of one.
-max_iter : int
-    Largest number of passes of a start. ``init="k-means"`` may take as many before.
 cache : "auto", True or False
     Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block by
     block. "auto": stored if `memory_limit` allows it.
@@ -433,8 +382,6 @@ inertia_ : float
     means of their clusters, in the space of the kernel.
 objective_ : float
     sum_i M_s, weighted by the sample weights, at the exponent `s_` and `dual_coef_`.
-n_iter_ : int
-    Number of passes of the best start.
 cache_ : bool
     Whether the kernel matrices were stored.
 """)
@@ -442,16 +389,28 @@ cache_ : bool
 
 # Kernel k-means: all starts end at s = -inf.
 HARD_EXACT = EXACT | entries(f"""
+n_init : "auto" or int
+    Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is always
+    one start. All starts advance together, with one product of matrices in each pass.
+objective_ : float
+    The minimised sum, weighted by the sample weights, at `dual_coef_`.
 history_ : list of dict
 {_PASS_RECORDS}
     The stages are "k-means" (of ``init="k-means"``) and "hard" (of the start after that).
 {_EQUAL_START_RECORDS}
 """)
 
+# Several exact kernels.
+EXACT_VIEWS = VIEWS | entries("""
+inertia_ : float
+    Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l: the weighted sum of
+    squared distances of the rows to the means of their clusters.
+""")
+
 # Fuzzy c-means: one exponent, all rows.
 FUZZY = (
     POWER
-    | {name: EXACT[name] for name in ("max_iter", "n_iter_")}
+    | PASSES
     | entries(f"""
 history_ : list of dict
 {_PASS_RECORDS}
@@ -513,3 +472,69 @@ history_ : list of dict
     "repairs" (None).
 """)
 )
+
+# Fusions whose iterations end at a tolerance: of an objective that falls, or that rises.
+FALLING = FUSION | entries("""
+max_iter : int
+    Largest number of iterations.
+tol : float
+    Tolerance >= 0: the iterations end when the objective falls by at most `tol` of itself.
+objective_ : float
+    The minimised sum, at the last iteration.
+""")
+RISING = FALLING | entries("""
+tol : float
+    Tolerance >= 0: the iterations end when the objective rises by at most `tol` of itself.
+objective_ : float
+    The maximised sum, at the last iteration.
+""")
+LEARNED = entries("""
+eigenvalues_ : ndarray of shape (n_clusters,)
+    Largest eigenvalues of the learned kernel, in falling order.
+""")
+
+ESTIMATORS = {
+    "RandomFourierFeatures": FEATURES,
+    "DiffusionMap": DIFFUSION,
+    "PowerKMeans": POWER,
+    "RFFKernelPowerKMeans": RANDOM_FEATURES,
+    "RFFMultiKernelPowerKMeans": without(
+        RANDOM_FEATURES | VIEWS, "whitening", "cluster_centers_", "labels_", "inertia_",
+        "objective_",
+    ),
+    "DiffusionPowerKMeans": without(
+        POWER | DIFFUSION | STORED, "random_state", "cluster_centers_", "inertia_"
+    ),
+    "FuzzyCMeans": without(
+        FUZZY, "init", "n_init", "random_state", "objective_", "s_", "sample_size_"
+    ),
+    "KernelKMeans": without(HARD_EXACT, "tol", "random_state", "s_"),
+    "KernelPowerKMeans": EXACT,
+    "MultiKernelPowerKMeans": without(EXACT | EXACT_VIEWS, "objective_"),
+    "RMKKM": without(
+        HARD_EXACT | EXACT_VIEWS, "init", "max_iter", "tol", "kernel_weights_", "s_", "history_"
+    ),
+    "AverageMKKM": FUSION,
+    "MKKM": FALLING,
+    "MKKMMR": FALLING,
+    "LKAM": without(FALLING | LEARNED, "embedding_", "objective_"),
+    "LMKKM": without(FALLING | LEARNED, "embedding_", "kernel_weights_", "objective_"),
+    "ONKC": without(FALLING, "embedding_", "eigenvalues_", "kernel_weights_"),
+    "MVCLFA": without(RISING, "embedding_", "eigenvalues_", "kernel_weights_"),
+    "CoregSC": without(
+        RISING, "normalize", "embedding_", "eigenvalues_", "kernel_weights_", "cluster_centers_"
+    ),
+    "SimpleMKKM": without(FUSION, "history_"),
+    "SMKC": without(
+        FALLING, "n_clusters", "tol", "normalize_rows", "random_state", "embedding_",
+        "eigenvalues_", "landmarks_", "kernel_weights_", "history_",
+    ),
+    "FAMKKM": without(
+        FALLING, "tol", "random_state", "embedding_", "eigenvalues_", "landmarks_",
+        "kernel_weights_", "objective_", "history_",
+    ),
+    "NystroemKernelKMeans": without(
+        FUSION, "kernel", "random_state", "labels_", "embedding_", "eigenvalues_", "landmarks_",
+        "kernel_weights_", "cluster_centers_", "inertia_", "n_iter_", "history_",
+    ),
+}  # fmt: skip

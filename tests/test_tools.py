@@ -1,0 +1,108 @@
+"""The tools that keep the source in order: they pass here, and find what they look for."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.skipif(not (ROOT / "tools").exists(), reason="only in the repository")
+
+TEXTS, POWER = "tools/shared_docstrings.py", "src/rffpk/power.py"
+ESTIMATOR = "src/rffpk/_utils/estimator.py"
+
+
+def run(tool, *options, root=ROOT):
+    return subprocess.run(
+        [sys.executable, root / "tools" / tool, *options],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the tools and the modules that they look at."""
+    for folder in "tools", "src", "bench":
+        for path in ROOT.glob(f"{folder}/**/*.py"):
+            there = tmp_path / path.relative_to(ROOT)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, there)
+    return tmp_path
+
+
+def change(path, pattern, new):
+    text = path.read_text()
+    changed = re.sub(pattern, new, text, count=1)
+    assert changed != text
+    path.write_text(changed)
+
+
+@pytest.mark.parametrize("command", [("docstrings.py", "--check"), ("sizes.py",)])
+def test_the_source_passes(command):
+    done = run(*command)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize(
+    "path, pattern, new",
+    [
+        (TEXTS, "Number of clusters k,", "Number k of clusters,"),
+        (POWER, r"    stop : .*\n(        .*\n)+", ""),
+        (POWER, "Number of clusters k,", "Number k of clusters,"),
+        (POWER, r"    sample_size_ : .*\n(        .*\n)+", ""),
+        (POWER, "max_iter: int = 1000", "max_iter: int = 999"),
+        (ESTIMATOR, "Present for scikit-learn's conventions", "Not used"),
+    ],
+)  # fmt: skip
+def test_what_differs_from_the_shared_texts_is_found_and_written(copy, path, pattern, new):
+    change(copy / path, pattern, new)
+    before = {file: file.read_text() for file in copy.rglob("*.py")}
+    done = run("docstrings.py", "--check", root=copy)
+    assert done.returncode == 1 and "must be" in done.stdout
+    assert before == {file: file.read_text() for file in copy.rglob("*.py")}
+    assert run("docstrings.py", root=copy).returncode == 0
+    assert run("docstrings.py", "--check", root=copy).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "pattern, new, message",
+    [
+        ("    m: float = 2.0", "    m: float = 2.0\n    n: float = 2.0", "have and describe n"),
+        ("    m: float = 2.0\n", "", "have and describe m"),
+        ("class FuzzyCMeans", "class Fuzzy", "no class is called FuzzyCMeans"),
+    ],
+)
+def test_parameters_without_a_description_are_named(copy, pattern, new, message):
+    change(copy / "src/rffpk/fuzzy.py", pattern, new)
+    for options in [], ["--check"]:
+        done = run("docstrings.py", *options, root=copy)
+        assert done.returncode == 1 and message in done.stdout
+
+
+@pytest.mark.parametrize(
+    "added, message",
+    [
+        ("def f():\n" + "    x = 0\n" * 40, "fuzzy.py:f has 41 lines of code, more than 40"),
+        ("x = 0\n" * 350, "lines of code, more than 350"),
+    ],
+)
+def test_long_functions_and_modules_are_named(copy, added, message):
+    path = copy / "src/rffpk/fuzzy.py"
+    path.write_text(path.read_text() + added)
+    assert message in run("sizes.py", root=copy).stdout
+
+
+def test_docstrings_comments_and_blank_lines_do_not_count(copy):
+    path = copy / "src/rffpk/fuzzy.py"
+    added = 'def f():\n    """Long.\n' + "\n    text\n" * 400 + '    """\n' + "    # why\n" * 400
+    path.write_text(path.read_text() + added)
+    assert run("sizes.py", root=copy).returncode == 0
+
+
+def test_an_exception_that_is_no_longer_needed_is_named(copy):
+    (copy / "src/rffpk/_reference.py").write_text("")
+    assert "_reference.py:fused_pass is a needless exception" in run("sizes.py", root=copy).stdout
