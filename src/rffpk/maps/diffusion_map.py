@@ -21,6 +21,7 @@ from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers, unit_rows
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
+    Diffusion,
     diffusion,
     least_share,
     n_pairs,
@@ -224,6 +225,15 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             NeighbourCount(r, times), least_share(k), pairs, self._spherical, random,
             n_threads,
         )  # fmt: skip
+        self._publish(found, X.dtype, n_clusters, unit_variance)
+        if found.node is not None:
+            self._fitted = X, found.node
+        return self
+
+    def _publish(
+        self, found: Diffusion, dtype: Any, n_clusters: int | None, unit_variance: bool
+    ) -> None:
+        """Sets what is fitted."""
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         landmarks = found.neighbourhoods.landmarks
@@ -233,13 +243,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.component_shares_, self._n_kept = found.shares, found.n_kept
         validation.check_underflow(_variance(landmarks), [landmarks])
         index, scale = self._chosen(n_clusters, unit_variance)
-        self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
+        self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
         own = found.own
-        self._own_features = None if own is None else _scaled(own, index, scale).astype(X.dtype)
+        self._own_features = None if own is None else _scaled(own, index, scale).astype(dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
-        if found.node is not None:
-            self._fitted = X, found.node
-        return self
 
     def _chosen(self, n_clusters: int | None, unit_variance: bool) -> tuple[Array, Array]:
         """Sets `time_`; the numbers of the functions to keep, and what they are multiplied by."""
