@@ -274,6 +274,7 @@ def test_many_clusters_have_fewer_landmarks():
     ]  # fmt: skip
     assert [m for _, m in few.values()] == [1000, 1000, 1000, 1000, 1000, 2500, 25_000]
     assert landmark_numbers("auto", 1_000_000, 10) == (200_000, 5000)
+    assert landmark_numbers("auto", 100_000, 10, sparse=True) == (30_000, 1581)
     assert landmark_numbers(300, 1_000_000, 10) == (300, 300)
     X, y = make_blobs(1500, 5, centers=120, cluster_std=0.5, random_state=0)
     model = DiffusionPowerKMeans(120, n_init=1, swaps=0, random_state=0).fit(X)

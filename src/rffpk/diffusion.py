@@ -132,9 +132,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no
         more distinct rows are there than that, these are the landmarks, and a step from a row leads
         to itself or to a mutual neighbor: each is among the nearest of the other. "auto": all
-        distinct rows up to 200 000, or up to 4e8 / k^2 of them for k > 44 clusters; of more rows 5
-        sqrt(m) centroids, with m the rows that are looked at (220 000 at most in a clustering), but
-        1000 and 5 k at least.
+        distinct rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44
+        clusters; of more rows 5 sqrt(m) centroids, with m the rows that are looked at (220 000 at
+        most in a clustering), but 1000 and 5 k at least.
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function; at most 10^6.

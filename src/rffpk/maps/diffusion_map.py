@@ -21,6 +21,7 @@ from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers, unit_rows
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
+    Diffusion,
     diffusion,
     least_share,
     n_pairs,
@@ -55,9 +56,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no
         more distinct rows are there than that, these are the landmarks, and a step from a row leads
         to itself or to a mutual neighbor: each is among the nearest of the other. "auto": all
-        distinct rows up to 200 000, or up to 4e8 / k^2 of them for k > 44 clusters; of more rows 5
-        sqrt(m) centroids, with m the rows that are looked at (220 000 at most in a clustering), but
-        1000 and 5 k at least.
+        distinct rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44
+        clusters; of more rows 5 sqrt(m) centroids, with m the rows that are looked at (220 000 at
+        most in a clustering), but 1000 and 5 k at least.
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
@@ -218,11 +219,21 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         pairs = max(pairs_a_cluster * k, wanted) if pairs_a_cluster else n_pairs(k, wanted)
+        sparse = isinstance(rows, SparseRows)
         found = diffusion(
-            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k),
+            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse),
             NeighbourCount(r, times), least_share(k), pairs, self._spherical, random,
             n_threads,
         )  # fmt: skip
+        self._publish(found, X.dtype, n_clusters, unit_variance)
+        if found.node is not None:
+            self._fitted = X, found.node
+        return self
+
+    def _publish(
+        self, found: Diffusion, dtype: Any, n_clusters: int | None, unit_variance: bool
+    ) -> None:
+        """Sets what is fitted."""
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
         landmarks = found.neighbourhoods.landmarks
@@ -232,13 +243,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.component_shares_, self._n_kept = found.shares, found.n_kept
         validation.check_underflow(_variance(landmarks), [landmarks])
         index, scale = self._chosen(n_clusters, unit_variance)
-        self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
+        self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
         own = found.own
-        self._own_features = None if own is None else _scaled(own, index, scale).astype(X.dtype)
+        self._own_features = None if own is None else _scaled(own, index, scale).astype(dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
-        if found.node is not None:
-            self._fitted = X, found.node
-        return self
 
     def _chosen(self, n_clusters: int | None, unit_variance: bool) -> tuple[Array, Array]:
         """Sets `time_`; the numbers of the functions to keep, and what they are multiplied by."""

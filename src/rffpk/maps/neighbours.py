@@ -26,6 +26,7 @@ from rffpk._utils.tiles import row_tiles, run_all
 # docs/math.md, section 17, has the trials. Up to so many rows all are landmarks, and fewer where a
 # multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
 _MOST_ROWS = 200_000
+_MOST_SPARSE_ROWS = 30_000  # products of two sparse rows take a hundred times as long
 _MOST_WORK = 4e8
 # Landmarks of more rows: at least so many, so many for each cluster, and this times their root.
 _LEAST_LANDMARKS = 1000
@@ -312,7 +313,7 @@ def centroid_landmarks(
     return Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads).widened(some, p)
 
 
-def landmark_numbers(wanted: Any, n: int, k: int) -> tuple[int, int]:
+def landmark_numbers(wanted: Any, n: int, k: int, sparse: bool = False) -> tuple[int, int]:
     """The number of distinct rows up to which all are landmarks, for k clusters, and that of the
     landmarks of n rows where they are more; the same number if one is wanted in place of
     "auto"."""
@@ -320,7 +321,8 @@ def landmark_numbers(wanted: Any, n: int, k: int) -> tuple[int, int]:
         return int(wanted), int(wanted)
     root = round(_LANDMARKS_A_ROOT * math.sqrt(n))
     m = max(_LEAST_LANDMARKS, _LANDMARKS_A_CLUSTER * k, root)
-    return max(min(_MOST_ROWS, int(_MOST_WORK / k**2)), m), m
+    most = _MOST_SPARSE_ROWS if sparse else _MOST_ROWS
+    return max(min(most, int(_MOST_WORK / k**2)), m), m
 
 
 def map_rows(wanted: Any) -> int:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix, diags
 from scipy.sparse.csgraph import connected_components
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import basis_of, eigh, fixed_signs
+from rffpk._utils.linalg import eigh, fixed_signs
 from rffpk._utils.sparse_rows import Columns
 from rffpk.maps.neighbours import (
     NeighbourCount,
@@ -208,7 +208,7 @@ def _block_lanczos(
     k largest, and whether these have converged."""
     basis, projected = np.empty((n, most)), np.zeros((most, most))
     random = np.random.default_rng(0)
-    new = basis_of(random.standard_normal((n, block)))[0]
+    new = np.linalg.qr(random.standard_normal((n, block)))[0]
     size, looked = 0, k
     while True:
         here = slice(size, size + new.shape[1])
@@ -219,8 +219,8 @@ def _block_lanczos(
         projected[here, :size] = projected[:size, here].T
         product -= known @ projected[:size, here]
         # twice is enough; noise takes the place of directions that are exhausted
-        once, first = basis_of(product + _NOISE * random.standard_normal(product.shape))
-        following, second = basis_of(once - known @ (known.T @ once))
+        once, first = np.linalg.qr(product + _NOISE * random.standard_normal(product.shape))
+        following, second = np.linalg.qr(once - known @ (known.T @ once))
         full = size + block > most
         if full or size >= _CHECKS * looked:
             values, vectors = eigh(projected[:size, :size])
