@@ -23,7 +23,6 @@ EXCEPTIONS = {
     "bench/speed/fusion.py:speed": "a list of methods to time",
     "src/rffpk/_reference.py:fused_pass": "the pass in the order of docs/math.md",
     "src/rffpk/_reference.py:take_steps": "the steps of the core in their order",
-    "src/rffpk/maps/diffusion_map.py:_draw": "the steps of the map in their order",
     "tools/shared_docstrings.py": "texts",
 }
 

@@ -360,7 +360,7 @@ def _agreements(
         )
         model = PowerKMeans(context.k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
-            partitions.append(model.fit(mapped.features_of(x), sample_weight=p).labels_)
+            partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
     found = np.eye(len(options))
     for i, j in combinations(range(len(options)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])

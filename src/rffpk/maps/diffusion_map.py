@@ -289,14 +289,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             mapped = self._neighbourhoods.mapped(self.landmark_features_, rows)
             if mapped is not None:
                 return rows, mapped
-        return self.features_of(X), None
+        return self._features(X), None
 
     def _prepared(self, X: Columns) -> Columns:
         """The rows among which neighbours are found."""
         rows = unit_rows(X) if self._spherical else X
         return rows if self._whitening is None else self._whitening(rows)
 
-    def features_of(self, X: Columns) -> Array:
+    def _features(self, X: Columns) -> Array:
         """Features of rows; of those that have just been fitted without another search."""
         known = self.__dict__.pop("_fitted", None)
         if known is None or X is not known[0] or self._own_features is None:
@@ -305,7 +305,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             )
         features, outside = self._own_features[known[1]], known[1] < 0
         if outside.any():
-            features[outside] = self.features_of(X[outside])
+            features[outside] = self._features(X[outside])
         return features
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -327,7 +327,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         rows = self._fit(X, sample_weight)
         with config.one_blas_thread():
-            return self.features_of(rows)
+            return self._features(rows)
 
     def transform(self, X: Any) -> Array:
         """Map rows to their features.
@@ -345,7 +345,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
         with config.one_blas_thread():
-            return self.features_of(X)
+            return self._features(X)
 
     def suggest_n_clusters(self, max_clusters: int = MAX_CLUSTERS) -> int:
         """A number of clusters, by the largest gap of the eigenvalues.
