@@ -105,7 +105,7 @@ FITS = {
     "soft": (PowerKMeans, {"s_final": -4.0, "n_init": 2, "sample": 200}),
     "features": (RFFKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "swaps": 3}),
     "diffusion": (DiffusionPowerKMeans, {"n_landmarks": 50, "n_init": 2, "swaps": 3}),
-    "graph": (DiffusionPowerKMeans, {"n_landmarks": None, "n_init": 1, "swaps": 3}),
+    "graph": (DiffusionPowerKMeans, {"whitening": 0.5, "n_init": 1, "swaps": 3}),
     "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 9}),
     "views": (RFFMultiKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "swaps": 3}),
     "many clusters": (PowerKMeans, {"k": 100, "sample": 200}),

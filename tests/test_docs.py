@@ -40,8 +40,8 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES} | {
     "PowerKMeans": [
         (STORED, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
     ],
-    "DiffusionMap": [({}, FRAME), ({"n_landmarks": None}, ROWS)],
-    "DiffusionPowerKMeans": [(STORED, FRAME), ({"n_landmarks": None, "sample": 20}, ROWS)],
+    "DiffusionMap": [({}, FRAME), ({"whitening": 0.5}, ROWS)],
+    "DiffusionPowerKMeans": [(STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS)],
     "FuzzyCMeans": [({}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)],
     "RFFKernelPowerKMeans": [(STORED, FRAME), ({"cache": False, "sample": 20}, ROWS)],
     "RFFMultiKernelPowerKMeans": [

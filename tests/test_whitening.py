@@ -11,9 +11,10 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import rffpk
-from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
+from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, diffusion
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
 from rffpk._utils.sparse_rows import sparse_rows
+from rffpk.maps.neighbours import n_mutual
 from rffpk.maps.whitening import fit_whitening
 
 K = 3
@@ -171,18 +172,23 @@ def test_the_plainest_is_taken_where_all_agree():
     assert model.feature_map_.whitening_ is None
 
 
-def test_a_graph_that_stands_alone_is_not_taken():
-    """Two overlapping clouds: one of the graphs cuts off a few rows."""
+@pytest.mark.parametrize("best", range(6))
+def test_the_graph_with_the_largest_agreement_is_taken(best, monkeypatch):
+    monkeypatch.setattr(diffusion, "_agreements", lambda *given: np.arange(6) == best)
+    X, _ = make_blobs(200, 5, centers=3, random_state=0)
+    mapped = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_
+    assert mapped.whitening_ == (None, 0.5, 1.0)[best // 2]
+    assert mapped.n_neighbors_ == (1 + best % 2) * n_mutual(200)
+    assert [tried["agreement"] for tried in mapped.choices_].index(1.0) == best
+
+
+def test_the_agreement_is_that_with_the_other_partitions():
+    """Of three maps two have the same clusters, so that each of them agrees more than the third."""
     random = np.random.default_rng(0)
-    y = np.repeat([0, 1], 1500)
-    X = random.standard_normal((3000, 2)) * np.where(y == 0, 1.0, 2.0)[:, None]
-    X[:, 0] += 3.0 * y
-    model = DiffusionPowerKMeans(2, random_state=0).fit(X)
-    agreements = [tried["agreement"] for tried in model.feature_map_.choices_]
-    assert min(agreements) < 0.1 < 0.5 < max(agreements)
-    taken = model.feature_map_.choices_[int(np.argmax(agreements))]
-    assert model.feature_map_.whitening_ == taken["whitening"]
-    assert adjusted_rand_score(y, model.labels_) > 0.4
+    X = np.vstack([random.normal(c, 0.1, (60, 2)) for c in ([0, 0], [0, 3], [40, 0], [40, 3])])
+    tried = DiffusionPowerKMeans(2, n_neighbors=8, random_state=0).fit(X).feature_map_.choices_
+    plain, half, full = (each["agreement"] for each in tried)
+    assert plain == half >= full
 
 
 def test_the_choice_is_said(caplog):

@@ -286,6 +286,8 @@ def mutual_neighbours(
     """
     found = Neighbourhoods(nodes, count.of(n_mutual(len(nodes))), 0.0, n_threads)
     squares, index = found._nearest(nodes)
+    if found.r > 1:  # the nearest is the row itself
+        validation.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     found = replace(found, radii=radii, bandwidth=_mean(squares, mass))
     z = found._weighed(squares, index).astype(np.float64)
