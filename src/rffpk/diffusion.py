@@ -287,6 +287,7 @@ _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...
 _ROWS_A_CLUSTER = 20  # ... and for each cluster
 _TRIED_PAIRS = 2  # eigenpairs for each cluster of a map that is tried
+_ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
 
 
 class Option(NamedTuple):
@@ -312,7 +313,7 @@ def chosen_map(
     agreements = np.zeros(len(options))
     if len(options) > 1 and context.k > 1:
         agreements = _agreements(estimator, parameters, options, X, weight, context)
-    best = int(np.argmax(agreements))
+    best = int(np.argmax(agreements >= agreements.max() - _ALIKE))
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *options[best]
     )
