@@ -21,4 +21,4 @@ def test_a_fit_visits_few_files_and_each_step_once(fit, most):
     assert entered == list(STEPS.values())
     assert len(files) <= most, files
     for name in files.keys() - SHARED:
-        assert len(set(files[name]) - {"before"}) <= 2, f"{name}: {files[name]}"
+        assert len(set(files[name]) - {"outside"}) <= 2, f"{name}: {files[name]}"

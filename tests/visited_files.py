@@ -3,7 +3,7 @@
     python tests/visited_files.py
 
 Prints for a fit of each of two estimators the files that it enters, in order, with the steps (see
-`rffpk._anneal.fit`) that enter each of them: before, prepare, search, finish, publish.
+`rffpk._anneal.fit`) that enter each of them: prepare, search, finish, publish, or none of these.
 """
 
 import sys
@@ -33,15 +33,13 @@ def trace(model, X):
             return
         name = str(path.relative_to(PACKAGE))
         step = STEPS.get(frame.f_code.co_name) if name == "_anneal/fit.py" else None
-        inner = path.name == frame.f_back.f_code.co_filename  # a call within the file
         if event == "call":
             if step:
                 active.append(step)
                 entered.append(step)
-            if not inner:
-                steps = files.setdefault(name, [])
-                now = active[-1] if active else "before"
-                steps += [] if now in steps else [now]
+            steps = files.setdefault(name, [])
+            now = active[-1] if active else "outside"
+            steps += [] if now in steps else [now]
         elif event == "return" and step:
             active.pop()
 

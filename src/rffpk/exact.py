@@ -384,8 +384,9 @@ class KernelPowerKMeans(KernelKMeans):
     def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
         if in_components and is_option(self.n_init, "auto"):
             starts = search.annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
-            return search.Plan(starts, search.automatic_swaps(k))
-        return search.Plan(search.annealed_starts(self, critical, _AUTO_STARTS))
+            return search.Plan(starts, search.automatic_swaps(k), critical=critical)
+        starts = search.annealed_starts(self, critical, _AUTO_STARTS)
+        return search.Plan(starts, critical=critical)
 
 
 @parameters
@@ -619,7 +620,8 @@ class MultiKernelPowerKMeans(Clusterer):
         return WeightedViews(float(self.weight_entropy), coverage=coverage)
 
     def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
-        return search.Plan(search.annealed_starts(self, critical, _AUTO_STARTS))
+        starts = search.annealed_starts(self, critical, _AUTO_STARTS)
+        return search.Plan(starts, critical=critical)
 
     def _published(self, run: KernelRun) -> None:
         space, total = run.space, run.alpha.sum()

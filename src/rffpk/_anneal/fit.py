@@ -1,4 +1,9 @@
-"""The fit of centroids in a feature space, in four steps: prepare, search, finish, publish."""
+"""The fit of centroids in a feature space, in four steps: prepare, search, finish, publish.
+
+`rows` are all rows, `some` those that means and variances are taken from, `samples` growing sets
+for the starts and what follows them, `base` what the starts run on, and `seeding` the rows that
+initial centroids are chosen from. Section 21 of docs/math.md has the other terms.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
-from rffpk._rows.sums import Sums, nearly_equal_memberships
+from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import is_dask
@@ -231,14 +236,8 @@ def prepare(
     model._feature_maps = maps = problem.maps(sample, context)
     storage = context.storage = Storage(problem.cache, problem.memory_limit)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage)
-    drawn = sample
     some, rows = mapping.pair(sample)
-    if rows.stream is None:  # features that are columns of all rows are so of samples
-        known = [each is None for each in rows.maps]
-        xs = [x if done else given for done, x, given in zip(known, rows.xs, sample.xs)]
-        drawn = replace(sample, xs=xs)
-        left = [None if done else each for done, each in zip(known, maps)]
-        mapping = replace(mapping, maps=left)
+    drawn, mapping = _of_features(sample, rows, mapping)
     variance = passes.total_variance(some)
     storage.check(rows)
     init = _given_init(problem, rows, k)
@@ -258,9 +257,21 @@ def prepare(
     if context.checkpoint is not None:
         context.checkpoint.begin(fingerprint_of_rows(sample, features, exponent, variance))
     return Prepared(
-        sample.some(), rows, some, samples, base, components, seeding, features, variance, init,
-        any(maps), objective, problem.plan(k, exponent, objective),
+        given=sample.some(), rows=rows, some=some, samples=samples, base=base,
+        components=components, seeding=seeding, features=features, variance=variance, init=init,
+        mapped=any(maps), objective=objective, plan=problem.plan(k, exponent, objective),
     )  # fmt: skip
+
+
+def _of_features(sample: RowSample, rows: Rows, mapping: Mapping) -> tuple[RowSample, Mapping]:
+    """The sample and the mapping of views whose features are columns of `rows` already: samples are
+    cut from these, so that no map runs twice."""
+    if rows.stream is not None:
+        return sample, mapping
+    done = [each is None for each in rows.maps]
+    xs = [x if known else given for known, x, given in zip(done, rows.xs, sample.xs)]
+    left = [None if known else each for known, each in zip(done, mapping.maps)]
+    return replace(sample, xs=xs), replace(mapping, maps=left)
 
 
 def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
@@ -431,7 +442,7 @@ def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     publish_end(model, result.attributes, end, context)
-    if is_merged(result.ending):
+    if result.ending.merged:
         some = result.prepared.some
         causes = context.causes or [few_rows("X", *result.prepared.given)]
         causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
@@ -448,9 +459,3 @@ def publish_end(model: Any, attributes: dict[str, Any], end: StartEnd, context: 
             f"max_iter={model.max_iter} passes ended the run before it converged.",
             ConvergenceWarning,
         )
-
-
-def is_merged(ending: Ending) -> bool:
-    """Whether centroids coincide, or memberships are nearly equal."""
-    flat = nearly_equal_memberships(ending.soft, ending.hard, ending.k, ending.s)
-    return flat or ending.distinct < ending.k

@@ -105,14 +105,15 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     component_shares_ : ndarray of shape (n_connected_components,)
         Shares of the rows in the connected components of the graph, in falling order; of a random
         sample of the rows if there are more than 100 for each landmark.
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter or X is not as described.
     n_features_in_ : int
         Number of columns of X in `fit`.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter or X is not as described.
 
     Warns
     -----
@@ -297,7 +298,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return rows if self._whitening is None else self._whitening(rows)
 
     def _features(self, X: Columns) -> Array:
-        """Features of rows; of those that have just been fitted without another search."""
+        """Features of rows; of those that have just been fitted without another search: a fit asks
+        for these once, with the same object that the map was fitted on."""
         known = self.__dict__.pop("_fitted", None)
         if known is None or X is not known[0] or self._own_features is None:
             return self._neighbourhoods.combinations(
