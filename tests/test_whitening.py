@@ -182,14 +182,6 @@ def test_the_graph_with_the_largest_agreement_is_taken(best, monkeypatch):
     assert [tried["agreement"] for tried in mapped.choices_].index(1.0) == best
 
 
-def test_two_graphs_agree_alike():
-    X = np.random.default_rng(0).uniform(size=(300, 2))
-    model = DiffusionPowerKMeans(5, whitening=None, random_state=0).fit(X)
-    one, two = (tried["agreement"] for tried in model.feature_map_.choices_)
-    assert -0.5 < one == two < 1
-    assert model.feature_map_.n_neighbors_ == n_mutual(300)
-
-
 def test_the_choice_is_said(caplog):
     X, _ = make_blobs(200, 5, centers=3, random_state=0)
     with caplog.at_level(logging.INFO, logger="rffpk"):
@@ -202,3 +194,36 @@ def test_the_same_choice_for_any_number_of_threads():
     one, three = (DiffusionPowerKMeans(10, random_state=0, n_jobs=n).fit(X) for n in (1, 3))
     assert one.feature_map_.choices_ == three.feature_map_.choices_
     assert_array_equal(one.labels_, three.labels_)
+
+
+def test_a_number_of_components_is_that_of_the_map_that_is_taken():
+    X, _ = load_digits(return_X_y=True)
+    model = DiffusionPowerKMeans(4, n_components=10, random_state=0).fit(X[:500])
+    assert model.feature_map_.n_components_ == 10
+
+
+def test_a_heavy_row_leaves_others_in_the_sample():
+    X = np.random.default_rng(0).standard_normal((2500, 3))
+    weight = np.ones(2500)
+    weight[0] = 1e6
+    tried = DiffusionPowerKMeans(3, random_state=0).fit(X, sample_weight=weight).feature_map_
+    assert len({each["agreement"] for each in tried.choices_}) > 1
+
+
+def test_two_options_are_not_tried():
+    X, _ = make_blobs(200, 5, centers=3, random_state=0)
+    tried = DiffusionPowerKMeans(3, metric="cosine", random_state=0).fit(X).feature_map_.choices_
+    assert [each["agreement"] for each in tried] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("size, message", [(1e160, "overflow"), (1e-170, "underflow")])
+def test_sizes_beyond_the_type_are_refused(size, message):
+    with pytest.raises(ValueError, match=f"X .*{message}"):
+        PowerKMeans(3, whitening=1.0).fit(random_rows(50, 4) * size)
+
+
+def test_whitening_without_a_linear_view_is_refused():
+    with pytest.raises(ValueError, match="whitening == 0.5 is for views"):
+        MultiView(2, kernels="rbf", whitening=0.5).fit(random_rows(50, 4))
+    with pytest.raises(ValueError, match="whitening == 0.5 makes other features"):
+        rffpk.select_n_clusters(random_rows(50, 4), [2, 3], estimator=PowerKMeans(whitening=0.5))

@@ -26,7 +26,7 @@ from rffpk.maps.diffusion_map import (
     fit_diffusion_map,
     warn_of_components,
 )
-from rffpk.maps.neighbours import drawn_rows, map_rows
+from rffpk.maps.neighbours import map_rows
 from rffpk.power import AnnealedClusterer, PowerKMeans, adjusted_rand_index
 
 
@@ -311,7 +311,8 @@ def chosen_map(
     whitening alone is an artefact of it."""
     options = _options(parameters)
     agreements = np.zeros(len(options))
-    if len(options) > 1 and context.k > 1:
+    tried = len(options) > 2 and context.k > 1  # two options agree alike
+    if tried:
         agreements = _agreements(estimator, parameters, options, X, weight, context)
     best = int(np.argmax(agreements >= agreements.max() - _ALIKE))
     mapped = fit_diffusion_map(
@@ -321,7 +322,7 @@ def chosen_map(
         {"whitening": option.whitening, "neighbors": option.times, "agreement": float(agreement)}
         for option, agreement in zip(options, agreements)
     ]
-    if context.history.progress is not None and len(options) > 1:
+    if context.history.progress is not None and tried:
         whitening, times = options[best]
         context.history.progress.say(
             f"Of {len(options)} graphs that with whitening={whitening} and {times} times the "
@@ -353,8 +354,11 @@ def _agreements(
     """The mean adjusted Rand index of the clusters of each map with those of the others, on a
     sample of the rows."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
-    index, p = drawn_rows(X, weight, max(_TRIED_ROWS, _ROWS_A_CLUSTER * context.k), random)
-    x, partitions = X[index], []
+    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    most = max(_TRIED_ROWS, _ROWS_A_CLUSTER * context.k)
+    if len(counted) > most:
+        counted = np.sort(random.choice(counted, most, replace=False))
+    x, p, partitions = X[counted], None if weight is None else weight[counted], []
     for option in options:
         mapped = fit_diffusion_map(
             estimator, parameters, x, p, random, True, *option, pairs_a_cluster=_TRIED_PAIRS

@@ -334,6 +334,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
         validation.check_bool(self.allow_missing_views, "allow_missing_views")
         validation.check_whitening(self.whitening)
+        automatic = is_option(self.kernels, "auto")
+        if self.whitening is not None and not automatic and None not in self._kernels_of_views(1):
+            raise ValueError(
+                f"whitening == {self.whitening} is for views with the kernel 'linear', but there "
+                "are none; a DiffusionMap in kernels has a parameter of its own."
+            )
         fourier.check_n_frequencies(self.n_frequencies)
         check_cache(self.cache, self.memory_limit)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")

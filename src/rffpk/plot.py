@@ -123,7 +123,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
 
 def _are_columns(model: Any) -> bool:
     """Whether centroids are points in the space of the columns."""
-    maps = getattr(model, "feature_maps_", [getattr(model, "feature_map_", None)])
+    maps = getattr(model, "_feature_maps", [])
     known = isinstance(model, Clusterer) and not hasattr(model, "_clusterer")
     return known and not any(maps)
 

@@ -190,6 +190,11 @@ def _numbers(n_clusters: Any, n: int) -> list[int]:
 def _features(estimator: Any, rows: Array, most: int, seed: int) -> tuple[Array, Any]:
     """The features of the rows, and the estimator that clusters them."""
     if not isinstance(estimator, (RFFKernelPowerKMeans, DiffusionPowerKMeans)):
+        if getattr(estimator, "whitening", None) is not None:
+            raise ValueError(
+                f"whitening == {estimator.whitening} makes other features for each number of "
+                "clusters: whiten the rows first, such as by sklearn.decomposition.PCA."
+            )
         return rows, estimator
     fitted = clone(estimator).set_params(n_clusters=most, random_state=seed).fit(rows)
     shared = PowerKMeans().get_params().keys() & estimator.get_params().keys()

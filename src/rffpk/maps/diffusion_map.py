@@ -219,12 +219,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         rows = rows if self._whitening is None else self._whitening(rows)
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
-        pairs = max(pairs_a_cluster * k, wanted) if pairs_a_cluster else n_pairs(k, wanted)
+        pairs = pairs_a_cluster * k if pairs_a_cluster else n_pairs(k, wanted)
         sparse = isinstance(rows, SparseRows)
         found = diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse),
-            NeighbourCount(r, times), least_share(k), pairs, self._spherical, random,
-            n_threads,
+            NeighbourCount(r, times), least_share(k), pairs,
+            self._spherical and self._whitening is None, random, n_threads,
         )  # fmt: skip
         self._publish(found, X.dtype, n_clusters, unit_variance)
         if found.node is not None:
@@ -420,7 +420,7 @@ def fit_diffusion_map(
     the default number of neighbours; with so many eigenpairs for each cluster, if that is given.
     Warns of nothing."""
     mapped = DiffusionMap(
-        parameters.n_components,
+        "auto" if pairs_a_cluster else parameters.n_components,
         n_neighbors=parameters.n_neighbors,
         n_landmarks=parameters.n_landmarks,
         time=parameters.time,

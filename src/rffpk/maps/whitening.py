@@ -23,8 +23,6 @@ _UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length on
 # Components whose standard deviation is below this part of the largest are rounding errors.
 _RESOLVED = 1e-6
 
-_ROUNDING = 1e-14  # of the mean of equal rows, relative to it
-
 _ROWS = 20_000  # that components are computed from, at most, ...
 _NUMBERS = 1 << 24  # ... and that these have, where they are not sparse: 128 MB.
 
@@ -82,8 +80,9 @@ def fit_whitening(
     mean = _mean(x, share)
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], _PER_CLUSTER * k)
     largest = deviations[0]
-    if largest <= _ROUNDING * np.abs(mean).max():  # all rows are equal
+    if not validation.rows_differ(x[share > 0]):
         return Whitening(mean, np.zeros((X.shape[1], 1)), False, n_threads)
+    validation.check_underflow(float(largest**2), [x])
     kept = deviations >= _RESOLVED * largest
     matrix = vectors[:, kept] * ((deviations[kept] / largest) ** -exponent / largest)
     return Whitening(mean, matrix, matrix.shape[1] >= _UNIT_COMPONENTS, n_threads)
@@ -93,6 +92,7 @@ def _mean(x: Columns, share: Array) -> Array:
     return np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # refused by name
 def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array, Array]:
     """The standard deviations, falling, of the leading principal components of rows whose shares
     have these roots, and their directions (d, m)."""
