@@ -43,11 +43,6 @@ class Ending:
         """Whether memberships are nearly 1/k."""
         return nearly_equal_memberships(self.soft, self.hard, self.k, self.s)
 
-    @property
-    def merged(self) -> bool:
-        """Whether centroids coincide, or memberships are nearly equal."""
-        return self.distinct < self.k or self.flat
-
     def cause(self) -> str:
         """Why centroids of enough distinct rows coincide, and what to do."""
         if not self.flat:

@@ -31,7 +31,7 @@ from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
-from rffpk._rows.sums import Sums
+from rffpk._rows.sums import Sums, nearly_equal_memberships
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import is_dask
@@ -442,7 +442,7 @@ def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     publish_end(model, result.attributes, end, context)
-    if result.ending.merged:
+    if is_merged(result.ending):
         some = result.prepared.some
         causes = context.causes or [few_rows("X", *result.prepared.given)]
         causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
@@ -459,3 +459,9 @@ def publish_end(model: Any, attributes: dict[str, Any], end: StartEnd, context: 
             f"max_iter={model.max_iter} passes ended the run before it converged.",
             ConvergenceWarning,
         )
+
+
+def is_merged(ending: Ending) -> bool:
+    """Whether centroids coincide, or memberships are nearly equal."""
+    flat = nearly_equal_memberships(ending.soft, ending.hard, ending.k, ending.s)
+    return flat or ending.distinct < ending.k
