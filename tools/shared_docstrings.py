@@ -189,7 +189,7 @@ random_state : int, RandomState instance or None
     Draws the sample, the initial centroids, and their disturbances and swaps. An int gives the same
     result in each call.
 cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
-    Centroids, in the dtype of X.
+    Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
 labels_ : ndarray of int32, shape (n_samples,)
     Cluster of each row: the index of its nearest centroid.
 inertia_ : float
@@ -301,8 +301,8 @@ whitening : "auto", None or float
     all the same variance. From 8 components on, rows are scaled to length one. None: the columns.
     "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere None, 0.5 or 1
     (None with ``metric="cosine"``), each with once and twice the default number of neighbors where
-    that is "auto" too: all are tried on a sample of 2000 rows, or 20 for each cluster, and the one
-    is taken whose clusters agree most with those of the others.
+    that is "auto" too. Three or more are tried on a sample of 2000 rows, or 20 for each cluster,
+    and the one is taken whose clusters agree most with those of the others; of two, the first.
 """)
 
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.

@@ -148,8 +148,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
         the columns. "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere
         None, 0.5 or 1 (None with ``metric="cosine"``), each with once and twice the default number
-        of neighbors where that is "auto" too: all are tried on a sample of 2000 rows, or 20 for
-        each cluster, and the one is taken whose clusters agree most with those of the others.
+        of neighbors where that is "auto" too. Three or more are tried on a sample of 2000 rows, or
+        20 for each cluster, and the one is taken whose clusters agree most with those of the
+        others; of two, the first.
     cache : "auto", True or False, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where

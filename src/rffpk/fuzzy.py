@@ -86,7 +86,7 @@ class FuzzyCMeans(Clusterer):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
-        Centroids, in the dtype of X.
+        Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
     inertia_ : float

@@ -219,7 +219,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     feature_maps_ : list of RandomFourierFeatures, DiffusionMap and None
         Fitted feature maps, one for each view; those with random frequencies have D each. Diffusion
         features are divided by the root of their total variance, since they have no unit. None:
-        the columns are the features.
+        the columns are the features; with `whitening` a function of them.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
         Centroids in feature space, in the dtype of X, those of the views side by side; a view with
         random frequencies has 2 D features.

@@ -191,7 +191,7 @@ class PowerKMeans(AnnealedClusterer):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
-        Centroids, in the dtype of X.
+        Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
     inertia_ : float

@@ -72,8 +72,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
         the columns. "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere
         None, 0.5 or 1 (None with ``metric="cosine"``), each with once and twice the default number
-        of neighbors where that is "auto" too: all are tried on a sample of 2000 rows, or 20 for
-        each cluster, and the one is taken whose clusters agree most with those of the others.
+        of neighbors where that is "auto" too. Three or more are tried on a sample of 2000 rows, or
+        20 for each cluster, and the one is taken whose clusters agree most with those of the
+        others; of two, the first.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
@@ -87,7 +88,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
         Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X; a CSR array
-        if X is sparse.
+        if X is sparse; components with `whitening`, one column for each.
+    whitening_ : float or None
+        The power of the standard deviations that components were divided by. None: the columns.
+    choices_ : list of dict
+        In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
+        "neighbors" (times the default number) and "agreement" with the other clusters, 0 where
+        nothing was.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
