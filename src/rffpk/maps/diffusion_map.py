@@ -448,7 +448,7 @@ def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> Non
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
     more = ", ..." if len(shares) > 5 else ""
     small = len(shares) - n_kept
-    left = f" {small} of them are small and left out." if small else ""
+    left = f" {small} of them are small and left out." if small > 0 else ""
     warn(
         f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
         f"{more} of the rows.{left} A larger n_neighbors connects them.",
