@@ -94,7 +94,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     choices_ : list of dict
         In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
         "neighbors" (times the default number) and "agreement" with the other clusters, 0 where
-        nothing was.
+        nothing was. Empty in a map of its own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
@@ -218,6 +218,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         )
         k = n_clusters or MAX_CLUSTERS
         rows = unit_rows(X) if self._spherical else X
+        self.choices_: list[dict[str, Any]] = []
         self.whitening_ = None if self.whitening == "auto" else self.whitening
         self._whitening: Whitening | None = None
         if self.whitening_ is not None:

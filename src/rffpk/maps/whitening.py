@@ -43,8 +43,8 @@ class Whitening:
         if not len(X):
             return np.empty((0, self.matrix.shape[1]), dtype=X.dtype)
         found = by_blocks(self._components, [X], X.shape[1], self.n_threads)
-        largest = np.abs(found).max(initial=0, where=has_view(X)[:, None])
-        validation.check_overflow(float(largest), X.dtype)
+        sums = found.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
+        validation.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
         return found
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name
