@@ -179,7 +179,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         A number from 0 to 1: views with the kernel "linear" become their leading principal
         components, two for each cluster at most, each divided by this power of its standard
         deviation; 0 only projects, 1 gives all the same variance. From 8 components on, rows are
-        scaled to length one. None: the columns themselves, but see ``kernels="auto"``.
+        scaled to length one. None: the columns themselves, or 0.5 with ``kernels="auto"``.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
         k)) for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose
