@@ -6,7 +6,7 @@ DIR holds SET.npz with X and reference labellings labels0, labels1, ... (0: not 
 published.csv. Columns without variance are dropped, X is centred and divided by one standard
 deviation. k is that of a reference labelling; the ARI of a set is the best over its labellings,
 the mean of the seeds. Prints a table of the sets and the means of all sets, and of those of even
-and of odd position in the alphabet: rules were chosen on the even ones. Prints Markdown.
+and of odd position in the alphabet, as Markdown.
 """
 
 from __future__ import annotations

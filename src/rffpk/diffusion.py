@@ -319,10 +319,11 @@ def chosen_map(
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *options[best]
     )
-    mapped.choices_ = [
-        {"whitening": option.whitening, "neighbors": option.times, "agreement": float(agreement)}
-        for option, agreement in zip(options, agreements)
-    ]
+    if tried:
+        mapped.choices_ = [
+            {"whitening": option.whitening, "neighbors": option.times, "agreement": float(each)}
+            for option, each in zip(options, agreements)
+        ]
     if context.history.progress is not None and tried:
         whitening, times = options[best]
         context.history.progress.say(

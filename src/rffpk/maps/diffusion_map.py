@@ -93,8 +93,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
         In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
-        "neighbors" (times the default number) and "agreement" with the other clusters, 0 where
-        nothing was. Empty in a map of its own.
+        "neighbors" (times the default number) and "agreement" with the other clusters. Empty
+        where nothing was, as in a map of its own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
