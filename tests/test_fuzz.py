@@ -210,10 +210,13 @@ def takes_sparse(model):
 
 ZEROS = sparse.csr_array((3, 1))
 FEW = sparse.csr_array(np.array([[0.0], [1e-162], [0.0], [2e-162]]))
+# Three rows that differ by less than their distances are rounded.
+NEAR = sparse.csr_array(np.array([[0.0], [1.0], [1.0 + 2**-52], [1.0 + 2**-51]]))
 
 
 @example(rffpk.SMKC(3, center=False, normalize=False, random_state=0), ZEROS, True)
 @example(rffpk.KernelKMeans(3, kernel="linear", random_state=0), FEW, False)
+@example(rffpk.DiffusionMap(n_neighbors=2, random_state=0), NEAR, False)
 @settings(max_examples=EXAMPLES)
 @given(models().filter(takes_sparse), sparse_arrays(), st.booleans())
 def test_sparse_rows_are_refused_by_name_or_give_a_valid_result(model, X, weighted):

@@ -329,7 +329,8 @@ def diffusion(
         degrees = graph.T @ mass
     labels, shares = connected(graph, degrees)
     large, several = shares >= least_share, np.bincount(labels) > 1
-    kept = large[labels] if large.any() else degrees > 0
+    # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
+    kept = (large[labels] | ~large.any()) & (degrees > 0)
     if not kept.all():
         radii = None if found.radii is None else found.radii[kept]
         found = replace(found, landmarks=found.landmarks[kept], radii=radii)
