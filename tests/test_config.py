@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -24,6 +25,25 @@ def test_report_of_the_configuration(capsys):
     main(["info"])
     printed = capsys.readouterr().out
     assert all(key in printed for key in ("version", "isa", "threads_by", "thread_limits", "blas"))
+
+
+def test_what_is_missing_or_slow_is_named(monkeypatch):
+    config = rffpk.show_config()
+    assert not any(each.startswith("matplotlib ") for each in config["missing"])
+    assert ("distributed (rffpk[dask])" in config["missing"]) == (find_spec("distributed") is None)
+    capped = config["isa"] != config["isa_levels"][-1]
+    assert any("RFFPK_ISA" in each for each in config["slow"]) == capped
+    monkeypatch.setenv("RFFPK_BACKEND", "numpy")
+    monkeypatch.setattr("rffpk._utils.config.thread_limits", lambda: {"affinity": 8, "quota": 1})
+    monkeypatch.setattr("rffpk._utils.config.available_memory", lambda: 2**20)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    before = _core.use_isa("plain")
+    try:
+        slow = " ".join(rffpk.show_config()["slow"])
+    finally:
+        _core.use_isa(before)
+    for part in "RFFPK_BACKEND", "RFFPK_ISA", "8 processors, by quota:", "1 MB of memory":
+        assert part in slow
 
 
 def test_demo_prints_all_methods_and_reaches_its_promise(capsys):

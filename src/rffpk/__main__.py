@@ -167,9 +167,11 @@ def demo(options: argparse.Namespace) -> None:
 
 
 def info(options: argparse.Namespace) -> None:
-    """Print the versions, backend, threads and BLAS in use."""
+    """Print the versions, backend, threads and BLAS in use, and what is missing or slow here."""
     for key, value in rffpk.show_config().items():
-        print(f"{key:<14}{', '.join(value) if isinstance(value, list) else value}")
+        if isinstance(value, list):
+            value = ", ".join(value) or "nothing"
+        print(f"{key:<14}{value}")
 
 
 # ---- the parser ---------------------------------------------------------------------------------

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import threading
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import distributions, requires, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,11 @@ import threadpoolctl
 from rffpk import _core
 
 __version__ = version("rffpk")
+
+_LITTLE = 2**29  # available bytes: stored features of many rows do not fit in a quarter of these
+
+# A package that an extra of users needs, and the name of the extra.
+_OF_EXTRA = re.compile(r"([\w.-]+).*extra == .(?!docs|test)(\w+)")
 
 # Modules, which are imported where they are chosen: few processes need the twin.
 _BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
@@ -257,7 +263,8 @@ def show_config() -> dict[str, Any]:
         the least of: of the affinity mask, the quota of the container, also by LOKY_MAX_CPU_COUNT,
         and the loaded OpenMP runtimes, which follow OMP_NUM_THREADS and threadpoolctl; where
         "openmp" binds threads to places, of these alone), "blas" (of the loaded libraries),
-        "python", "numpy", "scipy", "scikit-learn", "platform".
+        "python", "numpy", "scipy", "scikit-learn", "platform", "missing" (optional packages that
+        are not installed), "slow" (what makes fits slower than they need be, with the remedy).
 
     Examples
     --------
@@ -285,4 +292,29 @@ def show_config() -> dict[str, Any]:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
         "platform": platform.platform(),
+        "missing": _missing(),
+        "slow": _slow(),
     }
+
+
+def _missing() -> list[str]:
+    """The optional packages that are not installed, with the extras that bring them."""
+    found = [match for each in requires("rffpk") or [] if (match := _OF_EXTRA.match(each))]
+    installed = {each.metadata["Name"].lower() for each in distributions()}
+    return [f"{name} (rffpk[{extra}])" for name, extra in map(re.Match.groups, found)
+            if name.lower() not in installed]  # fmt: skip
+
+
+def _slow() -> list[str]:
+    """What makes fits slower on this machine than they need be, with the remedy."""
+    found, limits, widest = list[str](), thread_limits(), _core.isa_levels()[-1]
+    if _backend_name() != "core":
+        found.append("passes run in NumPy: unset RFFPK_BACKEND")
+    if _core.isa() != widest:
+        found.append(f"instructions of {_core.isa()}, where {widest} would run: unset RFFPK_ISA")
+    if min(limits.values()) == 1 < (os.cpu_count() or 1):
+        named = ", ".join(name for name, limit in limits.items() if limit == 1)
+        found.append(f"one thread on {os.cpu_count()} processors, by {named}: lift this limit")
+    if (left := available_memory()) < _LITTLE:
+        found.append(f"{left >> 20} MB of memory are left: free some, or features are not stored")
+    return found
