@@ -47,7 +47,7 @@ def test_memberships_are_those_of_distances_in_the_embedding(cls):
     model, rows = cls(3, random_state=0), rows_of(cls)
     model.fit(rows)
     squares = ((prepared(model)[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
-    for s, given in ((model.s_, {}), (-2.0, {"s": -2.0})):
+    for s, given in ((model.membership_exponent_, {}), (-2.0, {"s": -2.0})):
         u = model.predict_proba(rows, **given)
         assert_allclose(u, squares**s / (squares**s).sum(axis=1, keepdims=True), atol=1e-9)
     hard = model.predict_proba(rows, s=-np.inf)

@@ -414,7 +414,7 @@ def test_memberships_at_any_exponent(cls, blobs):
         expected = powers / powers.sum(axis=1, keepdims=True)
         assert_allclose(model.predict_proba(X, s=s), expected, rtol=1e-6, atol=1e-12)
     assert_array_equal(model.predict_proba(X, s=-np.inf), np.eye(5)[model.predict(X)])
-    assert_array_equal(model.predict_proba(X, s=model.s_), model.predict_proba(X))
+    assert_array_equal(model.predict_proba(X, s=model.membership_exponent_), model.predict_proba(X))
     for s in (-0.1, 1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="^s == "):
             model.predict_proba(X, s=s)

@@ -52,3 +52,79 @@ def test_several_precomputed_kernels_have_stored_memberships():
     model = rffpk.MultiKernelPowerKMeans(3, kernels=pairs, **common).fit(X)
     given = rffpk.MultiKernelPowerKMeans(3, kernels="precomputed", **common).fit(kernels)
     assert_allclose(given.memberships_, model.memberships_, atol=1e-8)
+
+
+# ---- the exponent of memberships -----------------------------------------------------------------
+
+
+def exponent(apart, weight=None):
+    """-(1 + d)/2 from the vectors between rows and their centroids."""
+    covariance = np.cov(apart.T, aweights=weight, bias=True) + np.outer(
+        *2 * [np.average(apart, axis=0, weights=weight)]
+    )
+    return -(1 + np.trace(covariance) / np.linalg.eigvalsh(covariance)[-1]) / 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_exponent_follows_from_the_effective_dimension_of_the_clusters(weighted):
+    weight = np.arange(150) % 3 + 1.0 if weighted else None
+    model = rffpk.PowerKMeans(4, random_state=0).fit(X, sample_weight=weight)
+    expected = exponent(X - model.cluster_centers_[model.labels_], weight)
+    assert_allclose(model.membership_exponent_, expected, rtol=1e-9)
+    kernel = rffpk.KernelKMeans(4, kernel="linear", init=model.labels_).fit(X, sample_weight=weight)
+    assert_array_equal(kernel.labels_, model.labels_)
+    assert_allclose(kernel.membership_exponent_, expected, rtol=1e-6)
+    assert_allclose(kernel.predict_proba(X), model.predict_proba(X), rtol=1e-5)
+    given = rffpk.KernelKMeans(4, kernel="precomputed", init=model.labels_)
+    assert_allclose(given.fit(X @ X.T, sample_weight=weight).membership_exponent_, expected)
+
+
+def test_views_are_weighted_as_distances_are():
+    model = rffpk.RFFMultiKernelPowerKMeans(
+        4, kernels="linear", possibilistic=False, random_state=0
+    ).fit([X[:, :1], X[:, 1:]])
+    scale = np.sqrt(np.repeat(model.kernel_weights_, [1, 3]))
+    apart = (X - model.cluster_centers_[model.labels_]) * scale
+    assert_allclose(model.membership_exponent_, exponent(apart), rtol=1e-9)
+
+
+def test_soft_ends_and_rows_on_centroids_keep_the_exponent_of_the_fit():
+    soft = rffpk.PowerKMeans(4, s_final=-3.0, random_state=0).fit(X)
+    assert soft.membership_exponent_ == soft.s_ == -3
+    assert rffpk.FuzzyCMeans(4, m=1.5, random_state=0).fit(X).membership_exponent_ == -2
+    alone = rffpk.PowerKMeans(4, random_state=0).fit(X[:4])
+    assert alone.membership_exponent_ == alone.s_
+    assert_array_equal(alone.predict_proba(X[:4]).max(axis=1), 1)
+
+
+def bridge(random, n=200):
+    """Two blobs, and rows between them; a row's place from 0 to 1 on the way."""
+    places = np.r_[np.zeros(n), np.ones(n), np.linspace(0, 1, n // 4)]
+    noise = np.where(np.arange(len(places)) < 2 * n, 1.0, 0.3)[:, None]
+    return np.c_[8 * places, 0 * places] + noise * random.normal(size=(len(places), 2)), places
+
+
+@pytest.mark.parametrize(
+    "cls", [rffpk.PowerKMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans]
+)
+def test_rows_on_the_way_between_clusters_belong_to_both(cls):
+    rows, places = bridge(np.random.RandomState(0))
+    model = cls(2, random_state=0).fit(rows)
+    u = model.predict_proba(rows)[:, model.predict([[8.0, 0.0]])[0]]
+    middle, ends = np.abs(places - 0.5) < 0.1, (places == 0) | (places == 1)
+    assert ((u[middle] > 0.05) & (u[middle] < 0.95)).mean() > 0.8
+    assert np.abs(u - places)[ends].mean() < 0.1
+    along = u[400:].reshape(10, 5).mean(axis=1)
+    assert (np.diff(along) > -0.03).all() and along[0] < 0.2 and along[-1] > 0.8
+    at_the_end = model.predict_proba(rows, s=model.s_).max(axis=1)
+    assert (at_the_end > np.maximum(u, 1 - u) - 1e-9).all()
+
+
+def test_memberships_of_blobs_that_overlap_are_the_shares_of_right_labels():
+    rows, y = make_blobs(3000, 4, centers=5, cluster_std=3.0, random_state=3)
+    model = rffpk.PowerKMeans(5, random_state=0).fit(rows)
+    classes = [np.bincount(y[model.labels_ == j]).argmax() for j in range(5)]
+    right, u = np.take(classes, model.labels_) == y, model.predict_proba(rows).max(axis=1)
+    order = np.argsort(u)
+    for part in np.array_split(order, 5):
+        assert abs(right[part].mean() - u[part].mean()) < 0.1

@@ -407,7 +407,8 @@ def test_costs_and_memberships_at_unequal_view_weights(views):
     eta = model.kernel_weights_ @ model.eta_
     u = 1 / (1 + d / eta)
     seen = u**2 * d + (1 - u) ** 2 * eta
-    assert_allclose(model.predict_proba(xs), power_weights(seen, model.s_)[2], rtol=1e-6)
+    expected = power_weights(seen, model.membership_exponent_)[2]
+    assert_allclose(model.predict_proba(xs), expected, rtol=1e-6)
 
 
 def test_starts_are_compared_with_the_penalty_of_the_view_weights(views):

@@ -200,7 +200,11 @@ objective_ : float
 s_ : float
     Last finite exponent of the best start, or of the last start if the best was not annealed, as
     far as that start came; if no start was annealed, the exponent at which annealing would end at
-    the best centroids. `predict_proba` uses it.
+    the best centroids.
+membership_exponent_ : float
+    Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows were
+    assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the clusters,
+    the total variance of the rows about their centroids over the largest in one direction.
 n_iter_ : int
     Number of passes of the best start and of all that followed it, swaps included.
 sample_size_ : int
@@ -389,6 +393,10 @@ cache_ : bool
 
 # Kernel k-means: all starts end at s = -inf.
 HARD_EXACT = EXACT | entries(f"""
+membership_exponent_ : float
+    Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2 with
+    the effective dimension d of the clusters, the total variance of the rows about their centroids
+    over the largest in one direction.
 n_init : "auto" or int
     Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is always
     one start. All starts advance together, with one product of matrices in each pass.
@@ -462,7 +470,11 @@ inertia_ : float
     k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
     weighted by the sample weights.
 s_ : float
-    Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
+    Last finite exponent of the annealed k-means on the embedding.
+membership_exponent_ : float
+    Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2 with
+    the effective dimension d of the clusters in the embedding, the total variance of the rows about
+    their centroids over the largest in one direction.
 n_iter_ : int
     Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
 history_ : list of dict
@@ -506,7 +518,8 @@ ESTIMATORS = {
         POWER | DIFFUSION | STORED, "random_state", "cluster_centers_", "inertia_"
     ),
     "FuzzyCMeans": without(
-        FUZZY, "init", "n_init", "random_state", "objective_", "s_", "sample_size_"
+        FUZZY, "init", "n_init", "random_state", "objective_", "s_", "membership_exponent_",
+        "sample_size_",
     ),
     "KernelKMeans": without(HARD_EXACT, "tol", "random_state", "s_"),
     "KernelPowerKMeans": EXACT,

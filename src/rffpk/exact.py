@@ -128,6 +128,10 @@ class KernelKMeans(Clusterer):
         Number of columns of X in `fit`.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
+    membership_exponent_ : float
+        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
+        with the effective dimension d of the clusters, the total variance of the rows about their
+        centroids over the largest in one direction.
 
     Raises
     ------
@@ -304,7 +308,7 @@ class KernelPowerKMeans(KernelKMeans):
     s_ : float
         Last finite exponent of the best start, or of the last start if the best was not annealed,
         as far as that start came; if no start was annealed, the exponent at which annealing would
-        end at the best centroids. `predict_proba` uses it.
+        end at the best centroids.
     n_iter_ : int
         Number of passes of the best start.
     cache_ : bool
@@ -332,6 +336,11 @@ class KernelPowerKMeans(KernelKMeans):
         Number of columns of X in `fit`.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
+    membership_exponent_ : float
+        Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
+        were assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the
+        clusters, the total variance of the rows about their centroids over the largest in one
+        direction.
 
     Raises
     ------
@@ -517,7 +526,7 @@ class MultiKernelPowerKMeans(Clusterer):
     s_ : float
         Last finite exponent of the best start, or of the last start if the best was not annealed,
         as far as that start came; if no start was annealed, the exponent at which annealing would
-        end at the best centroids. `predict_proba` uses it.
+        end at the best centroids.
     n_iter_ : int
         Number of passes of the best start.
     cache_ : bool
@@ -546,6 +555,11 @@ class MultiKernelPowerKMeans(Clusterer):
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns of X in `fit`; set only if X was one array and all of its columns have
         names that are strings.
+    membership_exponent_ : float
+        Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
+        were assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the
+        clusters, the total variance of the rows about their centroids over the largest in one
+        direction.
 
     Raises
     ------

@@ -97,6 +97,8 @@ class FuzzyCMeans(Clusterer):
         J_m too.
     s_ : float
         The exponent -1/(m-1).
+    membership_exponent_ : float
+        The same: `predict_proba` gives memberships at it unless told otherwise.
     n_iter_ : int
         Number of passes of the best start.
     sample_size_ : int

@@ -109,7 +109,8 @@ def measure(
         found = visits(model, X, -math.inf, (), sample_weight)
         return sum(accurate_cost(rows, sums.hard, sums, at, at) for rows, at, sums, _ in found)
     if want == "memberships":
-        found = visits(model, X, model.s_ if s is None else s, (want,), typical=True)
+        s = model.membership_exponent_ if s is None else s
+        found = visits(model, X, s, (want,), typical=True)
         return joined(outputs[want] for *_, outputs in found)
     if want == "labels":
         threshold = getattr(model, "noise_threshold", None)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rffpk._anneal.kernel_products import Products
-from rffpk._rows.passes import make_rows
+from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.store import Storage, check_fits, has_maps
 from rffpk._rows.sums import typicality
@@ -56,6 +56,9 @@ _FEWEST = 64  # A pass over fewer features takes no longer than one over fewer s
 
 # Features that are copied, twice with row weights: at most 64 MB each in float64.
 _NUMBERS = 1 << 23
+
+# The shape of clusters is seen on so many rows, or on fewer if these have this many numbers.
+_SHAPE_ROWS, _SHAPE_NUMBERS = 20_000, 1 << 20
 
 # Of up to so many rows all components of a kernel may be computed; of more, products with the
 # kernel are as fast as passes over so many.
@@ -219,6 +222,48 @@ def _of_sparse_rows(x: SparseRows, weight: Array | None) -> float:
 
 def _largest_eigenvalue(gram: Array) -> float:
     return float(leading_eigenvectors(gram, 1, len(gram))[0][0])
+
+
+# ---- the exponent of memberships -----------------------------------------------------------------
+
+
+def exponent_of_memberships(rows: Rows, theta: Array) -> float | None:
+    """s = -(1 + d)/2 with the effective dimension d = tr(W)/lambda_max(W) of clusters, W the
+    covariance of rows about the nearest of the centroids theta (k, F), evenly spaced rows of those
+    that count; None if all of them are on centroids. See docs/math.md, section 8."""
+    rows = replace(rows.counted(), eta=None)
+    most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
+    rows = rows.take(np.arange(0, rows.n, -(-rows.n // most)))
+    outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
+    apart = outputs["features"] - theta[outputs["labels"]]
+    if rows.present is not None:
+        apart = np.where(rows.present_features(), apart, 0)
+    z = rows.scaled(apart)
+    if rows.weight is not None:
+        z *= np.sqrt(rows.weight)[:, None]
+    return _of_shape(float((z**2).sum()), _largest_squared_singular_value(z))
+
+
+def exponent_of_kernel_memberships(
+    grams: Array, alpha: Array, labels: Array, present: Array | None, weight: Array | None
+) -> float | None:
+    """The same of rows with these inner products (L, m, m), about the means of those with the same
+    of the `labels` (m,), with a mask (L, m) in the views that they have."""
+    if present is not None:
+        grams = np.where(present[:, :, None] & present[:, None], grams, 0)
+    p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
+    gram = np.tensordot(alpha, grams.astype(np.float64), 1)
+    inside = p * (labels[:, None] == labels)
+    apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
+    residual = apart @ gram @ apart.T * np.sqrt(np.outer(p, p))
+    return _of_shape(float(np.trace(residual)), _largest_eigenvalue(residual))
+
+
+def _of_shape(trace: float, largest: float) -> float | None:
+    return -(1 + max(trace / largest, 1.0)) / 2 if min(trace, largest) > 0 else None
+
+
+# ---- principal components ------------------------------------------------------------------------
 
 
 def features_of(gram: Array) -> Array:

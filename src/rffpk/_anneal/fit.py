@@ -348,10 +348,15 @@ def finish(
         "_n_counted": rows.n_counted,
         "_s_of_batches": s,
     }
+    exponent = end.s
+    if plan.schedule.ends_hard:
+        some = replace(found.some, alpha=rows.alpha)
+        exponent = decompositions.exponent_of_memberships(some, theta) or end.s
+    attributes["membership_exponent_"] = exponent
     if found.mapped and "cache" in vars(model):
         attributes["cache_"] = not has_maps(whole)
     if model.store_memberships:
-        outputs = passes.one_pass(rows, theta, end.s, want=("memberships",))[1]
+        outputs = passes.one_pass(rows, theta, exponent, want=("memberships",))[1]
         attributes["memberships_"] = outputs["memberships"]
     return FitResult(found, rows, theta, ending, attributes)
 

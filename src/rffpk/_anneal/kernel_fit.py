@@ -340,11 +340,15 @@ def finish(
         "_alpha": run.alpha,
         "_squares": run.squares,
     }
+    exponent = end.s
+    if plan.schedule.ends_hard:
+        exponent = found.space.exponent_of_memberships(run.alpha, labels) or end.s
+    attributes["membership_exponent_"] = exponent
     if model.store_memberships:
         d = centroids.distances(found.xs, not centroids.precomputed)
         if centroids.precomputed:  # k(x, x) is the diagonal
             d += (run.alpha @ products.diagonals)[:, None]
-        attributes["memberships_"] = _memberships(np.maximum(d, 0), end.s, found.xs[0].dtype)
+        attributes["memberships_"] = _memberships(np.maximum(d, 0), exponent, found.xs[0].dtype)
     distinct = run.count_distinct(run.costs(-math.inf)[1])
     s = -math.inf if plan.schedule.ends_hard else end.s
     return Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by), attributes
@@ -387,7 +391,8 @@ def measure(
             )
         squares = np.maximum(centroids.distances(xs, True), 0)
     if want == "memberships":
-        return _memberships(squares, model.s_ if s is None else s, xs[0].dtype)
+        s = model.membership_exponent_ if s is None else s
+        return _memberships(squares, s, xs[0].dtype)
     if want == "distances":
         return np.sqrt(squares).astype(xs[0].dtype, copy=False)
     if want == "medoids":

@@ -17,7 +17,11 @@ from typing import Any
 import numpy as np
 
 from rffpk import _core
-from rffpk._anneal.decompositions import KERNEL_ROWS, exponent_of_kernels
+from rffpk._anneal.decompositions import (
+    KERNEL_ROWS,
+    exponent_of_kernel_memberships,
+    exponent_of_kernels,
+)
 from rffpk._anneal.feature_steps import coincidence, costliest, row_costs
 from rffpk._anneal.kernel_products import Products, squared_norms
 from rffpk._anneal.objective import PowerMean
@@ -91,6 +95,16 @@ class KernelSpace:
         grams = self.products.rows(index)[:, :, index]
         present = None if self.present is None else self.present[:, index] > 0
         return exponent_of_kernels(grams, self.alpha, present, weight)
+
+    def exponent_of_memberships(self, alpha: Array, labels: Array) -> float | None:
+        """The exponent of memberships of the rows with these labels (n,), from at most 500 of
+        them, evenly spaced."""
+        counted = np.arange(self.products.n) if self.weight is None else np.flatnonzero(self.weight)
+        index = counted[:: -(-len(counted) // KERNEL_ROWS)]
+        weight = None if self.weight is None else self.weight[index]
+        grams = self.products.rows(index)[:, :, index]
+        present = None if self.present is None else self.present[:, index] > 0
+        return exponent_of_kernel_memberships(grams, alpha, labels[index], present, weight)
 
     def begin(self, numbers: list[int]) -> list[KernelRun]:
         """Runs of the starts with these numbers, with the products of their initial centroids."""

@@ -221,6 +221,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     inertia_: float = field(init=False)
     objective_: float = field(init=False)
     s_: float = field(init=False)
+    membership_exponent_: float = field(init=False)
     n_iter_: int = field(init=False)
     history_: list[dict[str, Any]] = field(init=False)
     memberships_: Array = field(init=False)
@@ -228,8 +229,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     feature_names_in_: NDArray[np.object_] = field(init=False)
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
-        """What `want` names of rows: "labels", "memberships" at an exponent, None: `s_`,
-        "distances", "medoids", or their weighted "cost"."""
+        """What `want` names of rows: "labels", "memberships" at an exponent, None:
+        `membership_exponent_`, "distances", "medoids", or their weighted "cost"."""
         raise NotImplementedError
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
@@ -277,7 +278,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     @by_partitions
     def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
-        """Memberships of the rows in the clusters, at the exponent `s_` or any other.
+        """Memberships of the rows in the clusters, at `membership_exponent_` or any other exponent.
 
         u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids: the
         memberships of fuzzy c-means; at minus infinity, one for the nearest centroid and zero for
@@ -289,9 +290,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             As in `fit`. Precomputed kernels, between the new rows and the fitted ones, are for the
             fusions of kernels alone.
         s : float, optional
-            Exponent, at most -0.2, by default `s_`. The nearer it is to zero, the softer are the
-            memberships; minus infinity gives 0 and 1. The fuzzifier m of fuzzy c-means is
-            s = -1/(m-1), so that -1 stands for m = 2.
+            Exponent, at most -0.2, by default `membership_exponent_`. The nearer it is to zero, the
+            softer are the memberships; minus infinity gives 0 and 1. The fuzzifier m of fuzzy
+            c-means is s = -1/(m-1), so that -1 stands for m = 2.
 
         Returns
         -------

@@ -115,7 +115,7 @@ def cluster(
         model._clusterer, rows, weight, progress=progress, causes=causes,
         rows_name="the embedding of X",
     )  # fmt: skip
-    for name in ("labels_", "cluster_centers_", "inertia_", "s_"):
+    for name in ("labels_", "cluster_centers_", "inertia_", "s_", "membership_exponent_"):
         setattr(model, name, getattr(model._clusterer, name))
     model._n_features_out = model.embedding_.shape[1]
     vars(model).pop("memberships_", None)  # of an earlier fit

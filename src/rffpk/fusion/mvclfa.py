@@ -102,7 +102,7 @@ class MVCLFA(KernelFusion):
         k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
         weighted by the sample weights.
     s_ : float
-        Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
+        Last finite exponent of the annealed k-means on the embedding.
     n_iter_ : int
         Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
     history_ : list of dict
@@ -118,6 +118,10 @@ class MVCLFA(KernelFusion):
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns of X in `fit`; set only if X was one array and all of its columns have
         names that are strings.
+    membership_exponent_ : float
+        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
+        with the effective dimension d of the clusters in the embedding, the total variance of the
+        rows about their centroids over the largest in one direction.
 
     Raises
     ------

@@ -92,7 +92,7 @@ class NystroemKernelKMeans(Clusterer):
         k-means objective of the features: the weighted sum of their squared distances to the means
         of their clusters.
     s_ : float
-        Last finite exponent of the annealed k-means on the embedding. `predict_proba` uses it.
+        Last finite exponent of the annealed k-means on the embedding.
     n_iter_ : int
         Number of passes of k-means.
     history_ : list of dict
@@ -108,6 +108,10 @@ class NystroemKernelKMeans(Clusterer):
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns of X in `fit`; set only if X was one array and all of its columns have
         names that are strings.
+    membership_exponent_ : float
+        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
+        with the effective dimension d of the clusters in the embedding, the total variance of the
+        rows about their centroids over the largest in one direction.
 
     Raises
     ------

@@ -175,7 +175,7 @@ class RMKKM(Clusterer):
     objective_ : float
         The minimised sum, weighted by the sample weights, at `dual_coef_`.
     s_ : float
-        -inf: memberships are those of the nearest centroids.
+        -inf: the minimum is the power mean with this exponent.
     n_iter_ : int
         Number of passes of the best start.
     cache_ : bool
@@ -195,6 +195,10 @@ class RMKKM(Clusterer):
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns of X in `fit`; set only if X was one array and all of its columns have
         names that are strings.
+    membership_exponent_ : float
+        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
+        with the effective dimension d of the clusters, the total variance of the rows about their
+        centroids over the largest in one direction.
 
     Raises
     ------
