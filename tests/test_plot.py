@@ -245,3 +245,18 @@ def test_failures_open_no_figure():
     with pytest.raises(ValueError, match="X has no rows"):
         plot.clusters(PowerKMeans(2, random_state=0).fit(X), X[:0])
     assert pyplot.get_fignums() == before
+
+
+def test_a_tree_has_the_clusters_and_the_heights_of_the_linkage(ax):
+    model = PowerKMeans(6, random_state=0).fit(X)
+    assert plot.tree(model, ax) is ax
+    assert sorted(text.get_text() for text in ax.get_xticklabels()) == [*"012345"]
+    drawn = sorted(path.vertices[1, 1] for lines in ax.collections for path in lines.get_paths())
+    assert_allclose(drawn, model.linkage_[:, 2])
+    ax.clear()
+    plot.tree(KernelPowerKMeans(60, random_state=0).fit(X), ax)
+    assert len(ax.get_xticklabels()) == 50
+    with pytest.raises(ValueError, match="model has one cluster, must have at least two"):
+        plot.tree(PowerKMeans(1).fit(X), ax)
+    with pytest.raises(ValueError, match="model has no linkage_: GaussianMixture does not merge"):
+        plot.tree(GaussianMixture(2, random_state=0).fit(X), ax)

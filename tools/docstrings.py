@@ -89,6 +89,10 @@ def fields(node: ast.ClassDef, classes: Classes) -> dict[str, dict[str, Any]]:
         if isinstance(base, ast.Name) and base.id in classes:
             found |= fields(classes[base.id], classes)
     for each in node.body:
+        if isinstance(each, ast.FunctionDef) and "property" in map(
+            ast.unparse, each.decorator_list
+        ):
+            found[each.name] = {"init": False}
         if not (isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)):
             continue
         if isinstance(each.value, ast.Call):

@@ -51,6 +51,11 @@ store_memberships : bool
 memberships_ : ndarray of shape (n_samples, n_clusters)
     Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
     `store_memberships`.
+linkage_ : ndarray of shape (n_clusters - 1, 4)
+    Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half the
+    square of a height is what the merger adds to the k-means objective, in the space of the
+    centroids. The last column counts clusters. Computed when it is asked for, in O(n_clusters^2)
+    time and memory.
 n_features_in_ : int
     Number of columns of X in `fit`.
 feature_names_in_ : ndarray of str, shape (n_features_in_,)

@@ -3,8 +3,8 @@
     python -m bench.quality.memberships --data DIR [--battery DIR]
 
 Each set is clustered with the number of its classes; a cluster stands for the class that most of
-its rows have. The expected calibration error (ECE) is the mean distance between the membership of a
-row's class by its label and the share of right labels, over ten parts of the rows by membership; the
+its rows have. The expected calibration error (ECE) is the mean distance between the largest
+membership in a class and the share of right classes, over ten parts of the rows by membership; the
 Brier score is the mean squared distance of the memberships from the classes. Resampling: the same
 error against the share of five refits to 70 % of the rows, each matched to the fit, in which a row
 keeps its label. Exponents: `s_`, where annealing ends; `membership_exponent_`, the default; -1 and

@@ -126,6 +126,11 @@ class FuzzyCMeans(Clusterer):
         Number of columns of X in `fit`.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
+    linkage_ : ndarray of shape (n_clusters - 1, 4)
+        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
+        the square of a height is what the merger adds to the k-means objective, in the space of the
+        centroids. The last column counts clusters. Computed when it is asked for, in
+        O(n_clusters^2) time and memory.
 
     Raises
     ------

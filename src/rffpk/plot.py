@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.cluster.hierarchy import dendrogram
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -33,6 +34,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _NOISE = "#999999"
 
 _POINTS = 5000  # that a picture of rows shows
+_LEAVES = 50  # that a picture of a tree shows
 _FAINTEST = 0.15  # opacity of a row that belongs to no cluster more than to any other
 _NO_STEPS = ("k-means", "swap")  # stages of passes before a start and of trials after it
 
@@ -341,6 +343,38 @@ def validity(selection: NClustersSelection, index: str | None = None, ax: Any = 
     ax.axvline(selection.n_clusters, color="black", linestyle="--", linewidth=1)
     ax.set(xlabel="number of clusters", ylabel=index.replace("_", " "))
     ax.xaxis.get_major_locator().set_params(integer=True)
+    return ax
+
+
+def tree(model: Any, ax: Any = None) -> Any:
+    """How clusters merge, as a dendrogram.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One with `linkage_`, of at least two clusters.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        Clusters from left to right, by their numbers; of more than 50, the last 50 that are left,
+        those that consist of several with their number in parentheses. The heights are those of
+        `linkage_`.
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "linkage_"):
+        raise ValueError(f"model has no linkage_: {type(model).__name__} does not merge clusters.")
+    linkage = model.linkage_
+    if not len(linkage):
+        raise ValueError("model has one cluster, must have at least two.")
+    ax = _axes(ax)
+    dendrogram(
+        linkage, p=_LEAVES, truncate_mode="lastp", ax=ax, color_threshold=0,
+        above_threshold_color=_COLORS[0],
+    )  # fmt: skip
+    ax.set(xlabel="cluster", ylabel="height")
     return ax
 
 

@@ -22,6 +22,7 @@ from rffpk._rows.sums import Sums, typicality
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import is_dask, sources_of
+from rffpk._utils.linalg import gaps_of
 from rffpk._utils.sparse_rows import Columns, SparseRows, concatenated
 from rffpk._utils.validation import is_option
 
@@ -104,6 +105,8 @@ def measure(
     model: Any, X: Any, want: str, s: float | None = None, sample_weight: Any = None
 ) -> Any:
     """What `want` names of rows; see `Clusterer._measure`."""
+    if want == "gaps":
+        return _gaps(model)
     check_fitted(model)
     if want == "cost":
         found = visits(model, X, -math.inf, (), sample_weight)
@@ -122,6 +125,19 @@ def measure(
     found = visits(model, X, -math.inf, ("distances",))
     distances = joined(_distances(rows, outputs["distances"]) for rows, *_, outputs in found)
     return distances.argmin(axis=0) if want == "medoids" else distances
+
+
+def _gaps(model: Any) -> tuple[Array, Array]:
+    """The squared distances (k, k) between centroids, and the masses (k,) of their clusters."""
+    shift = np.concatenate(model._shifts).astype(np.float64)
+    widths = [len(each) for each in model._shifts]
+    theta = (model.cluster_centers_ - shift) * np.sqrt(np.repeat(model._alpha, widths))
+    running = vars(model).get("_running")
+    masses = model._masses if running is None else running.G
+    if masses.ndim == 2:  # in each view, of rows that lack some
+        masses = masses @ (model._alpha / model._alpha.sum())
+    with config.one_blas_thread():
+        return gaps_of(theta @ theta.T), masses
 
 
 def _distances(rows: Rows, squares: Array) -> Array:

@@ -344,6 +344,7 @@ def finish(
         "_objective": run.objective,
         "_shifts": rows.shifts,
         "_cluster_weights": (hard if plan.schedule.ends_hard else soft).G.copy(),
+        "_masses": hard.G.copy(),
         "_n_distinct": distinct,
         "_n_counted": rows.n_counted,
         "_s_of_batches": s,

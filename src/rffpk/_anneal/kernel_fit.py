@@ -31,7 +31,7 @@ from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import reporting
-from rffpk._utils.linalg import ritz_values
+from rffpk._utils.linalg import gaps_of, ritz_values
 from rffpk._utils.progress import observed
 from rffpk._utils.tiles import by_blocks
 from rffpk._utils.validation import is_option
@@ -339,6 +339,8 @@ def finish(
         "n_iter_": run.passes,
         "_alpha": run.alpha,
         "_squares": run.squares,
+        "_gaps": gaps_of(np.einsum("l,lin,ljn->ij", run.alpha, run.W, run.Y, dtype=np.float64)),
+        "_masses": unit * found.space.members(labels, run.k)[0].sum(axis=1),
     }
     exponent = end.s
     if plan.schedule.ends_hard:
@@ -375,6 +377,8 @@ def measure(
 ) -> Any:
     """What `want` names of rows; see `Clusterer._measure`."""
     check_is_fitted(model)
+    if want == "gaps":
+        return model._gaps, model._masses
     xs = check_views(model, X, reset=False)
     centroids = KernelCentroids(
         model.dual_coef_, model._alpha, model._squares, model._kernels, model._n_views > 0,

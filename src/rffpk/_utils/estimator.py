@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import metadata
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
@@ -25,15 +26,17 @@ from sklearn.base import (
 )
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.config import __version__
-from rffpk._utils.dask_collections import by_partitions
+from rffpk._utils.dask_collections import by_partitions, is_dask
 from rffpk._utils.model_state import ESTIMATORS, Decoder, Encoder
 from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
+from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import Auto, is_precomputed
 
 C = TypeVar("C", bound=type[Any])
@@ -230,7 +233,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         """What `want` names of rows: "labels", "memberships" at an exponent, None:
-        `membership_exponent_`, "distances", "medoids", or their weighted "cost"."""
+        `membership_exponent_`, "distances", "medoids", or their weighted "cost"; of no rows "gaps",
+        the squared distances between centroids and the masses of their clusters."""
         raise NotImplementedError
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
@@ -370,6 +374,41 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         return self._measure(X, "medoids")
 
+    @property
+    def linkage_(self) -> NDArray[np.float64]:
+        """See the class."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError
+        return ward(*self._measure(None, "gaps"))
+
+    def cut(self, n_clusters: int, X: Any = None) -> NDArray[np.int32]:
+        """Labels with fewer clusters, which are unions of the fitted ones.
+
+        Those clusters are merged first whose union raises the k-means objective least, by Ward's
+        method on the centroids and the weights of their clusters (`linkage_`). So all cuts are
+        nested. Two clusters of a cut may be closer to each other than those of a fit with this
+        number, which sees all rows.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, from 1 to that of the fit.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
+            As in `predict`; None: the fitted rows.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+            From 0 to n_clusters - 1, numbered in the order of the clusters of the fit; noise stays
+            -1. With the number of the fit they are `labels_`.
+        """
+        check_is_fitted(self)
+        linkage = self.linkage_
+        n_clusters = validation.check_int(n_clusters, "n_clusters", 1, len(linkage) + 1)
+        labels: Any = self.labels_ if X is None else self.predict(X)
+        merge = partial(_merged, np.r_[groups(linkage, n_clusters), np.int32(-1)])
+        return labels.map_blocks(merge) if is_dask(labels) else merge(labels)
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids.
 
@@ -401,6 +440,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _merged(of_clusters: NDArray[np.int32], labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The groups of labels; the last one is that of noise."""
+    return of_clusters[labels]
 
 
 def read_model(path: str) -> Any:

@@ -208,3 +208,9 @@ def procrustes(matrix: Array) -> Array:
 def orthonormal(n: int, k: int, random: Any) -> Array:
     """A random n x k matrix with orthonormal columns."""
     return basis_of(random.standard_normal((n, k)))[0]
+
+
+def gaps_of(gram: Array) -> Array:
+    """Squared distances between points with these inner products."""
+    squares = np.diagonal(gram)
+    return np.maximum(squares + squares[:, None] - gram - gram.T, 0)

@@ -149,6 +149,8 @@ def measure(
     model: Any, X: Any, want: str, s: float | None = None, sample_weight: Any = None
 ) -> Any:
     """What `want` names of rows; see `Clusterer._measure`."""
+    if want == "gaps":
+        return model._clusterer._measure(X, want)
     rows = embedded_rows(model, X)
     check_row_labels(X, sample_weight)
     return model._clusterer._measure(rows, want, s, sample_weight)

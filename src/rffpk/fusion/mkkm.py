@@ -118,6 +118,11 @@ class AverageMKKM(KernelFusion):
         Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
         with the effective dimension d of the clusters in the embedding, the total variance of the
         rows about their centroids over the largest in one direction.
+    linkage_ : ndarray of shape (n_clusters - 1, 4)
+        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
+        the square of a height is what the merger adds to the k-means objective, in the space of the
+        centroids. The last column counts clusters. Computed when it is asked for, in
+        O(n_clusters^2) time and memory.
 
     Raises
     ------
@@ -262,6 +267,11 @@ class MKKM(KernelFusion):
         Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
         with the effective dimension d of the clusters in the embedding, the total variance of the
         rows about their centroids over the largest in one direction.
+    linkage_ : ndarray of shape (n_clusters - 1, 4)
+        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
+        the square of a height is what the merger adds to the k-means objective, in the space of the
+        centroids. The last column counts clusters. Computed when it is asked for, in
+        O(n_clusters^2) time and memory.
 
     Raises
     ------

@@ -1,0 +1,157 @@
+"""Nested partitions: Ward's tree of the clusters and its cuts."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, linkage
+from scipy.spatial.distance import pdist, squareform
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+
+import rffpk
+from rffpk._utils.tree import groups, ward
+
+X = make_blobs(150, 4, centers=6, cluster_std=2.0, random_state=0)[0]
+CLASSES = [
+    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans, rffpk.KernelPowerKMeans,
+    rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.NystroemKernelKMeans, rffpk.MKKM, rffpk.SMKC,
+]  # fmt: skip
+
+
+def squares_of(points):
+    return squareform(pdist(points, "sqeuclidean"))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 40])
+def test_the_tree_is_that_of_scipy(k):
+    points = np.random.RandomState(k).randn(k, 3)
+    found = ward(squares_of(points) if k > 1 else np.zeros((1, 1)), np.ones(k))
+    assert found.shape == (k - 1, 4)
+    if k > 1:
+        assert_allclose(found, linkage(points, "ward"), rtol=1e-12)
+
+
+def test_a_mass_counts_like_repeated_points():
+    random = np.random.RandomState(0)
+    points, masses = random.randn(30, 3), random.randint(1, 6, 30)
+    found = ward(squares_of(points), masses.astype(float))
+    repeated = linkage(np.repeat(points, masses, axis=0), "ward")
+    assert_allclose(found[:, 2], repeated[-29:, 2], rtol=1e-12)
+    assert_allclose(ward(squares_of(points), 1e-9 * masses)[:, 2], 1e-9**0.5 * found[:, 2])
+
+
+def test_equal_centroids_and_empty_clusters_merge_first():
+    points = np.array([[0.0], [5.0], [0.0], [9.0]])
+    found = ward(squares_of(points), np.array([3.0, 0, 2, 1]))
+    assert is_valid_linkage(found) and is_monotonic(found)
+    assert_allclose(found[:, 2], [0, 0, 9 * np.sqrt(5 / 3)], atol=1e-12)
+    assert_array_equal(groups(found, 2), [0, 1, 0, 1])  # the empty one is nearer to 9
+
+
+def test_groups_are_numbered_by_their_first_cluster():
+    points = np.array([[9.0], [1], [8], [0], [5]])
+    tree = ward(squares_of(points), np.ones(5))
+    assert_array_equal(groups(tree, 5), range(5))
+    assert_array_equal(groups(tree, 4), [0, 1, 0, 2, 3])
+    assert_array_equal(groups(tree, 3), [0, 1, 0, 1, 2])
+    assert_array_equal(groups(tree, 1), [0] * 5)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_cuts_are_nested_and_begin_with_the_labels(cls):
+    model = cls(6, random_state=0).fit(X)
+    tree = model.linkage_
+    assert is_valid_linkage(tree) and is_monotonic(tree) and tree[-1, 3] == 6
+    assert_array_equal(model.cut(6), model.labels_)
+    assert_array_equal(model.cut(4, X), model.cut(4))
+    for n in range(1, 6):
+        fine, coarse = model.cut(n + 1), model.cut(n)
+        assert coarse.dtype == np.int32 and len(np.unique(coarse)) == n
+        assert len(np.unique(np.c_[fine, coarse], axis=0)) == n + 1
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.linkage_, tree)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "model",
+    [
+        rffpk.PowerKMeans(6, random_state=0),
+        rffpk.KernelKMeans(6, kernel="linear", random_state=0),
+        rffpk.RFFMultiKernelPowerKMeans(
+            6, kernels="linear", views=[[0], [1, 2, 3]], possibilistic=False, random_state=0
+        ),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_mergers_add_up_to_the_total_variance(model, weighted):
+    weight = np.arange(150) % 4 + 0.5 if weighted else None
+    model.fit(X, sample_weight=weight)
+    alpha = np.ones(4)
+    if hasattr(model, "kernel_weights_"):
+        alpha = model.kernel_weights_[[0, 1, 1, 1]]
+    p = np.ones(150) if weight is None else weight
+    total = p @ ((X - np.average(X, axis=0, weights=p)) ** 2 @ alpha)
+    assert_allclose(model.inertia_ + (model.linkage_[:, 2] ** 2).sum() / 2, total, rtol=1e-3)
+    cost = 0.0  # of two clusters less
+    for j in range(5):
+        here = model.cut(5) == j
+        center = np.average(X[here], axis=0, weights=p[here])
+        cost += p[here] @ ((X[here] - center) ** 2 @ alpha)
+    assert_allclose(cost - model.inertia_, model.linkage_[0, 2] ** 2 / 2, rtol=0.05)
+
+
+def test_threads_and_files_leave_the_tree(tmp_path):
+    model = rffpk.RFFKernelPowerKMeans(6, random_state=0, n_jobs=1).fit(X)
+    other = rffpk.RFFKernelPowerKMeans(6, random_state=0, n_jobs=3).fit(X)
+    assert_array_equal(other.linkage_, model.linkage_)
+    other.save(tmp_path / "model")
+    assert_array_equal(rffpk.load(tmp_path / "model").cut(3), model.cut(3))
+
+
+def test_noise_stays_noise():
+    rows = np.r_[X, [[60.0] * 4]]
+    model = rffpk.RFFMultiKernelPowerKMeans(
+        6, kernels="linear", noise_threshold=0.2, random_state=0
+    ).fit(rows)
+    assert model.labels_[-1] == -1
+    assert_array_equal(model.cut(2) == -1, model.labels_ == -1)
+    assert model.cut(2).max() == 1
+
+
+def test_rows_of_a_source_are_cut_by_their_predictions():
+    model = rffpk.PowerKMeans(6, random_state=0).fit(lambda: iter([X[:80], X[80:]]))
+    assert_array_equal(model.cut(3, X), groups(model.linkage_, 3)[model.predict(X)])
+    with pytest.raises(AttributeError, match="labels_ of the rows of a source are not kept"):
+        model.cut(3)
+
+
+def test_a_stream_moves_the_tree():
+    model = rffpk.PowerKMeans(6, random_state=0).fit(X)
+    before = model.linkage_
+    model.partial_fit(X[:50] + 1.0)
+    assert (model.linkage_[:, 2] != before[:, 2]).all()
+
+
+def test_what_is_refused():
+    model = rffpk.PowerKMeans(6, random_state=0)
+    assert not hasattr(model, "linkage_")
+    with pytest.raises(NotFittedError):
+        model.cut(2)
+    model.fit(X)
+    for wrong in (0, 7):
+        with pytest.raises(ValueError, match=f"n_clusters == {wrong}, must be"):
+            model.cut(wrong)
+    with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
+        model.cut(2.5)
+
+
+@pytest.mark.exhaustive
+def test_thousands_of_clusters_merge_in_seconds():
+    points = np.random.RandomState(0).randn(4000, 5)
+    assert_allclose(
+        ward(squares_of(points), np.ones(4000))[:, 2], linkage(points, "ward")[:, 2], rtol=1e-9
+    )
