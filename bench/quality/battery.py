@@ -27,10 +27,27 @@ from bench import commands, records, tables
 from bench.timing import timed
 from rffpk import DiffusionPowerKMeans, PowerKMeans
 
+
+class Cut:
+    """A fit with `times` as many clusters, merged."""
+
+    def __init__(self, kind: Any, times: int, k: int, random_state: int) -> None:
+        self.kind, self.times, self.k, self.seed = kind, times, k, random_state
+
+    def fit_predict(self, X: np.ndarray) -> np.ndarray:
+        k = min(self.times * self.k, len(X) // 5)
+        return self.kind(k, random_state=self.seed).fit(X).cut(self.k)
+
+
 OURS = {
     "DiffusionPowerKMeans": DiffusionPowerKMeans,
     "DiffusionPowerKMeans(whitening=None)": partial(DiffusionPowerKMeans, whitening=None),
     "PowerKMeans": PowerKMeans,
+    **{
+        f"{kind.__name__}, cut of {times} k": partial(Cut, kind, times)
+        for kind in (DiffusionPowerKMeans, PowerKMeans)
+        for times in (2, 4)
+    },
 }
 PUBLISHED = {"Genie_G0.3": "Genie .3", "GIc": "GIc", "sklearn_gm": "mixture"}
 

@@ -2,17 +2,24 @@
 Soft memberships
 ================
 
-The same fit, seen at three exponents: the nearer s is to zero, the softer are the memberships.
+Two blobs and rows on the way between them. By default memberships change along the way; where
+annealing ended they jump, and nearer to zero they are soft everywhere.
 """
 
+import numpy as np
 from matplotlib import pyplot
-from sklearn.datasets import load_digits
 
-from rffpk import RFFKernelPowerKMeans, plot
+from rffpk import PowerKMeans
 
-X, _ = load_digits(return_X_y=True)
-model = RFFKernelPowerKMeans(10, random_state=0).fit(X)
-figure, axes = pyplot.subplots(1, 3, figsize=(12, 4), layout="constrained")
-for ax, s in zip(axes, (-3.0, -10.0, -30.0)):
-    plot.memberships(model, X, s=s, ax=ax)
-    ax.set_title(f"s = {s:g}")
+random = np.random.default_rng(0)
+way = np.c_[np.linspace(0, 8, 100), np.zeros(100)] + 0.3 * random.normal(size=(100, 2))
+X = np.vstack([random.normal(size=(400, 2)), way])
+X[200:400, 0] += 8
+model = PowerKMeans(2, random_state=0).fit(X)
+figure, axes = pyplot.subplots(1, 3, figsize=(12, 3), layout="constrained")
+titles = "where annealing ended", "default", "fuzzy c-means, m = 4"
+for ax, title, s in zip(axes, titles, (model.s_, model.membership_exponent_, -1 / 3)):
+    u = model.predict_proba(X, s=s)[:, 0]
+    points = ax.scatter(*X.T, c=u, s=12, cmap="cividis", vmin=0, vmax=1)
+    ax.set(title=f"{title}: s = {s:.2g}", aspect="equal")
+figure.colorbar(points, ax=axes, label="membership in one of the clusters")
