@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -128,3 +129,12 @@ def test_memberships_of_blobs_that_overlap_are_the_shares_of_right_labels():
     order = np.argsort(u)
     for part in np.array_split(order, 5):
         assert abs(right[part].mean() - u[part].mean()) < 0.1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_rows_have_the_exponent_of_arrays(weighted):
+    weight = np.arange(150) % 3 + 1.0 if weighted else None
+    rows = np.where(np.random.RandomState(0).rand(150, 40) < 0.2, 1.0 + X[:, :1] ** 2, 0)
+    model = rffpk.PowerKMeans(4, random_state=0).fit(csr_array(rows), sample_weight=weight)
+    expected = exponent(rows - model.cluster_centers_[model.labels_], weight)
+    assert_allclose(model.membership_exponent_, expected, rtol=1e-9)

@@ -233,7 +233,11 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float | None:
     that count; None if all of them are on centroids. See docs/math.md, section 8."""
     rows = replace(rows.counted(), eta=None)
     most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
+    most = _FEATURE_ROWS if rows.sparse_columns else most
     rows = rows.take(np.arange(0, rows.n, -(-rows.n // most)))
+    if rows.sparse_columns:
+        labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
+        return _of_gram(_sparse_residuals(rows, theta, labels), rows.weight)
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
     apart = outputs["features"] - theta[outputs["labels"]]
     if rows.present is not None:
@@ -242,6 +246,15 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float | None:
     if rows.weight is not None:
         z *= np.sqrt(rows.weight)[:, None]
     return _of_shape(float((z**2).sum()), _largest_squared_singular_value(z))
+
+
+def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
+    """The inner products of sparse rows less their centroids, at most _FEATURE_ROWS rows."""
+    found, index = np.unique(labels, return_inverse=True)
+    centers, x, shift = theta[found], rows.xs[0], rows.shift.astype(np.float64)
+    cross = (x.matrix @ centers.T - centers @ shift)[:, index]
+    apart = (centers @ centers.T)[np.ix_(index, index)] - cross - cross.T
+    return np.asarray(centered_products(x, shift) + apart)
 
 
 def exponent_of_kernel_memberships(
@@ -255,8 +268,13 @@ def exponent_of_kernel_memberships(
     gram = np.tensordot(alpha, grams.astype(np.float64), 1)
     inside = p * (labels[:, None] == labels)
     apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
-    residual = apart @ gram @ apart.T * np.sqrt(np.outer(p, p))
-    return _of_shape(float(np.trace(residual)), _largest_eigenvalue(residual))
+    return _of_gram(apart @ gram @ apart.T, weight)
+
+
+def _of_gram(gram: Array, weight: Array | None) -> float | None:
+    p = np.ones(len(gram)) if weight is None else weight.astype(np.float64)
+    gram = gram * np.sqrt(np.outer(p, p))
+    return _of_shape(float(np.trace(gram)), _largest_eigenvalue(gram))
 
 
 def _of_shape(trace: float, largest: float) -> float | None:
