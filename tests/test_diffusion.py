@@ -327,6 +327,16 @@ def test_same_bits_of_a_graph_for_any_number_of_jobs(many, dtype):
         assert_array_equal(other.labels_, first.labels_)
 
 
+def test_components_are_all_that_as_many_clusters_need():
+    X, y = make_moons(500, noise=0.02, random_state=0)
+    model = DiffusionPowerKMeans(2, whitening=None, random_state=0).fit(X)
+    assert_array_equal(model.feature_map_.eigenvalues_, [1.0])
+    assert adjusted_rand_score(y, model.labels_) == 1
+    for more in {"time": 100.0}, {"n_components": 2}, {"n_clusters": 3}:
+        other = clone(model).set_params(**more).fit(X)
+        assert len(other.feature_map_.eigenvalues_) > 1
+
+
 def test_cosine_sees_directions_only(rows):
     X = rows + 3
     lengths = np.random.default_rng(5).uniform(0.1, 10, (80, 1))

@@ -229,9 +229,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         pairs = pairs_a_cluster * k if pairs_a_cluster else n_pairs(k, wanted)
         sparse = isinstance(rows, SparseRows)
+        # Components last for ever: beside k of them no other function counts.
+        automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
+        enough = max(n_clusters, 2) if n_clusters and automatic else None
         found = diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse),
-            NeighbourCount(r, times), least_share(k), pairs,
+            NeighbourCount(r, times), least_share(k), pairs, enough,
             self._spherical and self._whitening is None, random, n_threads,
         )  # fmt: skip
         self._publish(found, X.dtype, n_clusters, unit_variance)

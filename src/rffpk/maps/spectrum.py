@@ -312,12 +312,14 @@ def diffusion(
     count: NeighbourCount,
     least_share: float,
     pairs: int,
+    enough: int | None,
     spherical: bool,
     random: Any,
     n_threads: int,
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
-    of `landmark_numbers`."""
+    of `landmark_numbers`. Where `enough` components are not too small, the functions that are
+    constant on each of them are all that there is."""
     rows = distinct_where_few(X, weight, numbers, random)
     if rows is None:
         found = centroid_landmarks(X, weight, numbers[1], count, spherical, random, n_threads)
@@ -339,13 +341,16 @@ def diffusion(
             number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
             mass, node = mass[kept], number[node]
         labels = np.unique(labels[kept], return_inverse=True)[1]
+    n_kept = int(labels.max()) + 1
+    if enough is not None and n_kept >= enough:
+        pairs = n_kept - 1
     spectrum, functions = decompose(_walk(graph, degrees, mass), degrees, labels, pairs)
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     # without single rows that have no mutual neighbors, and landmarks that no row steps to
     shares = np.sort(shares[(large | several) & (shares > 0)])[::-1]
     own = None if mass is None else graph @ extension
-    return Diffusion(found, spectrum, extension, own, node, shares, int(labels.max()) + 1)
+    return Diffusion(found, spectrum, extension, own, node, shares, n_kept)
 
 
 def _walk(graph: csr_matrix, degrees: Array, mass: Array | None) -> Multiply:
