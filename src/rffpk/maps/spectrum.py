@@ -342,8 +342,7 @@ def diffusion(
             mass, node = mass[kept], number[node]
         labels = np.unique(labels[kept], return_inverse=True)[1]
     n_kept = int(labels.max()) + 1
-    if enough is not None and n_kept >= enough:
-        pairs = n_kept - 1
+    pairs = pairs if enough is None or n_kept < enough else n_kept - 1
     spectrum, functions = decompose(_walk(graph, degrees, mass), degrees, labels, pairs)
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
