@@ -23,6 +23,7 @@ from rffpk import (
     MultiKernelPowerKMeans,
     PowerKMeans,
     RFFMultiKernelPowerKMeans,
+    describe,
     plot,
     select_n_clusters,
 )
@@ -260,3 +261,14 @@ def test_a_tree_has_the_clusters_and_the_heights_of_the_linkage(ax):
         plot.tree(PowerKMeans(1).fit(X), ax)
     with pytest.raises(ValueError, match="model has no linkage_: GaussianMixture does not merge"):
         plot.tree(GaussianMixture(2, random_state=0).fit(X), ax)
+
+
+def test_profiles_show_the_columns_with_the_largest_differences(ax):
+    rows = np.c_[X, np.random.RandomState(0).randn(300)]
+    profiles = describe(PowerKMeans(3, random_state=0).fit(rows), rows, n_resamples=1)
+    assert plot.profile(profiles, n_columns=2, ax=ax) is ax
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["column 0", "column 1"]
+    assert ax.get_yticklabels()[0].get_text() == "0: 100 rows, 1.00"
+    assert_allclose(ax.images[0].get_array(), profiles.differences[:, :2])
+    with pytest.raises(ValueError, match="n_columns == 0"):
+        plot.profile(profiles, n_columns=0, ax=ax)

@@ -32,6 +32,7 @@ from rffpk.metrics import (
 from rffpk.model_files import load
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.profiles import describe
 from rffpk.selection import select_n_clusters
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "center_kernel",
     "clustering_accuracy",
     "cmeans",
+    "describe",
     "fuzzy_silhouette",
     "load",
     "normalize_kernel",

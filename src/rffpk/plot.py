@@ -25,6 +25,7 @@ from rffpk._utils.messages import optional_module
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
 from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.profiles import ClusterProfiles, length, rows_at
 from rffpk.selection import NClustersSelection
 
 # The colors of Okabe and Ito without yellow, which is too light for points on white, and markers;
@@ -34,6 +35,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _NOISE = "#999999"
 
 _POINTS = 5000  # that a picture of rows shows
+_APART = 3.0  # the standardised difference with the darkest color
 _LEAVES = 50  # that a picture of a tree shows
 _FAINTEST = 0.15  # opacity of a row that belongs to no cluster more than to any other
 _NO_STEPS = ("k-means", "swap")  # stages of passes before a start and of trials after it
@@ -50,23 +52,12 @@ def _shown(X: Any) -> tuple[Array, list[Any], Any]:
     """Evenly spaced rows, at most _POINTS: their numbers, their views, and the rows as a model
     takes them."""
     views = X if is_list_of_views(X) else [X]
-    n = _length(views[0])
+    n = length(views[0])
     if n == 0:
         raise ValueError("X has no rows, must have at least one.")
     index = np.arange(0, n, -(-n // _POINTS))
-    some = [_rows_at(x, index) for x in views]
+    some = [rows_at(x, index) for x in views]
     return index, some, some if is_list_of_views(X) else some[0]
-
-
-def _length(x: Any) -> int:
-    return int(x.shape[0]) if sparse.issparse(x) else len(x)
-
-
-def _rows_at(x: Any, index: Array) -> Any:
-    if sparse.issparse(x):
-        return x.tocsr()[index]
-    validation.check_plain(x, "X")
-    return x.iloc[index] if hasattr(x, "iloc") else np.asarray(x)[index]
 
 
 def _side_by_side(views: list[Any]) -> Any:
@@ -105,7 +96,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
     if places is None:
         points, names = _places(model, rows, columns)
     else:
-        n = _length(X[0] if is_list_of_views(X) else X)
+        n = length(X[0] if is_list_of_views(X) else X)
         points, names = _checked_places(places, n)[index], ("", "")
     ax = _axes(ax)
     for label in np.unique(labels):
@@ -179,7 +170,7 @@ def _opacity(model: Any, rows: Any) -> Array:
     try:
         u = model.predict_proba(rows)
     except (AttributeError, ValueError):  # precomputed kernels have none
-        return np.ones(_length(rows[0] if is_list_of_views(rows) else rows))
+        return np.ones(length(rows[0] if is_list_of_views(rows) else rows))
     if u.shape[1] < 2:
         return np.ones(len(u))
     least, largest = 1 / u.shape[1], u.max(axis=1)
@@ -375,6 +366,40 @@ def tree(model: Any, ax: Any = None) -> Any:
         above_threshold_color=_COLORS[0],
     )  # fmt: skip
     ax.set(xlabel="cluster", ylabel="height")
+    return ax
+
+
+def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -> Any:
+    """The columns that set clusters apart, as a heat map.
+
+    Parameters
+    ----------
+    profiles : ClusterProfiles
+        The result of `describe`.
+    n_columns : int
+        Number of columns that are drawn at most: those with the largest differences.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        Clusters from top to bottom, with their sizes and their stability, columns from left to
+        right in their order. Standardised differences from the rest, red above it and blue below.
+    """
+    n_columns = validation.check_int(n_columns, "n_columns", 1)
+    differences, ax = profiles.differences, _axes(ax)
+    largest = np.abs(differences).max(axis=0)
+    chosen = np.sort(np.argsort(-largest, kind="stable")[:n_columns])
+    image = ax.imshow(
+        differences[:, chosen], cmap="RdBu_r", vmin=-_APART, vmax=_APART, aspect="auto"
+    )
+    ax.figure.colorbar(image, ax=ax, label="standardised difference", extend="both")
+    names = [f"{j}: {size} rows" for j, size in enumerate(profiles.sizes)]
+    if profiles.stability is not None:
+        names = [f"{name}, {each:.2f}" for name, each in zip(names, profiles.stability)]
+    ax.set_xticks(range(len(chosen)), [profiles.columns[j] for j in chosen], rotation=90)
+    ax.set_yticks(range(len(names)), names)
     return ax
 
 

@@ -1,0 +1,313 @@
+"""What the clusters of a fitted model are: their sizes, examples, the columns that set them apart,
+and their stability."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import check_is_fitted
+
+from rffpk._rows.sample import is_source
+from rffpk._utils import validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.containers import is_list_of_views
+from rffpk._utils.dask_collections import is_dask
+from rffpk._utils.estimator import Clusterer
+from rffpk._utils.messages import without
+
+_RESAMPLE = 0.7  # the part of the rows that a refit sees
+_SHOWN = 4  # columns of a cluster in the text
+_ROUNDING = 1e-12  # the part of a sum that is nothing
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterProfiles:
+    """The result of `describe`; its text is a table with a line for each cluster.
+
+    Attributes
+    ----------
+    sizes : ndarray of int, shape (n_clusters,)
+        Numbers of rows.
+    shares : ndarray of shape (n_clusters,)
+        Parts of the weight of all rows; what is missing to one is noise.
+    medoids : ndarray of int, shape (n_clusters,), or None
+        The row nearest to each centroid. None: kernels are precomputed, which tell no distances.
+    stability : ndarray of shape (n_clusters,), or None
+        Mean over the refits of the largest Jaccard index of the cluster with one of the refit, on
+        the rows that this saw: 1 if the cluster is always found. None: no refits.
+    columns : list of str
+        Names of the columns.
+    means : ndarray of shape (n_clusters, n_columns)
+        Means of the columns in each cluster, NaN in one that is empty.
+    differences : ndarray of shape (n_clusters, n_columns)
+        Mean of the cluster less that of all other rows, over the standard deviation within both
+        (Cohen's d): beyond 1 a column sets the cluster apart. Infinite where neither varies.
+    """
+
+    sizes: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    medoids: NDArray[np.intp] | None
+    stability: NDArray[np.float64] | None
+    columns: list[str] = field(repr=False)
+    means: NDArray[np.float64] = field(repr=False)
+    differences: NDArray[np.float64] = field(repr=False)
+
+    def __str__(self) -> str:
+        heads, cells = ["cluster", "rows", "share"], [range(len(self.sizes)), self.sizes]
+        cells.append([f"{100 * share:.1f} %" for share in self.shares])
+        if self.stability is not None:
+            heads.append("stability")
+            cells.append([f"{value:.2f}" for value in self.stability])
+        if self.medoids is not None:
+            heads.append("medoid")
+            cells.append(self.medoids)
+        lines = [heads, *([str(cell) for cell in line] for line in zip(*cells))]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        texts = ["means (standardised differences from the rest)"]
+        texts += [self._text(cluster) for cluster in range(len(self.sizes))]
+        return "\n".join(
+            "  ".join([*(cell.rjust(width) for cell, width in zip(line, widths)), text])
+            for line, text in zip(lines, texts)
+        )
+
+    def _text(self, cluster: int) -> str:
+        """The columns that set a cluster apart most."""
+        means, gaps = self.means[cluster], self.differences[cluster]
+        first = [j for j in np.argsort(-np.abs(gaps), kind="stable")[:_SHOWN] if gaps[j]]
+        return ", ".join(f"{self.columns[j]} {means[j]:.3g} ({gaps[j]:+.1f})" for j in first)
+
+
+def describe(
+    model: Any,
+    X: Any,
+    *,
+    table: Any = None,
+    sample_weight: Any = None,
+    n_resamples: int = 10,
+    random_state: Any = None,
+) -> ClusterProfiles:
+    """Sizes, examples, distinguishing columns and stability of the clusters of a fitted model.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A clusterer of this package, or a scikit-learn pipeline that ends with one.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
+        The rows, as in `predict`; those that were fitted, for the stability.
+    table : {array-like, sparse matrix} of shape (n_samples, n_columns), optional
+        Numbers to describe the same rows by, such as columns before they were scaled; NaN are left
+        out. By default X, views side by side.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0 of the rows, by default one each.
+    n_resamples : int
+        Number of refits that the stability is computed from; 0: none. Each costs a fit to 70 % of
+        the rows, which are drawn at random, by the model's own parameters.
+    random_state : int, RandomState instance or None
+        Draws the rows of the refits and what these draw. An int gives the same result in each call.
+
+    Returns
+    -------
+    profiles : ClusterProfiles
+        ``print(profiles)`` shows a line for each cluster; `rffpk.plot.profile` draws them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described; if kernels are precomputed, which cannot be drawn from,
+        and `n_resamples` is not 0.
+
+    Notes
+    -----
+    The stability is that of Hennig (Cluster-wise assessment of cluster stability, Computational
+    Statistics & Data Analysis 2007): below 0.6 a cluster should not be relied on, above 0.85 it is
+    there whatever rows are drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import PowerKMeans, describe
+    >>> X = load_iris().data
+    >>> profiles = describe(PowerKMeans(3, random_state=0).fit(X), X, random_state=0)
+    >>> sorted(int(size) for size in profiles.sizes)
+    [38, 50, 62]
+    """
+    last = _clusterer(model)
+    if is_source(X) or is_dask(X):
+        raise TypeError("X is a source or a collection of Dask, must be rows in memory.")
+    n_resamples = validation.check_int(n_resamples, "n_resamples", 0)
+    random = validation.check_random_state(random_state)
+    given = validation.is_precomputed(last)
+    if given and (n_resamples or table is None):
+        raise ValueError("n_resamples must be 0, and a table given, where kernels are precomputed.")
+    labels, k = np.asarray(model.predict(X)), len(last.linkage_) + 1
+    weight = validation.check_sample_weight(sample_weight, len(labels), X)
+    p = np.ones(len(labels)) if weight is None else weight
+    inside = np.flatnonzero(labels >= 0)
+    members = sparse.csr_array(
+        (p[inside], (labels[inside], inside)), shape=(k, len(labels)), dtype=np.float64
+    )
+    columns, values = _columns(X, table, len(labels), model)
+    means, differences = _differences(members, p, values)
+    medoids = None if given else np.asarray(last.medoids(_before(model, X)))
+    stability = None
+    if n_resamples:
+        stability = _stability(model, X, labels, weight, k, n_resamples, random)
+    return ClusterProfiles(
+        np.bincount(labels[inside], minlength=k), members.sum(axis=1) / p.sum(), medoids,
+        stability, columns, means, differences,
+    )  # fmt: skip
+
+
+def _clusterer(model: Any) -> Any:
+    """The fitted clusterer that a model is or ends with."""
+    last = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(last, Clusterer):
+        raise TypeError(
+            f"model is a {type(last).__name__}, must be a clusterer of rffpk or a pipeline that "
+            "ends with one."
+        )
+    check_is_fitted(last)
+    return last
+
+
+def _before(model: Any, X: Any) -> Any:
+    """The rows as the clusterer takes them."""
+    return model[:-1].transform(X) if isinstance(model, Pipeline) else X
+
+
+# ---- rows of any kind ----------------------------------------------------------------------------
+
+
+def length(x: Any) -> int:
+    """The number of rows of an array, a frame or a sparse matrix."""
+    return int(x.shape[0]) if sparse.issparse(x) else len(x)
+
+
+def rows_at(x: Any, index: Array) -> Any:
+    """Some rows of an array, a frame or a sparse matrix."""
+    if sparse.issparse(x):
+        return x.tocsr()[index]
+    validation.check_plain(x, "X")
+    return x.iloc[index] if hasattr(x, "iloc") else np.asarray(x)[index]
+
+
+# ---- columns -------------------------------------------------------------------------------------
+
+
+def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any]:
+    """The names of the columns, and these: an array, or a sparse matrix."""
+    views = X if table is None and is_list_of_views(X) else [X if table is None else table]
+    values = [_numbers(x, "X" if table is None else "table") for x in views]
+    if any(x.shape[0] != n for x in values):
+        raise ValueError(f"table has {values[0].shape[0]} rows, must have {n} like X.")
+    names = [[*map(str, getattr(x, "columns", ()))] for x in views]
+    if table is None and not names[0]:
+        names[0] = [*map(str, getattr(model, "feature_names_in_", ()))]
+    names = [
+        known if len(known) == x.shape[1] else [f"column {j}" for j in range(x.shape[1])]
+        for known, x in zip(names, values)
+    ]
+    if len(views) == 1:
+        return names[0], values[0]
+    packed = sparse.hstack if any(map(sparse.issparse, values)) else np.hstack
+    named = [f"view {i}: {name}" for i, known in enumerate(names) for name in known]
+    return named, packed(values)
+
+
+def _numbers(x: Any, name: str) -> Any:
+    """A table in float64; NaN is allowed, infinity is not."""
+    if sparse.issparse(x):
+        return sparse.csr_array(x, dtype=np.float64)
+    validation.check_plain(x, name)
+    with validation.named(name, x):
+        return check_array(x, dtype=np.float64, input_name=name, ensure_all_finite="allow-nan")
+
+
+def _differences(members: Any, p: Array, values: Any) -> tuple[Array, Array]:
+    """Means in each cluster, and their differences from all other rows, over the standard
+    deviation within both."""
+    if sparse.issparse(values):
+        center, weights, all_weights = np.zeros(values.shape[1]), members.sum(axis=1), p.sum()
+        weights, x, squares = weights[:, None], values, values.multiply(values)
+    else:
+        there = ~np.isnan(values)
+        filled = np.where(there, values, 0)
+        all_weights, weights = p @ there, members @ there.astype(np.float64)
+        center = p @ filled / np.where(all_weights > 0, all_weights, 1)
+        x = np.where(there, values - center, 0)
+        squares = x**2
+    groups = [weights, _dense(members @ x), _dense(members @ squares)]
+    rest = [all_ - inside for all_, inside in zip((all_weights, p @ x, p @ squares), groups)]
+    mean, spread = _moments(*groups)
+    others, spread_of_others = _moments(*rest)
+    seen = np.where(all_weights > 0, all_weights, 1)
+    within, total = (spread + spread_of_others) / seen, _dense(p @ squares) / seen
+    within = np.where(within > _ROUNDING * total, within, 0)
+    gaps = np.nan_to_num(mean - others)
+    gaps = np.where(np.abs(gaps) > _ROUNDING * np.sqrt(total), gaps, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return mean + center, np.where(gaps == 0, 0, gaps / np.sqrt(within))
+
+
+def _dense(x: Any) -> Array:
+    return x.toarray() if sparse.issparse(x) else np.asarray(x)
+
+
+def _moments(weights: Array, sums: Array, squares: Array) -> tuple[Array, Array]:
+    """Means, NaN without weight, and sums of squared deviations from them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.where(weights > 0, sums / weights, np.nan)
+    return means, np.maximum(squares - np.nan_to_num(sums * means), 0)
+
+
+# ---- stability -----------------------------------------------------------------------------------
+
+
+def _stability(
+    model: Any, X: Any, labels: Array, weight: Array | None, k: int, n_resamples: int, random: Any
+) -> NDArray[np.float64]:
+    """The mean over refits of the largest Jaccard index of each cluster with those of a refit."""
+    n, total, seen = len(labels), np.zeros(k), np.zeros(k)
+    for _ in range(n_resamples):
+        size = max(k, math.ceil(_RESAMPLE * n))
+        index = np.sort(sample_without_replacement(n, size, random_state=random))
+        part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)
+        p = None if weight is None else weight[index]
+        again = _refit(model, part, p, k, random.randint(2**31 - 1))
+        indices = _jaccard(labels[index], again, np.ones(size) if p is None else p, k)
+        total += np.nan_to_num(indices)
+        seen += ~np.isnan(indices)
+    with np.errstate(invalid="ignore"):
+        return total / seen
+
+
+def _refit(model: Any, X: Any, weight: Array | None, k: int, seed: int) -> Array:
+    """Labels of a fit with k clusters to some of the rows."""
+    again = clone(model)
+    last = again[-1] if isinstance(again, Pipeline) else again
+    last.set_params(n_clusters=k, random_state=seed, store_memberships=False, verbose=0)
+    name = f"{again.steps[-1][0]}__sample_weight" if again is not last else "sample_weight"
+    with without(ConvergenceWarning):
+        again.fit(X, **({} if weight is None else {name: weight}))
+    return np.asarray(last.labels_)
+
+
+def _jaccard(first: Array, second: Array, p: Array, k: int) -> Array:
+    """The largest Jaccard index of each of the first k clusters with one of the second; NaN where
+    it has no rows. Noise, -1, belongs to none."""
+    table = np.zeros((k + 1, k + 1))
+    np.add.at(table, (first, second), p)
+    sizes, others = table.sum(axis=1)[:k], table.sum(axis=0)[:k]
+    with np.errstate(invalid="ignore"):
+        indices = table[:k, :k] / (sizes[:, None] + others - table[:k, :k])
+    return np.where(sizes > 0, np.nan_to_num(indices).max(axis=1), np.nan)

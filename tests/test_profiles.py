@@ -1,0 +1,144 @@
+"""Profiles of clusters against plain formulas."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import rffpk
+from rffpk import describe
+
+FRAME = load_iris(as_frame=True).data
+X = FRAME.to_numpy()
+MODEL = rffpk.PowerKMeans(3, random_state=0).fit(X)
+ALONE = {"n_resamples": 0}
+
+
+def cohen(x, inside, p):
+    """Cohen's d by its formula."""
+    a, b, p, q = x[inside], x[~inside], p[inside], p[~inside]
+    means = np.average(a, axis=0, weights=p), np.average(b, axis=0, weights=q)
+    within = (p @ (a - means[0]) ** 2 + q @ (b - means[1]) ** 2) / (p.sum() + q.sum())
+    return (means[0] - means[1]) / np.sqrt(within)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_sizes_means_and_differences_are_those_of_the_formulas(form, weighted):
+    weight = np.arange(150) % 3 + 0.5 if weighted else None
+    p = np.ones(150) if weight is None else weight
+    found = describe(MODEL, X, table=form(X * 10), sample_weight=weight, **ALONE)
+    assert_array_equal(found.sizes, np.bincount(MODEL.labels_))
+    assert_array_equal(found.medoids, MODEL.medoids(X))
+    assert_allclose(found.shares, np.bincount(MODEL.labels_, p) / p.sum())
+    for j in range(3):
+        inside = MODEL.labels_ == j
+        assert_allclose(found.means[j], np.average(10 * X[inside], axis=0, weights=p[inside]))
+        assert_allclose(found.differences[j], cohen(X, inside, p), rtol=1e-7)
+    assert found.stability is None
+
+
+def test_missing_numbers_and_constant_columns():
+    table = np.c_[X[:, 0], np.full(150, 3.3), MODEL.labels_ == 1, np.full(150, np.nan)]
+    table[::7, 0] = np.nan
+    found = describe(MODEL, X, table=table, **ALONE)
+    known = ~np.isnan(table[:, 0])
+    expected = cohen(X[known, :1], MODEL.labels_[known] == 0, np.ones(known.sum()))
+    assert_allclose(found.differences[0, :1], expected)
+    assert_array_equal(found.differences[:, 1], 0)
+    assert_allclose(found.means[:, 1], 3.3)
+    assert found.differences[1, 2] == np.inf and found.differences[0, 2] < 0
+    assert np.isnan(found.means[:, 3]).all() and not found.differences[:, 3].any()
+    assert "column 2 1 (+inf)" in str(found)
+
+
+def test_clusters_that_are_there_are_stable_and_halves_of_one_are_not():
+    rows, y = make_blobs(400, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
+    stable = describe(rffpk.PowerKMeans(3, random_state=0).fit(rows), rows, random_state=0)
+    assert_array_equal(stable.stability, 1)
+    model = rffpk.PowerKMeans(4, random_state=0).fit(rows)
+    parts = [len(np.unique(y[model.labels_ == j])) for j in range(4)]
+    of = [np.bincount(y[model.labels_ == j]).argmax() for j in range(4)]
+    halves = np.array([of.count(each) > 1 for each in of])
+    assert max(parts) == 1 and halves.sum() == 2
+    found = describe(model, rows, random_state=0)
+    assert found.stability[halves].max() < 0.85 < found.stability[~halves].min()
+    again = describe(model, rows, random_state=0)
+    assert_array_equal(again.stability, found.stability)
+
+
+def test_pipelines_are_described_by_their_own_columns():
+    model = make_pipeline(StandardScaler(), rffpk.PowerKMeans(3, random_state=0)).fit(FRAME)
+    weight = np.arange(150) % 2
+    found = describe(model, FRAME, n_resamples=2, sample_weight=weight, random_state=0)
+    assert found.columns == [*FRAME.columns]
+    here = (model[-1].labels_ == 0) & (weight > 0)
+    assert_allclose(found.means[0], X[here].mean(axis=0))
+    assert_array_equal(found.medoids, model[-1].medoids(model[0].transform(FRAME)))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_views_stand_side_by_side(sparse):
+    views = [FRAME[FRAME.columns[:1]], csr_array(X[:, 1:]) if sparse else X[:, 1:]]
+    model = rffpk.RFFMultiKernelPowerKMeans(3, random_state=0).fit(views)
+    found = describe(model, views, n_resamples=2, random_state=0)
+    assert found.columns[:2] == ["view 0: sepal length (cm)", "view 1: column 0"]
+    assert_allclose(found.means[1], X[model.labels_ == 1].mean(axis=0))
+    assert ((found.stability > 0.3) & (found.stability <= 1)).all()
+
+
+def test_noise_belongs_to_the_rest():
+    rows = np.r_[X, [[60.0] * 4]]
+    model = rffpk.RFFMultiKernelPowerKMeans(
+        3, kernels="linear", noise_threshold=0.2, random_state=0
+    ).fit(rows)
+    noise = (model.labels_ < 0).sum()
+    assert noise
+    found = describe(model, rows, n_resamples=1, random_state=0)
+    assert found.sizes.sum() == 151 - noise
+    assert_allclose(found.shares.sum(), 1 - noise / 151)
+    expected = cohen(rows, model.labels_ == 0, np.ones(151))
+    assert_allclose(found.differences[0], expected)
+
+
+def test_precomputed_kernels_are_described_by_a_table():
+    K = rbf_kernel(X)
+    model = rffpk.KernelKMeans(3, kernel="precomputed", random_state=0).fit(K)
+    found = describe(model, K, table=FRAME, **ALONE)
+    assert found.medoids is None and found.columns == [*FRAME.columns]
+    for options in ({"table": X}, ALONE):
+        with pytest.raises(ValueError, match="n_resamples must be 0, and a table given"):
+            describe(model, K, **options)
+
+
+def test_the_text_has_a_line_for_each_cluster():
+    head, *lines = str(describe(MODEL, X, table=FRAME, n_resamples=1, random_state=0)).splitlines()
+    assert head.split()[:5] == ["cluster", "rows", "share", "stability", "medoid"]
+    assert [int(line.split()[0]) for line in lines] == [0, 1, 2]
+    place = head.index("means")
+    assert all(line[place - 2 : place] == "  " and line[place] != " " for line in lines)
+    assert sum("  petal length (cm) 1.46 (-" in line for line in lines) == 1
+    one = describe(rffpk.PowerKMeans(1).fit(X), X, **ALONE)
+    assert not one.differences.any() and one.shares == [1]
+
+
+def test_what_is_refused():
+    with pytest.raises(TypeError, match="model is a KMeans, must be a clusterer of rffpk"):
+        describe(KMeans(3).fit(X), X)
+    with pytest.raises(NotFittedError):
+        describe(rffpk.PowerKMeans(3), X)
+    with pytest.raises(TypeError, match="X is a source"):
+        describe(MODEL, lambda: iter([X]))
+    with pytest.raises(ValueError, match="table has 149 rows, must have 150 like X"):
+        describe(MODEL, X, table=X[1:], **ALONE)
+    with pytest.raises(ValueError, match="n_resamples == -1"):
+        describe(MODEL, X, n_resamples=-1)
+    with pytest.raises(ValueError, match="table"):
+        describe(MODEL, X, table=pd.DataFrame({"a": ["x"] * 150}), **ALONE)
