@@ -4,15 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import normalized_mutual_info_score
-
-from rffpk import clustering_accuracy, purity_score
-
-
-def agreement(y: np.ndarray, labels: np.ndarray) -> tuple[float, float, float]:
-    """ACC, NMI and purity."""
-    scores = (clustering_accuracy, normalized_mutual_info_score, purity_score)
-    return tuple(float(score(y, labels)) for score in scores)  # type: ignore[return-value]
 
 
 def k_means_objective(phi: np.ndarray, labels: np.ndarray) -> float:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
@@ -320,6 +321,25 @@ def test_a_stack_of_kernels_is_a_list_of_them(cls, stack):
     found = followed(message, r"pass (.*) with kernels='precomputed'", X=stack)
     assert all(np.array_equal(a, b) for a, b in zip(found, KERNELS, strict=True))
     assert_clusters(model_of(cls, kernels="precomputed"), found)
+
+
+@pytest.mark.parametrize("cls", PRECOMPUTED)
+def test_a_stack_of_precomputed_kernels_is_taken(cls):
+    model, stack = model_of(cls, kernels="precomputed"), np.stack(KERNELS)
+    labels = model.fit(stack).labels_
+    assert_array_equal(labels, model_of(cls, kernels="precomputed").fit(KERNELS).labels_)
+    assert_array_equal(model.predict(stack[:, :7]), labels[:7])
+    found = followed(
+        refusal(clone(model), np.dstack(KERNELS)), r"pass (\S.*?) with", X=np.dstack(KERNELS)
+    )
+    assert_array_equal(found, KERNELS)
+    with pytest.raises(ValueError, match=r"shape == \(2, 120, 50\)"):
+        clone(model).fit(stack[:, :, :50])
+
+
+@pytest.mark.parametrize("cls", SEVERAL)
+def test_a_list_of_kernels_is_no_list_of_views(cls):
+    assert "kernels='precomputed'" in refusal(model_of(cls), KERNELS)
 
 
 @pytest.mark.parametrize("stack", [np.stack(KERNELS), np.dstack(KERNELS)], ids=["first", "last"])

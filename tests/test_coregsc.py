@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import leading, projector, three_views
 
-from rffpk import CoregSC
+from rffpk import CoregSC, center_kernel
 from rffpk._utils import config
 from rffpk.fusion.coregsc import Agreement
 
@@ -176,9 +176,17 @@ def test_precomputed_affinities_are_the_same_problem_and_are_not_changed(views):
     assert_array_equal(Ks, before)
 
 
-def test_what_is_no_affinity_is_refused(views):
-    with pytest.raises(ValueError, match="^kernel 1 has negative values: CoregSC takes affinities"):
-        CoregSC(4, kernels=["rbf", "linear", "rbf"]).fit(views[0])
+def test_centered_kernels_are_raised_to_affinities(views):
+    xs, y = views
+    Ks = [center_kernel(rbf_kernel(x, gamma=gamma)) for x, (_, gamma) in zip(xs, GAMMAS)]
+    before = [K.copy() for K in Ks]
+    model = CoregSC(4, kernels="precomputed", random_state=0).fit(Ks)
+    raised = [K - K.min() for K in Ks]
+    expected = CoregSC(4, kernels="precomputed", random_state=0).fit(raised)
+    assert_allclose(model.objective_, expected.objective_)
+    assert_allclose(model.transform([K[:9] for K in Ks]), model.embedding_[:9], atol=1e-12)
+    assert_array_equal(Ks, before)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,18 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.metrics import normalized_mutual_info_score
 
 from rffpk import (
     FuzzyCMeans,
+    PowerKMeans,
     clustering_accuracy,
     fuzzy_silhouette,
     partition_coefficient,
     partition_entropy,
     purity_score,
+    repeated_scores,
     xie_beni_index,
 )
 
@@ -44,6 +48,22 @@ def test_purity_by_hand_and_strings():
     assert purity_score(["a", "a", "b", "b", "b"], [0, 0, 0, 1, 1]) == pytest.approx(4 / 5)
     assert purity_score([0, 0, 1], [0, 1, 2]) == 1
     assert clustering_accuracy([0, 0, 1], [0, 1, 2]) == pytest.approx(2 / 3)
+
+
+def test_repeated_scores_are_those_of_fits_with_their_seeds():
+    X, y = load_iris(return_X_y=True)
+    scores = repeated_scores(PowerKMeans(3, init="random"), X, y, 3, random_state=5)
+    for i in range(3):
+        labels = PowerKMeans(3, init="random", random_state=5 + i).fit(X).labels_
+        assert scores.acc[i] == clustering_accuracy(y, labels)
+        assert scores.nmi[i] == normalized_mutual_info_score(y, labels)
+        assert scores.purity[i] == purity_score(y, labels)
+    assert (scores.seconds > 0).all()
+    assert str(scores).startswith(
+        f"ACC {100 * scores.acc.mean():.1f} ± {100 * scores.acc.std():.1f}"
+    )
+    with pytest.raises(ValueError, match="^n_repeats == 0"):
+        repeated_scores(PowerKMeans(3), X, y, 0)
 
 
 @pytest.mark.parametrize("score", [clustering_accuracy, purity_score])

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("for/*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
@@ -45,5 +46,6 @@ def test_links_lead_to_files(path):
 
 def test_every_page_is_listed():
     index = (ROOT / "docs" / "index.md").read_text()
-    for path in (ROOT / "docs").glob("*.md"):
-        assert path.stem == "index" or f"({path.name})" in index, path.name
+    for path in PAGES[1:]:
+        name = path.relative_to(DOCS).as_posix()
+        assert path.stem == "index" or f"({name})" in index, name

@@ -16,9 +16,9 @@ import numpy as np
 from bench import datasets, records
 from bench.papers import methods
 from bench.papers.published import PUBLISHED
-from bench.scores import agreement
 from bench.timing import timed
 from rffpk.maps.kernels import FittedKernel, du2015
+from rffpk.metrics import scores_of_labels
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]
 MORE_SINGLE = ["tr11", "binaryalphadigs"]
@@ -157,7 +157,7 @@ def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
             fit = method.grid[cell.variant]
             took, labels = timed(partial(fit, views, len(np.unique(y)), seed))
             took = fit.seconds if isinstance(fit, methods.OneEmbedding) else took
-            pipe.send([*(100 * score for score in agreement(y, labels)), took])
+            pipe.send([*(100 * score for score in scores_of_labels(y, labels)), took])
     except Exception as error:  # the cell records its error; the others continue
         pipe.send(f"{type(error).__name__}: {error}")
 

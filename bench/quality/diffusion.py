@@ -36,7 +36,6 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import normalize, scale
 
 from bench import commands, datasets, records, tables
-from bench.scores import agreement
 from bench.timing import timed
 from rffpk import (
     DiffusionMap,
@@ -45,6 +44,7 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
+from rffpk.metrics import scores_of_labels
 
 ROWS = 4000  # of a real set, by default
 PEER_ROWS, PEER_COLUMNS = 20_000, 128
@@ -178,7 +178,7 @@ def scored(fit: Callable[[int], np.ndarray], y: np.ndarray, seeds: int) -> recor
         warnings.simplefilter("ignore")
         pairs = [timed(partial(fit, seed)) for seed in range(seeds)]
     found = [np.unique(labels[y != NOISE], return_inverse=True)[1] for _, labels in pairs]
-    agreements = [agreement(y[y != NOISE], labels) for labels in found]
+    agreements = [scores_of_labels(y[y != NOISE], labels) for labels in found]
     twos = [adjusted_rand_score(a, b) for a, b in itertools.combinations(found, 2)]
     return {
         "ACC": [acc for acc, _, _ in agreements],

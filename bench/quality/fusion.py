@@ -21,9 +21,9 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import MULTI_VIEW, prepared_views
-from bench.scores import agreement
 from bench.timing import timed
 from rffpk import MKKM, AverageMKKM, SimpleMKKM
+from rffpk.metrics import scores_of_labels
 
 LANDMARKS = 400
 OTHERS = (
@@ -55,7 +55,7 @@ def score(models: list[Any], views: list[np.ndarray], y: np.ndarray) -> np.ndarr
     found = []
     for model in models:
         elapsed, labels = timed(partial(model.fit_predict, views))
-        found.append((*agreement(y, np.asarray(labels).astype(int)), elapsed))
+        found.append((*scores_of_labels(y, np.asarray(labels).astype(int)), elapsed))
     tracemalloc.start()  # it slows a fit down, so an extra fit is measured
     models[0].fit_predict(views)
     most = tracemalloc.get_traced_memory()[1] / 1e6

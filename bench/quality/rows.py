@@ -19,8 +19,8 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 
 from bench import commands, datasets, tables, timing
-from bench.scores import agreement
 from rffpk import DiffusionPowerKMeans
+from rffpk.metrics import scores_of_labels
 
 COLUMNS = 50
 SETS = ("pendigits", "letter")
@@ -67,7 +67,11 @@ def main() -> None:
                 labels = timing.pinned(partial(method, some, k, args.threads), args.threads)
                 spent = (timing.clocks() - started)[1]
                 ari = adjusted_rand_score(classes, labels)
-                cells += [f"{agreement(classes, labels)[1]:.3f}", f"{ari:.3f}", f"{spent:.1f}"]
+                cells += [
+                    f"{scores_of_labels(classes, labels)[1]:.3f}",
+                    f"{ari:.3f}",
+                    f"{spent:.1f}",
+                ]
             tables.print_row(name, n, some.shape[1], k, *cells)
 
 

@@ -27,6 +27,7 @@ from rffpk.metrics import (
     partition_coefficient,
     partition_entropy,
     purity_score,
+    repeated_scores,
     xie_beni_index,
 )
 from rffpk.model_files import load
@@ -70,6 +71,7 @@ __all__ = [
     "partition_coefficient",
     "partition_entropy",
     "purity_score",
+    "repeated_scores",
     "select_n_clusters",
     "show_config",
     "xie_beni_index",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import time
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist, pdist
 from scipy.special import entr
-from sklearn.metrics import silhouette_samples
+from sklearn.base import clone
+from sklearn.metrics import normalized_mutual_info_score, silhouette_samples
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import column_or_1d
@@ -97,6 +99,96 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
     """
     table = _contingency(labels_true, labels_pred)
     return float(table.max(axis=0).sum() / table.sum())
+
+
+# ---- repeated runs -------------------------------------------------------------------------------
+
+
+class RepeatedScores(NamedTuple):
+    """Scores of fits that differ by their seeds, a number for each; its text has their means and
+    standard deviations in percent, as papers print them."""
+
+    acc: Array  # `clustering_accuracy`
+    nmi: Array  # normalized mutual information, of the arithmetic mean of the entropies
+    purity: Array  # `purity_score`
+    seconds: Array  # of the fits
+
+    def __str__(self) -> str:
+        named = zip(("ACC", "NMI", "purity"), self)
+        scores = (f"{name} {100 * x.mean():.1f} ± {100 * x.std():.1f}" for name, x in named)
+        return f"{', '.join(scores)}; {self.seconds.mean():.2f} s, {len(self.acc)} runs"
+
+
+def scores_of_labels(labels_true: Any, labels_pred: Any) -> tuple[float, float, float]:
+    """ACC, NMI and purity, as papers on clustering report them.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Class of each sample.
+    labels_pred : array-like of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    acc, nmi, purity : float
+        `clustering_accuracy`, scikit-learn's `normalized_mutual_info_score`, and `purity_score`.
+    """
+    scores = (clustering_accuracy, normalized_mutual_info_score, purity_score)
+    acc, nmi, purity = (float(score(labels_true, labels_pred)) for score in scores)
+    return acc, nmi, purity
+
+
+def repeated_scores(
+    estimator: Any, X: Any, labels_true: Any, n_repeats: int = 20, *, random_state: int = 0
+) -> RepeatedScores:
+    """Fit a clusterer with several seeds and compare each result with known classes.
+
+    Parameters
+    ----------
+    estimator : object
+        A clusterer with the parameter random_state; clones of it are fitted.
+    X : array-like, or a list of views
+        As its `fit_predict` takes it.
+    labels_true : array-like of shape (n_samples,)
+        Class of each sample.
+    n_repeats : int, default=20
+        Number of fits, at least 1.
+    random_state : int, default=0
+        Seed of the first fit; those of the others follow it.
+
+    Returns
+    -------
+    scores : RepeatedScores
+        A named tuple (acc, nmi, purity, seconds) of arrays of shape (n_repeats,), whose text has
+        the means and the standard deviations (of the population) in percent.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import PowerKMeans
+    >>> from rffpk.metrics import repeated_scores
+    >>> X, y = load_iris(return_X_y=True)
+    >>> scores = repeated_scores(PowerKMeans(3), X, y, n_repeats=5)
+    >>> scores.acc.shape
+    (5,)
+    """
+    n_repeats = validation.check_int(n_repeats, "n_repeats", 1)
+    first = validation.check_int(random_state, "random_state", 0)
+    column_or_1d(labels_true)
+    rows = []
+    for seed in range(first, first + n_repeats):
+        model = clone(estimator).set_params(random_state=seed)
+        begun = time.perf_counter()
+        labels = model.fit_predict(X)
+        seconds = time.perf_counter() - begun
+        rows.append((*scores_of_labels(labels_true, labels), seconds))
+    return RepeatedScores(*np.array(rows).T)
 
 
 # ---- memberships ---------------------------------------------------------------------------------

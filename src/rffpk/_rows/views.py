@@ -15,6 +15,7 @@ from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, some_columns, sparse_rows
 from rffpk._utils.validation import (
     beyond_float32,
+    check_no_kernels,
     check_plain,
     check_rows,
     finite_array,
@@ -22,7 +23,6 @@ from rffpk._utils.validation import (
     is_precomputed,
     named,
     refuse_sparse,
-    warn_if_kernel,
     widened,
 )
 
@@ -35,6 +35,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
     them. With the parameter `allow_missing_views` rows may lack views that are arrays, where they
     are NaN then.
     """
+    X = _kernels_of_stack(estimator, X, reset)
     _check_container(X, hasattr(estimator, "kernels"))
     may_lack = getattr(estimator, "allow_missing_views", False)
     if may_lack and isinstance(X, (list, tuple)):
@@ -60,6 +61,16 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> list[Columns]:
         estimator._n_views = 0 if views is None else len(xs)
         estimator._widths = [x.shape[1] for x in xs]
     return xs
+
+
+def _kernels_of_stack(estimator: Any, X: Any, reset: bool) -> Any:
+    """The list of the precomputed kernels that the first axis of one array counts; another X as it
+    is."""
+    if not (isinstance(X, np.ndarray) and X.ndim == 3 and is_precomputed(estimator)):
+        return X
+    if not hasattr(estimator, "kernels") or (reset and X.shape[1] != X.shape[2]):
+        return X  # refused by what follows
+    return list(X)
 
 
 def _check_container(X: Any, several: bool) -> None:
@@ -168,8 +179,7 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
             raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.{remedy}")
     widths = [x.shape[1] for x in xs]
     if reset:
-        for number, x in enumerate(xs):
-            warn_if_kernel(estimator, x, f"X[{number}]")
+        check_no_kernels(estimator, xs)
         estimator._in_float64 = any(map(beyond_float32, xs))
         estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
         estimator.n_features_in_ = sum(widths)

@@ -179,6 +179,7 @@ class KernelFusion(Clusterer):
 
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
     _stage = "weights"  # of the records of iterations
+    _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
 
     kernels: Any = None
     views: Any = None
@@ -404,7 +405,7 @@ class KernelFusion(Clusterer):
             before = last.objective
         warn(
             f"{type(self).__name__} did not reach tol={tol:g} in max_iter={max_iter} iterations: "
-            "take more iterations, or a larger tol.",
+            f"{self._remedy}.",
             ConvergenceWarning,
         )
         return last

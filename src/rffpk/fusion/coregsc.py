@@ -18,8 +18,6 @@ from rffpk.maps.kernels import FittedKernel
 
 Scheme = Literal["pairwise", "centroid"]
 
-_NEGATIVE = 1e-9  # of the largest value: less is rounding
-
 
 @parameters
 class CoregSC(KernelFusion):
@@ -139,8 +137,7 @@ class CoregSC(KernelFusion):
     Raises
     ------
     ValueError, TypeError
-        If a parameter is not as described, or if a kernel has negative values: it has to be an
-        affinity, such as "rbf". So kernels are not centered here.
+        If a parameter is not as described.
 
     Warns
     -----
@@ -149,6 +146,10 @@ class CoregSC(KernelFusion):
 
     Notes
     -----
+    Kernels are affinities here and are not centered. One with negative values, such as a centered
+    one that was precomputed, is raised by the constant that makes its least value among the rows
+    learned on zero; that adds the same to the association of all partitions.
+
     The iterations start from the leading eigenvectors of each A_l. An iteration updates one U_l
     after the other, from A_l + agreement sum_(m != l) U_m U_m' or A_l + agreement U U', and then U,
     the leading left singular vectors of all U_l side by side.
@@ -188,11 +189,9 @@ class CoregSC(KernelFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels)
-        for number, K in enumerate(Ks):
-            if K.min() < -_NEGATIVE * K.max():
-                raise ValueError(
-                    f"kernel {number} has negative values: CoregSC takes affinities, such as 'rbf'."
-                )
+        self._raises = [max(0.0, -float(K.min())) for K in Ks]
+        for K, constant in zip(Ks, self._raises):
+            K += constant
         self._roots = np.array([inverse_roots(self._degrees(K)) for K in Ks])
         for K, root in zip(Ks, self._roots):
             K *= root
@@ -210,11 +209,13 @@ class CoregSC(KernelFusion):
         total = by_matrices(self)
 
         def embed(Ks: list[Array]) -> Array:
-            scaled = [
-                inverse_roots(self._degrees(K))[:, None] * K * root
-                for K, root in zip(Ks, self._roots)
-            ]
-            return total(scaled)
+            raised = [K + constant for K, constant in zip(Ks, self._raises)]
+            return total(
+                [
+                    inverse_roots(self._degrees(K))[:, None] * K * root
+                    for K, root in zip(raised, self._roots)
+                ]
+            )
 
         return embed
 

@@ -222,6 +222,10 @@ class SMKC(KernelFusion):
     _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it
 
     _stage = "fusion"
+    _remedy = (
+        "take more iterations, a larger tol, or fewer anchors, such as 500 random columns of each "
+        "precomputed kernel"
+    )
 
     n_anchors: Auto | int = "auto"
     anchors: Anchors | Any = "uniform"
