@@ -15,14 +15,15 @@ from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, some_columns, sparse_rows
 from rffpk._utils.validation import (
     beyond_float32,
-    check_no_kernels,
     check_plain,
     check_rows,
     finite_array,
     is_option,
     is_precomputed,
+    looks_like_kernel,
     named,
     refuse_sparse,
+    warn_if_kernel,
     widened,
 )
 
@@ -179,7 +180,7 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
             raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.{remedy}")
     widths = [x.shape[1] for x in xs]
     if reset:
-        check_no_kernels(estimator, xs)
+        _check_no_kernels(estimator, xs)
         estimator._in_float64 = any(map(beyond_float32, xs))
         estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
         estimator.n_features_in_ = sum(widths)
@@ -196,6 +197,20 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
     xs = [widened(x, estimator) for x in xs]
     dtype = np.result_type(*(x.dtype for x in xs))
     return [x.astype(dtype, copy=False) for x in xs]
+
+
+def _check_no_kernels(estimator: Any, xs: list[Columns]) -> None:
+    """Raise a ValueError if all views of a list look like kernel matrices but are to be features;
+    warn of some that do."""
+    if not is_precomputed(estimator) and all(map(looks_like_kernel, xs)):
+        raise ValueError(
+            f"X is a list of {len(xs)} symmetric matrices, whose rows would be taken as features: "
+            "pass kernels='precomputed' to a class of several kernels if they are kernel matrices, "
+            "or, if they are features, one table and the columns of each view by the parameter "
+            "views."
+        )
+    for number, x in enumerate(xs):
+        warn_if_kernel(estimator, x, f"X[{number}]")
 
 
 def _column_names(x: Any) -> list[str] | None:

@@ -328,7 +328,7 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
     """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
     clusters = hasattr(estimator, "n_clusters")
     kernels = hasattr(estimator, "kernels") or hasattr(estimator, "kernel")
-    if clusters and kernels and not is_precomputed(estimator) and _looks_like_kernel(x):
+    if clusters and kernels and not is_precomputed(estimator) and looks_like_kernel(x):
         kind, remedy = "kernel values or affinities", ""
         if isinstance(x, SparseRows):
             kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
@@ -342,22 +342,7 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
         )
 
 
-def check_no_kernels(estimator: Any, xs: list[Columns]) -> None:
-    """Raise a ValueError if all views of a list look like kernel matrices but are to be features;
-    warn of some that do."""
-    all_precomputed = is_precomputed(estimator)
-    if not all_precomputed and all(map(_looks_like_kernel, xs)):
-        raise ValueError(
-            f"X is a list of {len(xs)} symmetric matrices, whose rows would be taken as features: "
-            "pass kernels='precomputed' to a class of several kernels if they are kernel matrices, "
-            "or, if they are features, one table and the columns of each view by the parameter "
-            "views."
-        )
-    for number, x in enumerate(xs):
-        warn_if_kernel(estimator, x, f"X[{number}]")
-
-
-def _looks_like_kernel(x: Columns) -> bool:
+def looks_like_kernel(x: Columns) -> bool:
     """Whether x is symmetric, not diagonal, and has a constant diagonal or one that bounds the
     other entries, K_ij^2 <= K_ii K_jj. Of most tables the first row and column decide."""
     n = len(x)
