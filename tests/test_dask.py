@@ -219,6 +219,9 @@ def test_results_for_rows_are_lazy(rows, model, more):
         assert found.shape == expected.shape and found.dtype == expected.dtype
         assert_array_equal(found.compute(), expected)
     assert np.isnan(model.predict(unknown(X)).shape[0])
+    cut = model.cut(2, X)
+    assert isinstance(cut, array.Array) and cut.dtype == np.int32
+    assert_array_equal(cut.compute(), model.cut(2))
 
 
 def test_threads_are_those_of_the_worker(rows):

@@ -60,10 +60,10 @@ def test_several_precomputed_kernels_have_stored_memberships():
 
 def exponent(apart, weight=None):
     """-(1 + d)/2 from the vectors between rows and their centroids."""
-    covariance = np.cov(apart.T, aweights=weight, bias=True) + np.outer(
-        *2 * [np.average(apart, axis=0, weights=weight)]
-    )
-    return -(1 + np.trace(covariance) / np.linalg.eigvalsh(covariance)[-1]) / 2
+    norms = np.linalg.norm(apart, axis=1)
+    away = norms > 1e-9  # rows that are centroids have no direction
+    z, p = apart[away] / norms[away, None], (np.ones(150) if weight is None else weight)[away]
+    return -(1 + 1 / np.linalg.eigvalsh((z.T * p) @ z / p.sum())[-1]) / 2
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -138,3 +138,11 @@ def test_sparse_rows_have_the_exponent_of_arrays(weighted):
     model = rffpk.PowerKMeans(4, random_state=0).fit(csr_array(rows), sample_weight=weight)
     expected = exponent(rows - model.cluster_centers_[model.labels_], weight)
     assert_allclose(model.membership_exponent_, expected, rtol=1e-9)
+
+
+def test_a_few_far_rows_do_not_change_the_exponent():
+    rows = make_blobs(2000, 8, centers=5, random_state=0)[0]
+    init = rffpk.PowerKMeans(5, random_state=0).fit(rows).cluster_centers_
+    far = np.r_[rows, rows[:4] + 40 * np.eye(8)[:4]]
+    model, other = (rffpk.PowerKMeans(5, init=init).fit(x) for x in (rows, far))
+    assert_allclose(other.membership_exponent_, model.membership_exponent_, rtol=0.05)

@@ -208,8 +208,8 @@ s_ : float
     the best centroids.
 membership_exponent_ : float
     Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows were
-    assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the clusters,
-    the total variance of the rows about their centroids over the largest in one direction.
+    assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the clusters:
+    1/lambda_max of the mean of zz' over the unit vectors z from centroids to their rows.
 n_iter_ : int
     Number of passes of the best start and of all that followed it, swaps included.
 sample_size_ : int
@@ -400,8 +400,8 @@ cache_ : bool
 HARD_EXACT = EXACT | entries(f"""
 membership_exponent_ : float
     Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2 with
-    the effective dimension d of the clusters, the total variance of the rows about their centroids
-    over the largest in one direction.
+    the effective dimension d of the clusters: 1/lambda_max of the mean of zz' over the unit vectors
+    z from centroids to their rows.
 n_init : "auto" or int
     Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is always
     one start. All starts advance together, with one product of matrices in each pass.
@@ -478,8 +478,8 @@ s_ : float
     Last finite exponent of the annealed k-means on the embedding.
 membership_exponent_ : float
     Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2 with
-    the effective dimension d of the clusters in the embedding, the total variance of the rows about
-    their centroids over the largest in one direction.
+    the effective dimension d of the clusters in the embedding: 1/lambda_max of the mean of zz' over
+    the unit vectors z from centroids to their rows.
 n_iter_ : int
     Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
 history_ : list of dict

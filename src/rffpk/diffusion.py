@@ -214,8 +214,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
         were assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the
-        clusters, the total variance of the rows about their centroids over the largest in one
-        direction.
+        clusters: 1/lambda_max of the mean of zz' over the unit vectors z from centroids to their
+        rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)
         Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
         the square of a height is what the merger adds to the k-means objective, in the space of the

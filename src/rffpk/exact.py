@@ -130,8 +130,8 @@ class KernelKMeans(Clusterer):
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
-        with the effective dimension d of the clusters, the total variance of the rows about their
-        centroids over the largest in one direction.
+        with the effective dimension d of the clusters: 1/lambda_max of the mean of zz' over the
+        unit vectors z from centroids to their rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)
         Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
         the square of a height is what the merger adds to the k-means objective, in the space of the
@@ -344,8 +344,8 @@ class KernelPowerKMeans(KernelKMeans):
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
         were assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the
-        clusters, the total variance of the rows about their centroids over the largest in one
-        direction.
+        clusters: 1/lambda_max of the mean of zz' over the unit vectors z from centroids to their
+        rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)
         Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
         the square of a height is what the merger adds to the k-means objective, in the space of the
@@ -568,8 +568,8 @@ class MultiKernelPowerKMeans(Clusterer):
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
         were assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the
-        clusters, the total variance of the rows about their centroids over the largest in one
-        direction.
+        clusters: 1/lambda_max of the mean of zz' over the unit vectors z from centroids to their
+        rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)
         Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
         the square of a height is what the merger adds to the k-means objective, in the space of the

@@ -115,7 +115,11 @@ def critical_exponent(features: Array, weight: Array | None, present: Array | No
     that have it.
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
-    z = _about(features, (p @ features) / _weights(p, present), present)
+    return _of_vectors(_about(features, (p @ features) / _weights(p, present), present), p, present)
+
+
+def _of_vectors(z: Array, p: Array, present: Array | None) -> float:
+    """1 - 1/(2 lambda_max) of the directions of some vectors, -inf if these are zero."""
     z, kept = _directions(z, p)
     if not len(z):
         return -math.inf
@@ -211,7 +215,11 @@ def _of_sparse_rows(x: SparseRows, weight: Array | None) -> float:
     """`critical_exponent` by the inner products of the directions, whose Gram matrix has the same
     eigenvalues."""
     p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
-    gram = centered_products(x, (x.matrix.T @ p) / p.sum())
+    return _of_gram(centered_products(x, (x.matrix.T @ p) / p.sum()), p)
+
+
+def _of_gram(gram: Array, p: Array) -> float:
+    """The same as `_of_vectors` from the inner products of the vectors."""
     norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
     apart = _apart(norms, p)
     if not apart.any():
@@ -226,26 +234,27 @@ def _largest_eigenvalue(gram: Array) -> float:
 
 # ---- the exponent of memberships -----------------------------------------------------------------
 
+# -(1 + d)/2 is so much below 1 - d/2, the critical exponent inside clusters of dimension d.
+_BELOW = 1.5
 
-def exponent_of_memberships(rows: Rows, theta: Array) -> float | None:
-    """s = -(1 + d)/2 with the effective dimension d = tr(W)/lambda_max(W) of clusters, W the
-    covariance of rows about the nearest of the centroids theta (k, F), evenly spaced rows of those
-    that count; None if all of them are on centroids. See docs/math.md, section 8."""
+
+def exponent_of_memberships(rows: Rows, theta: Array) -> float:
+    """s = -(1 + d)/2 with the effective dimension d = 1/lambda_max of the clusters, lambda_max that
+    of the mean of zz' over the unit vectors z from the nearest of the centroids theta (k, F) to
+    evenly spaced rows of those that count; -inf if these are on centroids. See docs/math.md,
+    section 8."""
     rows = replace(rows.counted(), eta=None)
     most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
     most = _FEATURE_ROWS if rows.sparse_columns else most
     rows = rows.take(np.arange(0, rows.n, -(-rows.n // most)))
+    p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     if rows.sparse_columns:
         labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
-        return _of_gram(_sparse_residuals(rows, theta, labels), rows.weight)
+        return _of_gram(_sparse_residuals(rows, theta, labels), p) - _BELOW
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
-    apart = outputs["features"] - theta[outputs["labels"]]
-    if rows.present is not None:
-        apart = np.where(rows.present_features(), apart, 0)
-    z = rows.scaled(apart)
-    if rows.weight is not None:
-        z *= np.sqrt(rows.weight)[:, None]
-    return _of_shape(float((z**2).sum()), _largest_squared_singular_value(z))
+    present = None if rows.present is None else rows.present_features()
+    apart = _about(outputs["features"], theta[outputs["labels"]], present)
+    return _of_vectors(rows.scaled(apart), p, present) - _BELOW
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
@@ -259,7 +268,7 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
 
 def exponent_of_kernel_memberships(
     grams: Array, alpha: Array, labels: Array, present: Array | None, weight: Array | None
-) -> float | None:
+) -> float:
     """The same of rows with these inner products (L, m, m), about the means of those with the same
     of the `labels` (m,), with a mask (L, m) in the views that they have."""
     if present is not None:
@@ -268,17 +277,7 @@ def exponent_of_kernel_memberships(
     gram = np.tensordot(alpha, grams.astype(np.float64), 1)
     inside = p * (labels[:, None] == labels)
     apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
-    return _of_gram(apart @ gram @ apart.T, weight)
-
-
-def _of_gram(gram: Array, weight: Array | None) -> float | None:
-    p = np.ones(len(gram)) if weight is None else weight.astype(np.float64)
-    gram = gram * np.sqrt(np.outer(p, p))
-    return _of_shape(float(np.trace(gram)), _largest_eigenvalue(gram))
-
-
-def _of_shape(trace: float, largest: float) -> float | None:
-    return -(1 + max(trace / largest, 1.0)) / 2 if min(trace, largest) > 0 else None
+    return _of_gram(apart @ gram @ apart.T, p) - _BELOW
 
 
 # ---- principal components ------------------------------------------------------------------------

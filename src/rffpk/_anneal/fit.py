@@ -352,7 +352,8 @@ def finish(
     exponent = end.s
     if plan.schedule.ends_hard:
         some = replace(found.some, alpha=rows.alpha)
-        exponent = decompositions.exponent_of_memberships(some, theta) or end.s
+        found_exponent = decompositions.exponent_of_memberships(some, theta)
+        exponent = found_exponent if math.isfinite(found_exponent) else end.s
     attributes["membership_exponent_"] = exponent
     if found.mapped and "cache" in vars(model):
         attributes["cache_"] = not has_maps(whole)

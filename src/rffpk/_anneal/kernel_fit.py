@@ -344,7 +344,8 @@ def finish(
     }
     exponent = end.s
     if plan.schedule.ends_hard:
-        exponent = found.space.exponent_of_memberships(run.alpha, labels) or end.s
+        found_exponent = found.space.exponent_of_memberships(run.alpha, labels)
+        exponent = found_exponent if math.isfinite(found_exponent) else end.s
     attributes["membership_exponent_"] = exponent
     if model.store_memberships:
         d = centroids.distances(found.xs, not centroids.precomputed)

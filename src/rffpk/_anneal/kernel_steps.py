@@ -96,7 +96,7 @@ class KernelSpace:
         present = None if self.present is None else self.present[:, index] > 0
         return exponent_of_kernels(grams, self.alpha, present, weight)
 
-    def exponent_of_memberships(self, alpha: Array, labels: Array) -> float | None:
+    def exponent_of_memberships(self, alpha: Array, labels: Array) -> float:
         """The exponent of memberships of the rows with these labels (n,), from at most 500 of
         them, evenly spaced."""
         counted = np.arange(self.products.n) if self.weight is None else np.flatnonzero(self.weight)
