@@ -31,7 +31,7 @@ TESTS = {
         "penalty or weights_are or median or references or reference_dist",
     ),
     "_anneal/decompositions.py": ("rare_cases math anneal multiview exact", "critical"),
-    "_anneal/feature_steps.py": ("swaps", ""),
+    "_anneal/swaps.py": ("swaps", ""),
     "_anneal/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
     "_anneal/hamerly.py": ("bounds", "not f64"),
     "_anneal/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),

@@ -19,7 +19,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     load,
 )
-from rffpk._anneal import checkpoint, decompositions, feature_steps, hamerly
+from rffpk._anneal import checkpoint, decompositions, feature_steps, hamerly, local_passes, swaps
 from rffpk._anneal import fit as fitting
 from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._rows import sample, streams
@@ -190,12 +190,24 @@ def test_passes_with_bounds_go_on(path, monkeypatch):
     assert_same(fit_in_parts(fit, path)[0], whole)
 
 
+def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch):
+    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    X = make_blobs(1200, 8, centers=100, cluster_std=3.0, random_state=1)[0].astype(np.float32)
+
+    def fit(**arguments):
+        return model(k=100, sample=800, swaps=4).fit(X, **arguments)
+
+    whole = fit()
+    interrupted(monkeypatch)
+    assert_same(fit_in_parts(fit, path)[0], whole)
+
+
 def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
-    monkeypatch.setattr(feature_steps, "_ROWS", 60)
+    monkeypatch.setattr(swaps, "_ROWS", 60)
     drawn, compress = [], []
-    nearest, compressed = feature_steps._nearest, fitting.compressed
+    nearest, compressed = swaps._nearest, fitting.compressed
     monkeypatch.setattr(
-        feature_steps,
+        swaps,
         "_nearest",
         lambda run: [nearest(run), drawn.append(run.drawn is not None)][0],
     )

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 
-from rffpk._anneal import feature_steps as swaps
+from rffpk._anneal import swaps
 from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext

@@ -126,8 +126,8 @@ whitening : None or float
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
     "auto": three if the starts differ, otherwise one; from 100 clusters on plain k-means++ alone,
-    if swaps follow and neither view weights nor typicality are part of the objective. An array or a
-    callable as `init` is always one start.
+    if neither view weights nor typicality are part of the objective. An array or a callable as
+    `init` is always one start.
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES} and

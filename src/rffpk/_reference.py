@@ -393,3 +393,48 @@ def skinny_product(coefficients: Array, matrix: Array, out: Array, n_threads: in
     """out = coefficients @ matrix[:, :n] for coefficients (m, depth), a matrix (depth, >= n) and
     out (m, n)."""
     out[:] = coefficients.astype(np.float64) @ matrix[:, : out.shape[1]]
+
+
+def near_pass(
+    x: Array, shift: Array, weight: Array | None, theta: Array, near: Array, order: Array,
+    ends: Array, n_threads: int = 1,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+    """A pass in which the rows of each cluster are compared with a few centroids alone.
+
+    Parameters
+    ----------
+    x : array (n, d)
+    shift : array (d,)
+        Subtracted from the rows.
+    weight : array (n,), or None
+    theta : array (k, d)
+        Shifted centroids.
+    near : array of int32, (k, c)
+        The centroids that the rows of each cluster are compared with.
+    order : array of int32, (n,)
+        The rows, cluster by cluster.
+    ends : array of int64, (k + 1,)
+        The rows of cluster j are ``order[ends[j]:ends[j + 1]]``.
+    n_threads : int
+
+    Returns
+    -------
+    labels : array of int32, (n,)
+        The nearest of the centroids, the first of equals.
+    nearest, second : array (n,)
+        The squared distances from it and from the second nearest; inf if there is none.
+    stay : array of float64, (k, d)
+        The weighted sums of the shifted rows whose cluster stays the same.
+    """
+    labels, stay = np.empty(len(x), dtype=np.int32), np.zeros(theta.shape)
+    least = np.full((2, len(x)), np.inf)
+    for j in range(len(theta)):
+        rows = order[ends[j] : ends[j + 1]]
+        phi = x[rows].astype(np.float64) - shift
+        d = squared_distances(phi, theta[near[j]].astype(np.float64))
+        labels[rows] = near[j][d.argmin(axis=1)]
+        least[: d.shape[1], rows] = np.sort(d, axis=1)[:, :2].T
+        p = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
+        stay[j] = (p * (labels[rows] == j)) @ phi
+    nearest, second = least.astype(x.dtype)
+    return labels, nearest, second, stay

@@ -1,13 +1,8 @@
-"""How centroids move in a feature space: by steps, and by swaps.
+"""How centroids move in a feature space: by steps.
 
 A step is a pass that computes the weights of the rows and moves all centroids a little. It is one
 of majorisation-minimisation: the objective never rises at a fixed exponent s, and, as M_s increases
 with s, it never rises when s falls either (docs/math.md, section 2).
-
-A swap moves one centroid far, from where its removal raises the hard objective least to a costly
-row, and is kept if it lowers that objective. If there are many clusters, many swaps are made at
-once: rows become additional centroids, some passes follow, and as many centroids are removed. The
-number of passes then does not grow with the number of clusters.
 """
 
 from __future__ import annotations
@@ -20,11 +15,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.metrics import euclidean_distances
 
-from rffpk._anneal import hamerly
+from rffpk._anneal import hamerly, local_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import HARDNESS, MANY, FitContext, Stage, StageEnd
+from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd
 from rffpk._rows.passes import Moved, made_step, one_pass, shifted_features, take_steps
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import Step, empty_clusters, is_hard
@@ -40,29 +34,6 @@ _FACTOR = 1.2  # ... times powers of this number.
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
 
-_PASSES = 8  # After a swap at most so many passes follow. ...
-# ... They end when the centroids move by at most this, or the cost will not fall to that before the
-# swap.
-_TOL = 1e-3
-
-_CANDIDATES = 5  # rows for the new position of a centroid
-_ROWS = 20_000  # The change of the cost is estimated on at most so many rows, ...
-_DISTANCES = 2**24  # ... and so many distances of rows from centroids.
-
-_TRIALS = 10  # most swaps are `patience` and this many for each centroid
-_GAIN = 1e-5  # the least relative gain that counts
-
-# Batches of swaps have this part of the centroids at first, a half; a failure halves it, ...
-_LARGEST = 2
-_SMALLEST = 16  # ... but not below this part.
-# A batch fails if it lowers the objective by less than a part of itself, and a failure of the
-# smallest batch counts as several failures of single swaps: (least gain, failures) ...
-_THOROUGH = (1e-5, 2)
-_SMALL = 1 << 26  # ... for up to so many multiply-adds of a pass, ...
-_QUICK = (1e-4, 10)  # ... and for more.
-_PASSES_ADDED = 3  # most passes after centroids are added, ...
-_PASSES_REMOVED = 5  # ... and after as many are removed
-
 
 @dataclass
 class FeatureRun:
@@ -76,6 +47,7 @@ class FeatureRun:
     number: int = 0
     passes: int = 0
     bounded: hamerly.HardPasses | None = None  # while passes of the hard rule settle
+    local: local_passes.LocalPasses | None = None  # while rows see few of many centroids
     drawn: Array | None = None  # while swaps are estimated on some rows: their indices
 
     @property
@@ -106,26 +78,45 @@ class FeatureRun:
         found = {"theta": self.theta, "alpha": self.rows.alpha, "passes": np.array(self.passes)}
         if self.drawn is not None:
             found["drawn"] = self.drawn
-        return found if self.bounded is None else found | self.bounded.state()
+        for each in (self.bounded, self.local):
+            found |= {} if each is None else each.state()
+        return found
 
     def restore(self, state: dict[str, Array]) -> None:
         """Set what `state` returned."""
         self.theta, self.passes = state["theta"], int(state["passes"])
         self.rows = replace(self.rows, alpha=state["alpha"])
         self.drawn = state.get("drawn")
-        if self.bounded is not None:
-            self.bounded.restore(state)
+        for each in (self.bounded, self.local):
+            if each is not None:
+                each.restore(state)
 
     def follow(self, stage: Stage) -> StageEnd:
         """The passes of a stage."""
         if stage.noise:
             self._disturb(stage.noise)
+        if self._sees_few(stage):
+            stage = self._approach(stage)
         steps, over = 0, False
         while not over:
             results, hopeless = self._steps(stage, stage.most - steps)
             steps, last = steps + len(results), results[-1]
             over = hopeless or stage.is_over(steps, last.shift)
         return StageEnd(last, steps)
+
+    def _sees_few(self, stage: Stage) -> bool:
+        """Whether passes that compare rows with few of the centroids begin a stage."""
+        hard = is_hard(stage.s, self.rows.dtype) and not self.objective.learns_weights
+        free = self.local is None and stage.most > 2 and math.isinf(stage.goal)
+        return free and hard and local_passes.pays(self.rows, len(self.theta))
+
+    def _approach(self, stage: Stage) -> Stage:
+        """Passes that compare rows with few of the centroids; what is left of the stage."""
+        bounded, self.bounded = self.bounded, None
+        self.local = local_passes.LocalPasses(self.rows, self.theta)
+        end = self.follow(stage._replace(most=stage.most - 1))
+        self.local, self.bounded = None, bounded
+        return stage._replace(most=stage.most - end.steps)
 
     def _steps(self, stage: Stage, most: int) -> tuple[list[Step], bool]:
         """Passes until the stage is over or centroids of empty clusters are moved; their results,
@@ -139,8 +130,8 @@ class FeatureRun:
     def _passes(self, stage: Stage, most: int) -> tuple[list[Step], bool]:
         """`_steps`, computed."""
         rows, s = self.rows, stage.s
-        if self.bounded is not None:
-            moved = self._bounded_step(self.bounded)
+        if (passes := self.bounded or self.local) is not None:
+            moved = self._single_step(passes)
         else:
             moved = take_steps(
                 rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
@@ -170,13 +161,13 @@ class FeatureRun:
         self.bounded = None
         return last.shift <= tol
 
-    def _bounded_step(self, passes: hamerly.HardPasses) -> Moved:
-        """A step of the hard rule over the rows whose labels may change."""
+    def _single_step(self, passes: hamerly.HardPasses | local_passes.LocalPasses) -> Moved:
+        """A step of the hard rule over the rows whose labels may change, or to few centroids."""
         started, theta = time.perf_counter(), self.theta
         sums = passes.sums(theta)
         new = sums.centroids(theta, self.rows.dtype)
         distinct = self.count_distinct(new, sums.hard)
-        n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum())
+        n_empty = 0 if self.local else int(empty_clusters(sums.G, self.rows.dtype).sum())
         shift, seconds = self._shift(new, theta), time.perf_counter() - started
         step = made_step(-math.inf, len(theta), sums.soft, sums.hard, 0.0, shift, distinct, seconds)
         return Moved([step], [self.rows.alpha] * 2, new, theta, n_empty, False, sums)
@@ -328,194 +319,3 @@ def costliest(costs: Array, count: int) -> Array:
     """The indices of the largest positive costs, the largest first, of equal ones the first."""
     order = np.argsort(-costs, kind="stable")[:count]
     return np.asarray(order[costs[order] > 0])
-
-
-# ---- swaps ---------------------------------------------------------------------------------------
-
-
-def improve(run: FeatureRun, cost: float, patience: int) -> None:
-    """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
-    no row is away from the centroids."""
-    if len(run.theta) >= MANY and run.rows.stream is not None:
-        return  # batches need a number of each row
-    if len(run.theta) >= MANY:
-        _improve_in_batches(run, patience)
-        return
-    failed, swaps = 0, _Swaps(run)
-    for _ in range(patience + _TRIALS * len(run.theta)):
-        if failed == patience:
-            break
-        new = run.kept(partial(swaps.swap, cost))
-        if new is None:
-            break
-        cost, failed = (new, 0) if _is_lower(new, cost) else (cost, failed + 1)
-    run.drawn = None
-
-
-def _is_lower(new: float, cost: float) -> bool:
-    return new < (1 - _GAIN) * cost
-
-
-class _Swaps:
-    """Swaps of single centroids."""
-
-    def __init__(self, run: FeatureRun) -> None:
-        self.run, run.drawn = run, None
-        self._nearest: _Nearest | None = None  # found where it is needed
-
-    def swap(self, cost: float) -> float | None:
-        """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`. Returns
-        the cost, None if no row is away from the centroids."""
-        run = self.run
-        nearest = self._nearest = self._nearest or _nearest(run)
-        before = run.theta, run.rows
-        if not _swap(run, nearest):
-            return None
-        run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
-        new = run.cost(-math.inf)
-        if _is_lower(new, cost):
-            run.drawn = self._nearest = None
-        else:
-            run.theta, run.rows = before
-        return new
-
-
-def _improve_in_batches(run: FeatureRun, patience: int) -> None:
-    """Swap batches of centroids until some of the smallest batches have failed in a row."""
-    k = len(run.theta)
-    least_gain, each = _THOROUGH if run.rows.n * run.theta.size <= _SMALL else _QUICK
-    count, smallest, failed = k // _LARGEST, k // _SMALLEST, 0
-    batches = _Batches(run)
-    cost = run.kept(batches.cost)
-    while failed * each < patience and cost > 0:
-        new = run.kept(partial(batches.swap, count, cost))
-        lower = new < (1 - least_gain) * cost
-        cost = min(new, cost)
-        failed = 0 if lower else failed + (count == smallest)
-        if not lower:
-            count = max(smallest, count // 2)
-
-
-class _Batches:
-    """Swaps of batches of centroids."""
-
-    def __init__(self, run: FeatureRun) -> None:
-        self.run = run
-        self._nearest: Array | None = None  # (n,): the cost of each row without its weight
-
-    def cost(self) -> float:
-        """The hard objective."""
-        run = self.run
-        sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
-        self._nearest = outputs["nearest"]
-        return sums.hard + run.penalty()
-
-    def swap(self, count: int, cost: float) -> float:
-        """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the
-        cost."""
-        run = self.run
-        if self._nearest is None:
-            self.cost()
-        assert self._nearest is not None
-        before, nearest = (run.theta, run.rows), self._nearest
-        _exchange(run, nearest, count)
-        new = self.cost()
-        if not new < cost:
-            (run.theta, run.rows), self._nearest = before, nearest
-        return new
-
-
-def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
-    """Add `count` rows, drawn in proportion to their costs, as centroids, and remove as many
-    centroids; passes follow both."""
-    rows = run.rows
-    share = nearest.astype(np.float64)
-    share = share if rows.weight is None else share * rows.weight
-    count = min(count, int(np.count_nonzero(share)))
-    places = run.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
-    run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
-    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_ADDED))
-    run.theta = _without_cheapest(run, count)
-    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_REMOVED))
-
-
-def _without_cheapest(run: FeatureRun, count: int) -> Array:
-    """The centroids without those `count` whose removal raises the objective least, if each row
-    goes to its second nearest centroid. The one nearest to a removed one is kept if possible: it
-    takes over most of the rows."""
-    rows, theta = run.rows, run.theta
-    _, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
-    raised = outputs["second"].astype(np.float64) - outputs["nearest"]
-    raised = raised if rows.weight is None else raised * rows.weight
-    order = np.argsort(np.bincount(outputs["labels"], raised, len(theta)), kind="stable")
-    neighbour = _nearest_others(rows, theta)
-    removed, kept = np.zeros((2, len(theta)), dtype=bool)
-    left = count
-    for j in order:
-        if left and not kept[j]:
-            removed[j] = kept[neighbour[j]] = True
-            left -= 1
-    removed[order[~removed[order]][:left]] = True
-    return np.asarray(theta[~removed])
-
-
-def _nearest_others(rows: Rows, theta: Array) -> Array:
-    """The index of the centroid that is nearest to each one, apart from itself. O(k^2 F)."""
-    distances = euclidean_distances(rows.scaled(theta), squared=True)
-    np.fill_diagonal(distances, np.inf)
-    return np.asarray(distances.argmin(axis=1))
-
-
-@dataclass(frozen=True)
-class _Nearest:
-    """Rows, and which centroids of a run are nearest to them."""
-
-    rows: Rows
-    weight: Array  # (n,), float64
-    labels: Array
-    least: Array  # costs (n,) of the nearest centroids, float64, ...
-    second: Array  # ... and of the second nearest
-
-
-def _nearest(run: FeatureRun) -> _Nearest:
-    """The nearest centroids of some random rows, on which changes of the cost are estimated: O(k)
-    memory for each."""
-    rows, k = run.rows, len(run.theta)
-    most = max(2 * k, min(_ROWS, _DISTANCES // k))
-    if rows.n > most:
-        if run.drawn is None:
-            run.drawn = np.sort(run.context.random.randint(rows.n, size=most))
-        rows = rows.take(run.drawn)
-    _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
-    weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
-    least = outputs["nearest"].astype(np.float64)
-    return _Nearest(rows, weight, outputs["labels"], least, outputs["second"])
-
-
-def _swap(run: FeatureRun, nearest: _Nearest) -> bool:
-    """Move the centroid whose removal raises the objective least to the one of a few rows, drawn as
-    k-means++ draws them, that lowers it most. Returns False if no row is away from the
-    centroids."""
-    rows, weight, least = nearest.rows, nearest.weight, nearest.least
-    share = weight * least
-    if not share.any():
-        return False
-    places = run.context.random.choice(rows.n, _CANDIDATES, p=share / share.sum())
-    candidates = features_at(rows, places, run.theta)
-    chosen, new = _best_candidate(rows, candidates, least, weight)
-    raised = weight * (np.minimum(nearest.second, new) - np.minimum(least, new))
-    costs = np.bincount(nearest.labels, raised, minlength=len(run.theta))
-    theta = np.array(run.theta, dtype=np.float64)
-    theta[int(costs.argmin())] = candidates[chosen]
-    run.theta = theta
-    return True
-
-
-def _best_candidate(
-    rows: Rows, candidates: Array, least: Array, weight: Array
-) -> tuple[int, Array]:
-    """The candidate that lowers the cost most, and the distances of the rows to it."""
-    _, outputs = one_pass(rows, candidates, -math.inf, want=("distances",))
-    distances = rows.effective_distances(outputs["distances"])
-    chosen = int((weight @ np.minimum(least[:, None], distances)).argmin())
-    return chosen, distances[:, chosen]

@@ -22,10 +22,11 @@ from rffpk._anneal.centroid_model import without_noise
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
 from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
 from rffpk._anneal.decompositions import Compressed, compressed
-from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, improve
+from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
+from rffpk._anneal.swaps import improve
 from rffpk._rows import passes
 from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows

@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._anneal import decompositions
 from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._anneal.decompositions import kernel_components, kernel_variance, total_squares
-from rffpk._anneal.feature_steps import FeatureSpace, improve
+from rffpk._anneal.feature_steps import FeatureSpace
 from rffpk._anneal.fit import is_merged, publish_end
 from rffpk._anneal.kernel_products import CenteredKernel, Products
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
 from rffpk._anneal.seeding import given_weights, initial_weights, seed_centroids
+from rffpk._anneal.swaps import improve
 from rffpk._rows.missing import coverage_of, has_view, present_bits
 from rffpk._rows.passes import one_pass, total_variance
 from rffpk._rows.rows import Rows

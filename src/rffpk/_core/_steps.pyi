@@ -44,3 +44,13 @@ def take_steps(
     tuple[Array, Array, Array, Array, float, float],
 ]: ...
 def count_distinct(theta: Array, close: float) -> int: ...
+def near_pass(
+    x: Array,
+    shift: Array,
+    weight: Array | None,
+    theta: Array,
+    near: NDArray[np.int32],
+    order: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    n_threads: int,
+) -> tuple[NDArray[np.int32], Array, Array, NDArray[np.float64]]: ...

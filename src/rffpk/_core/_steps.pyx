@@ -1,13 +1,19 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
-"""Steps at one exponent: passes, each of which moves the centroids."""
+"""Steps at one exponent: passes, each of which moves the centroids; and passes in which rows are
+compared with few of many centroids."""
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, log, sqrt
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from rffpk._core._pass cimport Passes
-from rffpk._core._runtime cimport data, filled
-from rffpk._core.headers cimport rffpk_counts
+from rffpk._core._runtime cimport (
+    aligned, data, filled, kernels_for, padded, run_loop, threads_for,
+)
+from rffpk._core.headers cimport (
+    RFFPK_ALIGN, rffpk_counts, rffpk_kernels, rffpk_loop, rffpk_near,
+)
 
 from time import perf_counter
 
@@ -293,3 +299,52 @@ def count_distinct(theta, double close):
         <const double *>data(theta, "theta", np.float64, (k, F)),
         <const double *>data(scales, "scales", np.float64, (F,)), k, F, close,
         <unsigned char *>filled(marked, "marks", np.uint8, (k,)))
+
+
+ctypedef struct Near:
+    const rffpk_near *given
+    const rffpk_kernels *kernels
+    size_t space
+    char *workspace
+
+
+def near_pass(x, shift, weight, theta, near, order, ends, int n_threads):
+    """Compare each row with the centroids near its own alone. Parameters and results are those of
+    the NumPy twin, `rffpk._reference.near_pass`."""
+    cdef size_t n = x.shape[0], d = x.shape[1], k = theta.shape[0], c = near.shape[1]
+    cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
+    cdef rffpk_near given
+    cdef rffpk_loop loop
+    cdef Near context
+    dtype = x.dtype
+    labels, stay = np.empty(n, dtype=np.int32), np.empty((k, d))
+    nearest, second = np.empty(n, dtype=dtype), np.empty(n, dtype=dtype)
+    given.x = data(x, "x", dtype, (n, d))
+    given.shift = data(shift, "shift", dtype, (d,))
+    given.theta = data(theta, "theta", dtype, (k, d))
+    given.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
+    given.near = <const int32_t *>data(near, "near", np.int32, (k, c))
+    given.order = <const int32_t *>data(order, "order", np.int32, (n,))
+    given.ends = <const int64_t *>data(ends, "ends", np.int64, (k + 1,))
+    given.d, given.n_near = d, c
+    given.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
+    given.nearest = filled(nearest, "nearest", dtype, (n,))
+    given.second = filled(second, "second", dtype, (n,))
+    given.stay = <double *>filled(stay, "stay", np.float64, (k, d))
+    loop.n_items = k
+    loop.n_threads = threads_for(n_threads, k, <double>n * (c + 4) * d)
+    loop.n_buffers = loop.calls_python = 0
+    cdef size_t space = padded(kernels.near_bytes(&given))
+    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    context = Near(&given, kernels, space, <char *>aligned(workspace_memory))
+    loop.run = visit_cluster
+    loop.merge = NULL
+    loop.context = &context
+    run_loop(&loop)
+    return labels, nearest, second, stay
+
+
+cdef int visit_cluster(void *context, size_t j, size_t thread, size_t buffer) noexcept nogil:
+    cdef const Near *one = <Near *>context
+    one.kernels.near(one.given, j, one.workspace + thread * one.space)
+    return 0

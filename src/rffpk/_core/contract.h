@@ -126,6 +126,23 @@ typedef struct {
     int32_t *labels;      /* (n,) to fill, or NULL */
 } rffpk_gram;
 
+/* Rows whose centroids are known, each of which is compared with few: those near its own. The
+ * features are columns of one view. */
+typedef struct {
+    const void *x;       /* (n, d) */
+    const void *shift;   /* (d,) */
+    const void *theta;   /* (k, d), shifted */
+    const void *weight;  /* (n,), NULL for ones */
+    const int32_t *near; /* (k, n_near): the centroids that rows of a cluster are compared with */
+    const int32_t *order; /* (n,): the rows, cluster by cluster */
+    const int64_t *ends; /* (k + 1,): rows of cluster j are order[ends[j]:ends[j + 1]] */
+    size_t d, n_near;
+    int32_t *labels; /* (n,) to fill: the nearest of those centroids, the first of equals */
+    void *nearest;   /* (n,) to fill: its squared distance, ... */
+    void *second;    /* ... and the second least, inf if there is no second */
+    double *stay;    /* (k, d) to fill: sum p x of the rows whose centroid stays the same */
+} rffpk_near;
+
 /* The functions compiled for one instruction set and type. */
 typedef struct {
     size_t (*prepared_bytes)(const rffpk_problem *);
@@ -148,6 +165,9 @@ typedef struct {
     void (*skinny)(const void *packed, const void *matrix, size_t lines, size_t depth,
                    size_t stride, size_t begin, size_t end, void *out, size_t out_stride,
                    void *workspace);
+    /* The rows of one cluster beside the centroids near its own. */
+    size_t (*near_bytes)(const rffpk_near *); /* of workspace */
+    void (*near)(const rffpk_near *, size_t cluster, void *workspace);
     /* The vector functions alone, for tests and benchmarks. `which` is 0: n sines of quarter
      * turns, then n cosines; 1: log2; 2: exp2. */
     void (*vecmath)(int which, const void *in, void *out, size_t n);

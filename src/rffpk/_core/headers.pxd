@@ -103,6 +103,22 @@ cdef extern from "contract.h" nogil:
     ctypedef void (*skinny_function)(
         const void *, const void *, size_t, size_t, size_t, size_t, size_t, void *, size_t,
         void *) noexcept nogil
+    ctypedef struct rffpk_near:
+        const void *x
+        const void *shift
+        const void *theta
+        const void *weight
+        const int32_t *near
+        const int32_t *order
+        const int64_t *ends
+        size_t d
+        size_t n_near
+        int32_t *labels
+        void *nearest
+        void *second
+        double *stay
+    ctypedef size_t (*near_bytes_function)(const rffpk_near *) noexcept nogil
+    ctypedef void (*near_function)(const rffpk_near *, size_t, void *) noexcept nogil
     ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
     ctypedef struct rffpk_kernels:
         bytes_function prepared_bytes
@@ -115,6 +131,8 @@ cdef extern from "contract.h" nogil:
         skinny_bytes_function skinny_bytes
         skinny_pack_function skinny_pack
         skinny_function skinny
+        near_bytes_function near_bytes
+        near_function near
         vecmath_function vecmath
 
 cdef extern from "dispatch.h" nogil:

@@ -1,0 +1,252 @@
+"""How centroids move far in a feature space: by swaps.
+
+A swap moves one centroid far, from where its removal raises the hard objective least to a costly
+row, and is kept if it lowers that objective. If there are many clusters, many swaps are made at
+once: rows become additional centroids, some passes follow, and as many centroids are removed. The
+number of passes then does not grow with the number of clusters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sklearn.metrics import euclidean_distances
+
+from rffpk._anneal import local_passes
+from rffpk._anneal.feature_steps import FeatureRun, features_at
+from rffpk._anneal.search import MANY, Stage
+from rffpk._rows.passes import one_pass
+from rffpk._rows.rows import Rows
+from rffpk._utils.arrays import Array
+
+_PASSES = 8  # After a swap at most so many passes follow. ...
+# ... They end when the centroids move by at most this, or the cost will not fall to that before the
+# swap.
+_TOL = 1e-3
+
+_CANDIDATES = 5  # rows for the new position of a centroid
+_ROWS = 20_000  # The change of the cost is estimated on at most so many rows, ...
+_DISTANCES = 2**24  # ... and so many distances of rows from centroids.
+
+_TRIALS = 10  # most swaps are `patience` and this many for each centroid
+_GAIN = 1e-5  # the least relative gain that counts
+
+# Batches of swaps have this part of the centroids at first, a half; a failure halves it, ...
+_LARGEST = 2
+_SMALLEST = 16  # ... but not below this part.
+# A batch fails if it lowers the objective by less than a part of itself, and a failure of the
+# smallest batch counts as several failures of single swaps: (least gain, failures) ...
+_THOROUGH = (1e-5, 2)
+_SMALL = 1 << 26  # ... for up to so many multiply-adds of a pass, ...
+_QUICK = (1e-4, 10)  # ... and for more.
+_PASSES_ADDED = 3  # most passes after centroids are added, ...
+_PASSES_REMOVED = 5  # ... and after as many are removed
+
+
+def improve(run: FeatureRun, cost: float, patience: int) -> None:
+    """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
+    no row is away from the centroids."""
+    if len(run.theta) >= MANY and run.rows.stream is not None:
+        return  # batches need a number of each row
+    if len(run.theta) >= MANY:
+        _improve_in_batches(run, patience)
+        return
+    failed, swaps = 0, _Swaps(run)
+    for _ in range(patience + _TRIALS * len(run.theta)):
+        if failed == patience:
+            break
+        new = run.kept(partial(swaps.swap, cost))
+        if new is None:
+            break
+        cost, failed = (new, 0) if _is_lower(new, cost) else (cost, failed + 1)
+    run.drawn = None
+
+
+def _is_lower(new: float, cost: float) -> bool:
+    return new < (1 - _GAIN) * cost
+
+
+class _Swaps:
+    """Swaps of single centroids."""
+
+    def __init__(self, run: FeatureRun) -> None:
+        self.run, run.drawn = run, None
+        self._nearest: _Nearest | None = None  # found where it is needed
+
+    def swap(self, cost: float) -> float | None:
+        """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`. Returns
+        the cost, None if no row is away from the centroids."""
+        run = self.run
+        nearest = self._nearest = self._nearest or _nearest(run)
+        before = run.theta, run.rows
+        if not _swap(run, nearest):
+            return None
+        run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
+        new = run.cost(-math.inf)
+        if _is_lower(new, cost):
+            run.drawn = self._nearest = None
+        else:
+            run.theta, run.rows = before
+        return new
+
+
+def _improve_in_batches(run: FeatureRun, patience: int) -> None:
+    """Swap batches of centroids until some of the smallest batches have failed in a row."""
+    k = len(run.theta)
+    least_gain, each = _THOROUGH if run.rows.n * run.theta.size <= _SMALL else _QUICK
+    count, smallest, failed = k // _LARGEST, k // _SMALLEST, 0
+    if local_passes.pays(run.rows, k):
+        run.local = local_passes.LocalPasses(run.rows, run.theta)
+    batches = _Batches(run)
+    cost = run.kept(batches.cost)
+    while failed * each < patience and cost > 0:
+        new = run.kept(partial(batches.swap, count, cost))
+        lower = new < (1 - least_gain) * cost
+        cost = min(new, cost)
+        failed = 0 if lower else failed + (count == smallest)
+        if not lower:
+            count = max(smallest, count // 2)
+    run.local = None
+
+
+class _Batches:
+    """Swaps of batches of centroids."""
+
+    def __init__(self, run: FeatureRun) -> None:
+        self.run = run
+        self._nearest: Array | None = None  # (n,): the cost of each row without its weight
+
+    def cost(self) -> float:
+        """The hard objective."""
+        run = self.run
+        if run.local is not None:
+            return run.local.cost()
+        sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
+        self._nearest = outputs["nearest"]
+        return sums.hard + run.penalty()
+
+    def swap(self, count: int, cost: float) -> float:
+        """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the
+        cost."""
+        run = self.run
+        local, before = run.local, (run.theta, run.rows)
+        now = None if local is None else local.now
+        if now is not None:
+            self._nearest = now.nearest
+        elif self._nearest is None:
+            self.cost()
+        assert self._nearest is not None
+        nearest = self._nearest
+        _exchange(run, nearest, count)
+        new = self.cost()
+        if not new < cost:
+            (run.theta, run.rows), self._nearest = before, nearest
+            if local is not None and now is not None:
+                local.now = now
+        return new
+
+
+def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
+    """Add `count` rows, drawn in proportion to their costs, as centroids, and remove as many
+    centroids; passes follow both."""
+    rows = run.rows
+    share = nearest.astype(np.float64)
+    share = share if rows.weight is None else share * rows.weight
+    count = min(count, int(np.count_nonzero(share)))
+    places = run.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
+    run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
+    if run.local is not None:
+        run.local.add(run.theta, count)
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_ADDED))
+    run.theta = _without_cheapest(run, count)
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_REMOVED))
+
+
+def _without_cheapest(run: FeatureRun, count: int) -> Array:
+    """The centroids without those `count` whose removal raises the objective least, if each row
+    goes to its second nearest centroid. The one nearest to a removed one is kept if possible: it
+    takes over most of the rows."""
+    rows, theta = run.rows, run.theta
+    if run.local is not None:
+        outputs = run.local.second(theta)
+    else:
+        _, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
+    raised = outputs["second"].astype(np.float64) - outputs["nearest"]
+    raised = raised if rows.weight is None else raised * rows.weight
+    order = np.argsort(np.bincount(outputs["labels"], raised, len(theta)), kind="stable")
+    neighbour = _nearest_others(rows, theta)
+    removed, kept = np.zeros((2, len(theta)), dtype=bool)
+    left = count
+    for j in order:
+        if left and not kept[j]:
+            removed[j] = kept[neighbour[j]] = True
+            left -= 1
+    removed[order[~removed[order]][:left]] = True
+    if run.local is not None:
+        run.local.remove(theta, removed)
+    return np.asarray(theta[~removed])
+
+
+def _nearest_others(rows: Rows, theta: Array) -> Array:
+    """The index of the centroid that is nearest to each one, apart from itself. O(k^2 F)."""
+    distances = euclidean_distances(rows.scaled(theta), squared=True)
+    np.fill_diagonal(distances, np.inf)
+    return np.asarray(distances.argmin(axis=1))
+
+
+@dataclass(frozen=True)
+class _Nearest:
+    """Rows, and which centroids of a run are nearest to them."""
+
+    rows: Rows
+    weight: Array  # (n,), float64
+    labels: Array
+    least: Array  # costs (n,) of the nearest centroids, float64, ...
+    second: Array  # ... and of the second nearest
+
+
+def _nearest(run: FeatureRun) -> _Nearest:
+    """The nearest centroids of some random rows, on which changes of the cost are estimated: O(k)
+    memory for each."""
+    rows, k = run.rows, len(run.theta)
+    most = max(2 * k, min(_ROWS, _DISTANCES // k))
+    if rows.n > most:
+        if run.drawn is None:
+            run.drawn = np.sort(run.context.random.randint(rows.n, size=most))
+        rows = rows.take(run.drawn)
+    _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
+    weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    least = outputs["nearest"].astype(np.float64)
+    return _Nearest(rows, weight, outputs["labels"], least, outputs["second"])
+
+
+def _swap(run: FeatureRun, nearest: _Nearest) -> bool:
+    """Move the centroid whose removal raises the objective least to the one of a few rows, drawn as
+    k-means++ draws them, that lowers it most. Returns False if no row is away from the
+    centroids."""
+    rows, weight, least = nearest.rows, nearest.weight, nearest.least
+    share = weight * least
+    if not share.any():
+        return False
+    places = run.context.random.choice(rows.n, _CANDIDATES, p=share / share.sum())
+    candidates = features_at(rows, places, run.theta)
+    chosen, new = _best_candidate(rows, candidates, least, weight)
+    raised = weight * (np.minimum(nearest.second, new) - np.minimum(least, new))
+    costs = np.bincount(nearest.labels, raised, minlength=len(run.theta))
+    theta = np.array(run.theta, dtype=np.float64)
+    theta[int(costs.argmin())] = candidates[chosen]
+    run.theta = theta
+    return True
+
+
+def _best_candidate(
+    rows: Rows, candidates: Array, least: Array, weight: Array
+) -> tuple[int, Array]:
+    """The candidate that lowers the cost most, and the distances of the rows to it."""
+    _, outputs = one_pass(rows, candidates, -math.inf, want=("distances",))
+    distances = rows.effective_distances(outputs["distances"])
+    chosen = int((weight @ np.minimum(least[:, None], distances)).argmin())
+    return chosen, distances[:, chosen]

@@ -1,0 +1,118 @@
+"""Passes in which rows are compared with the centroids near their own alone."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rffpk import PowerKMeans, _core, _reference
+from rffpk._anneal import local_passes
+from rffpk._rows.passes import make_rows, one_pass
+
+
+def given(n, d, k, c, weighted, dtype, seed=0):
+    random = np.random.default_rng(seed)
+    x = (random.standard_normal((n, d)) + 5).astype(dtype)
+    labels = random.integers(k - 1, size=n)  # the last cluster is empty
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    ends = np.searchsorted(labels[order], np.arange(k + 1)).astype(np.int64)
+    near = np.array([random.choice(k, c, replace=False) for _ in range(k)], dtype=np.int32)
+    weight = random.random(n).astype(dtype) if weighted else None
+    theta = random.standard_normal((k, d)).astype(dtype)
+    return x, x.mean(axis=0), weight, theta, near, order, ends
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n", "d", "k", "c", "weighted"),
+    [
+        (1000, 37, 20, 5, False),
+        (501, 16, 7, 7, True),
+        (99, 1, 5, 1, True),
+        (300, 130, 50, 16, False),
+    ],
+)
+def test_passes_are_those_of_the_twin(isa, dtype, n, d, k, c, weighted):
+    arguments = given(n, d, k, c, weighted, dtype)
+    ours, by_three = (_core.near_pass(*arguments, threads) for threads in (1, 3))
+    twin = _reference.near_pass(*arguments)
+    for one, other, expected in zip(ours, by_three, twin):
+        np.testing.assert_array_equal(one, other)
+        scale = 10 * d if one.dtype == dtype else d
+        np.testing.assert_allclose(one, expected, atol=scale * 20 * np.finfo(dtype).eps)
+
+
+def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32):
+    random = np.random.default_rng(seed)
+    centers = random.standard_normal((k, d))
+    X = centers[random.integers(k, size=n)] + 0.8 * random.standard_normal((n, d))
+    return X.astype(dtype)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_objective_falls_and_is_that_of_the_labels(weighted):
+    X, k = clustered(), 120
+    weight = np.linspace(0.5, 2, len(X)).astype(X.dtype) if weighted else None
+    rows = make_rows([X], [None], weight, 1, [X.mean(axis=0)])
+    theta = X[:k] - X.mean(axis=0).astype(np.float64)
+    passes, cost = local_passes.LocalPasses(rows, theta), math.inf
+    for _ in range(6):
+        sums = passes.sums(theta)
+        theta = sums.centroids(theta, rows.dtype)
+        assert passes.cost() <= sums.hard * (1 + 1e-6) <= cost * (1 + 2e-6)
+        cost = passes.cost()
+    exact = one_pass(rows, theta, -math.inf)[0].hard
+    assert 0.9 * cost < exact <= cost * (1 + 1e-6)  # random rows are a poor start
+    labels, p = passes.now.labels, 1 if weight is None else weight[:, None].astype(np.float64)
+    N = np.zeros(theta.shape)
+    np.add.at(N, labels, p * rows_of(rows))
+    np.testing.assert_allclose(sums.N, N, atol=1e-2)
+
+
+def rows_of(rows):
+    return rows.xs[0].astype(np.float64) - rows.shifts[0]
+
+
+def test_centroids_that_are_added_and_removed():
+    X, k = clustered(), 120
+    rows = make_rows([X], [None], None, 1, [X.mean(axis=0)])
+    theta = X[: k + 10] - X.mean(axis=0).astype(np.float64)
+    passes = local_passes.LocalPasses(rows, theta[:k])
+    passes.add(theta, 10)
+    found = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))[1]
+    np.testing.assert_array_equal(passes.now.labels, found["labels"])
+    removed = np.arange(k + 10) % 13 == 0
+    passes.remove(theta, removed)
+    found = one_pass(rows, theta[~removed], -math.inf, want=("labels", "nearest"))[1]
+    np.testing.assert_array_equal(passes.now.labels, found["labels"])
+
+
+@pytest.fixture
+def always(monkeypatch):
+    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"swaps": 0}, {"sample": 3000}])
+def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
+    X = clustered()
+    model = PowerKMeans(120, random_state=0, n_jobs=1, **parameters).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    means = np.array([X[model.labels_ == j].mean(axis=0) for j in range(120)])
+    near = ((X[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.mean(near == model.labels_) > 0.99
+    again = PowerKMeans(120, random_state=0, n_jobs=3, **parameters).fit(X)
+    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+
+
+def test_objectives_are_as_low_as_those_of_all_centroids(monkeypatch, always):
+    X = clustered()
+    ours = PowerKMeans(120, random_state=0).fit(X).inertia_
+    monkeypatch.setattr(local_passes, "pays", lambda rows, k: False)
+    assert ours <= 1.01 * PowerKMeans(120, random_state=0).fit(X).inertia_
+
+
+def test_rows_that_are_all_equal_but_few(always):
+    X = np.repeat(clustered(200), 20, axis=0)
+    model = PowerKMeans(150, random_state=0).fit(X)
+    assert np.isfinite(model.inertia_)
+    assert len(np.unique(model.labels_)) == 150
