@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
@@ -180,6 +181,7 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
             assert np.isfinite(model.transform(X)).all()
             assert_array_equal(model.predict(X), model.labels_)
             assert_array_equal(model.predict(X[:1]), model.labels_[:1])
+            assert_valid_tree_and_memberships(model, X)
         finally:
             assert_array_equal(X, before)
     assert ((model.labels_ >= 0) & (model.labels_ < model.n_clusters)).all()
@@ -188,6 +190,19 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
     assert np.isfinite(objective) and (objective >= 0 or "sigmoid" in str(model.get_params()))
     for row, label in zip(X, model.labels_):
         assert {*model.labels_[(X == row).all(axis=1)]} == {label}
+
+
+def assert_valid_tree_and_memberships(model, X):
+    """Of the rows that were fitted, which may have views."""
+    tree, k = model.linkage_, len(model.linkage_) + 1
+    assert k == 1 or (is_valid_linkage(tree) and is_monotonic(tree))
+    assert_array_equal(model.cut(k), model.labels_)
+    assert len({*model.cut(1)} - {-1}) <= 1
+    if getattr(model, "kernel", getattr(model, "kernels", None)) != "precomputed":
+        u = model.predict_proba(X)
+        assert (u >= 0).all() and (u <= 1).all()
+        found = rffpk.describe(model, X, n_resamples=0)
+        assert not np.isnan(found.differences).any() and str(found)
 
 
 @st.composite
@@ -330,6 +345,7 @@ def assert_refused_or_valid(model, X, weighted):
         assert np.isfinite(model.transform(X)).all()
         assert_array_equal(model.predict(X), model.labels_)
         assert_array_equal(model.predict([x[:1] for x in X]), model.labels_[:1])
+        assert_valid_tree_and_memberships(model, X)
     least = 0 if getattr(model, "noise_threshold", None) is None else -1  # noise
     assert ((model.labels_ >= least) & (model.labels_ < model.n_clusters)).all()
     assert model.inertia_ >= 0

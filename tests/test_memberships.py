@@ -146,3 +146,12 @@ def test_a_few_far_rows_do_not_change_the_exponent():
     far = np.r_[rows, rows[:4] + 40 * np.eye(8)[:4]]
     model, other = (rffpk.PowerKMeans(5, init=init).fit(x) for x in (rows, far))
     assert_allclose(other.membership_exponent_, model.membership_exponent_, rtol=0.05)
+
+
+@pytest.mark.parametrize("k", [3, 12])
+def test_the_exponent_of_diffusion_features_is_that_of_their_clusters_or_the_least(k):
+    model = rffpk.DiffusionPowerKMeans(k, whitening=None, random_state=0).fit(X)
+    features = model.feature_map_.transform(X)
+    expected = exponent(features - model.cluster_centers_[model.labels_])
+    assert_allclose(model.membership_exponent_, max(expected, -1.5), rtol=1e-6)
+    assert (expected < -1.5) == (k == 12)

@@ -520,7 +520,8 @@ ESTIMATORS = {
         "objective_",
     ),
     "DiffusionPowerKMeans": without(
-        POWER | DIFFUSION | STORED, "random_state", "cluster_centers_", "inertia_"
+        POWER | DIFFUSION | STORED, "random_state", "cluster_centers_", "inertia_",
+        "membership_exponent_",
     ),
     "FuzzyCMeans": without(
         FUZZY, "init", "n_init", "random_state", "objective_", "s_", "membership_exponent_",

@@ -109,13 +109,14 @@ def main() -> None:
     parser = commands.parser(__doc__)
     commands.add_data(parser)
     parser.add_argument("--battery", type=commands.folder, metavar="DIR")
+    parser.add_argument("--classes", nargs="+", choices=CLASSES, default=CLASSES)
     args: Any = parser.parse_args()
     warnings.simplefilter("ignore")
     battery = {path.stem for path in Path(args.battery).glob("*.npz")} if args.battery else set()
-    found: dict[str, list[tuple[str, Any]]] = {name: [] for name in CLASSES}
+    found: dict[str, list[tuple[str, Any]]] = {name: [] for name in args.classes}
     for name, X, y in sorted(sets(args), key=lambda each: (each[0] not in battery, each[0])):
         X, y = prepared(name, X, y, name in battery)
-        for cls in CLASSES:
+        for cls in args.classes:
             model = getattr(rffpk, cls)(int(y.max()) + 1, random_state=0).fit(X)
             found[cls].append((name, scores(model, X, y)))
     tables.print_heading("class", "sets", "score", *COLUMNS)

@@ -29,6 +29,10 @@ from rffpk.maps.diffusion_map import (
 from rffpk.maps.neighbours import map_rows
 from rffpk.power import AnnealedClusterer, PowerKMeans, adjusted_rand_index
 
+# Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
+# lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
+_LEAST_EXPONENT = -1.5
+
 
 @parameters
 class DiffusionPowerKMeans(AnnealedClusterer):
@@ -213,9 +217,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
-        were assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the
-        clusters: 1/lambda_max of the mean of zz' over the unit vectors z from centroids to their
-        rows.
+        were assigned softly (see `s_final`), else -(1 + d)/2, but -1.5 at least, with the effective
+        dimension d of the clusters: 1/lambda_max of the mean of zz' over the unit vectors z from
+        centroids to their rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)
         Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
         the square of a height is what the merger adds to the k-means objective, in the space of the
@@ -278,7 +282,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         return super()._problem(
             maps=self._maps, cache=self.cache, memory_limit=self.memory_limit,
             n_map_rows=map_rows(self.n_landmarks), rows_name="the diffusion map of X",
-            published=self._published, **more,
+            published=self._published, least_exponent=_LEAST_EXPONENT, **more,
         )  # fmt: skip
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:

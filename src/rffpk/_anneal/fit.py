@@ -77,6 +77,7 @@ class Problem:
     # the centroids that an array `init` stands for besides centroids
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
     rows_name: str = "X"  # what a warning calls the rows
+    least_exponent: float = -math.inf  # of memberships after a hard end
     # sets what else is fitted, after the rest
     published: Callable[[FitResult, FitContext], None] = lambda result, context: None
 
@@ -99,6 +100,7 @@ class Prepared:
     mapped: bool  # whether the features of some view differ from its columns
     objective: PowerMean
     plan: Plan
+    least_exponent: float
 
 
 @dataclass(frozen=True)
@@ -261,6 +263,7 @@ def prepare(
         given=sample.some(), rows=rows, some=some, samples=samples, base=base,
         components=components, seeding=seeding, features=features, variance=variance, init=init,
         mapped=any(maps), objective=objective, plan=problem.plan(k, exponent, objective),
+        least_exponent=problem.least_exponent,
     )  # fmt: skip
 
 
@@ -354,7 +357,8 @@ def finish(
     if plan.schedule.ends_hard:
         some = replace(found.some, alpha=rows.alpha)
         found_exponent = decompositions.exponent_of_memberships(some, theta)
-        exponent = found_exponent if math.isfinite(found_exponent) else end.s
+        if math.isfinite(found_exponent):
+            exponent = max(found_exponent, found.least_exponent)
     attributes["membership_exponent_"] = exponent
     if found.mapped and "cache" in vars(model):
         attributes["cache_"] = not has_maps(whole)
