@@ -255,6 +255,9 @@ def test_a_tree_has_the_clusters_and_the_heights_of_the_linkage(ax):
     drawn = sorted(path.vertices[1, 1] for lines in ax.collections for path in lines.get_paths())
     assert_allclose(drawn, model.linkage_[:, 2])
     ax.clear()
+    plot.tree(make_pipeline(StandardScaler(), PowerKMeans(4, random_state=0)).fit(X), ax)
+    assert len(ax.get_xticklabels()) == 4
+    ax.clear()
     plot.tree(KernelPowerKMeans(60, random_state=0).fit(X), ax)
     assert len(ax.get_xticklabels()) == 50
     with pytest.raises(ValueError, match="model has one cluster, must have at least two"):

@@ -343,7 +343,7 @@ def tree(model: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     model : fitted estimator
-        One with `linkage_`, of at least two clusters.
+        One with `linkage_`, of at least two clusters, or a pipeline that ends with one.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -354,6 +354,7 @@ def tree(model: Any, ax: Any = None) -> Any:
         those that consist of several with their number in parentheses. The heights are those of
         `linkage_`.
     """
+    model = model[-1] if isinstance(model, Pipeline) else model
     check_is_fitted(model)
     if not hasattr(model, "linkage_"):
         raise ValueError(f"model has no linkage_: {type(model).__name__} does not merge clusters.")
