@@ -1,12 +1,17 @@
 """Seconds and objectives of whole fits for growing numbers of clusters.
 
     python -m bench.speed.clusters run --out FILE [--rows N] [--clusters K ...] [--data DIR]
+        [--only NAME ...] [--columns D] [--methods METHOD ...] [--threads N]
     python -m bench.speed.clusters report FILE [--plot FILE]           # Markdown
 
 PowerKMeans, also with three starts and as RFFKernelPowerKMeans where asked for, against KMeans
 (n_init=1) and MiniBatchKMeans of scikit-learn, and Faiss if it is installed, with defaults
 otherwise, on float32 rows of 20 columns without and with clusters; with --data also on the colours
-of skin and on the letters.
+of skin and on the letters. On rows of as many --columns as embeddings have (topics: unit rows
+around topics of uneven sizes, at a mean squared distance of .24; features: random features of noisy
+digits; noisy letter: --data, with columns of noise) there is the frontier of objectives and
+seconds: --methods names further peers, which are left out if they are missing, and two faster ways
+of PowerKMeans.
 Runs are resumable. The fits of a problem alternate, and CPU seconds are kept beside those of the
 clock, as other work on the machine affects them less. The objectives of all but
 RFFKernelPowerKMeans are comparable.
@@ -15,6 +20,7 @@ RFFKernelPowerKMeans are comparable.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -23,8 +29,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans, MiniBatchKMeans
-from sklearn.preprocessing import scale
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import normalize, scale
+from sklearn.utils import gen_batches
+from threadpoolctl import threadpool_limits
 
 from bench import commands, plots, records, tables
 from bench.datasets import around, single_view
@@ -34,6 +43,7 @@ from bench.timing import clocks
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
 COLUMNS, LATENT = 20, 5
+_WITHIN = 0.24  # mean squared distance of a row of `topics` from the center of its topic
 CLUSTERS = (2, 10, 50, 100, 200, 500, 1000, 2000)
 
 
@@ -49,6 +59,41 @@ def mixture(n: int, k: int) -> np.ndarray:
     """k Gaussian clusters that overlap."""
     random = np.random.default_rng(0)
     return around(1.4 * random.standard_normal((k, COLUMNS), dtype=np.float32), n, random)
+
+
+def topics(columns: int, n: int, k: int) -> np.ndarray:
+    """Unit rows around k topics, which belong to fewer themes; sizes fall by a power law."""
+    random = np.random.default_rng(0)
+    scale = np.arange(1, columns + 1, dtype=np.float32) ** -0.25
+
+    def drawn(m: int) -> np.ndarray:
+        return random.standard_normal((m, columns), dtype=np.float32) * scale
+
+    themes = drawn(max(2, math.isqrt(k)))
+    centers = normalize(themes[random.integers(len(themes), size=k)] + drawn(k))
+    size = np.arange(1, k + 1) ** -0.7
+    X = centers[random.choice(k, n, p=size / size.sum())]
+    spread = math.sqrt(_WITHIN / (1 - _WITHIN) / float((scale**2).sum()))
+    for rows in gen_batches(n, 1 << 15):
+        X[rows] += spread * drawn(len(X[rows]))
+    return normalize(X, copy=False)
+
+
+def features(columns: int, n: int, k: int) -> np.ndarray:
+    """Random features, rectified, of digits with noise."""
+    random = np.random.default_rng(0)
+    X = load_digits(return_X_y=True)[0].astype(np.float32) / 16
+    weights = random.standard_normal((X.shape[1], columns), dtype=np.float32) / 3
+    X = X[random.integers(len(X), size=n)]
+    X += 0.1 * random.standard_normal(X.shape, dtype=np.float32)
+    return np.maximum(X @ weights, 0)
+
+
+def noisy_letter(data: Path, columns: int, n: int, k: int) -> np.ndarray:
+    X = real(data, "letter", n, k)
+    random = np.random.default_rng(0)
+    noise = random.standard_normal((len(X), columns - X.shape[1]), dtype=np.float32)
+    return np.hstack([X, 0.5 * noise])
 
 
 def real(data: Path, name: str, n: int, k: int) -> np.ndarray:
@@ -70,12 +115,39 @@ def faiss(X: np.ndarray, k: int, seed: int) -> np.ndarray:
     return np.asarray(peer.index.search(X, 1)[1][:, 0])
 
 
+def faiss_sampled(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from faiss import Kmeans
+
+    peer = Kmeans(X.shape[1], k, seed=seed)
+    peer.train(X)
+    return np.asarray(peer.index.search(X, 1)[1][:, 0])
+
+
+def super_k_means(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from superkmeans import SuperKMeans
+
+    peer = SuperKMeans(k, X.shape[1])
+    return np.asarray(peer.assign(X, peer.train(X)))
+
+
+def sklearnex(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from sklearnex.cluster import KMeans as Patched
+
+    return np.asarray(Patched(k, n_init=1, random_state=seed).fit(X).labels_)
+
+
 METHODS: dict[str, Fit] = {
     "PowerKMeans": estimator(PowerKMeans),
+    "PowerKMeans, no swaps": estimator(PowerKMeans, swaps=0),
+    "PowerKMeans, one swap": estimator(PowerKMeans, swaps=1),
     "PowerKMeans, three starts": estimator(PowerKMeans, n_init=3),
     "KMeans": estimator(KMeans, n_init=1),
     "MiniBatchKMeans": estimator(MiniBatchKMeans, n_init=1),
     "Faiss, 25 iterations": faiss,
+    "Faiss, a sample": faiss_sampled,
+    "BisectingKMeans": estimator(BisectingKMeans),
+    "SuperKMeans": super_k_means,
+    "KMeans of sklearnex": sklearnex,
     "RFFKernelPowerKMeans": estimator(RFFKernelPowerKMeans),
 }
 
@@ -114,6 +186,11 @@ def measure(method: str, X: np.ndarray, k: int, seed: int, passes: Passes) -> di
 def run(args: argparse.Namespace) -> None:
     warnings.simplefilter("ignore")
     sources: dict[str, Callable[[int, int], np.ndarray]] = {"sheet": sheet, "mixture": mixture}
+    if args.columns:
+        sources |= {"topics": partial(topics, args.columns)}
+        sources |= {"features": partial(features, args.columns)}
+    if args.data and args.columns:
+        sources |= {"noisy letter": partial(noisy_letter, args.data, args.columns)}
     if args.data:
         sources |= {name: partial(real, args.data, name) for name in ("letter", "skin")}
     done = {(r["rows"], r["k"], r["method"], r["seed"]) for r in records.resume(args.out)}
@@ -127,7 +204,8 @@ def run(args: argparse.Namespace) -> None:
                     if (problem, k, method, seed) in done:
                         continue
                     try:
-                        found = measure(method, X, k, seed, passes)
+                        with threadpool_limits(args.threads):
+                            found = measure(method, X, k, seed, passes)
                     except ImportError:
                         continue
                     key = {"rows": problem, "k": k, "method": method, "seed": seed}
@@ -212,7 +290,9 @@ def main() -> None:
     command.add_argument("--out", type=Path, required=True)
     command.add_argument("--rows", type=int, default=100_000)
     command.add_argument("--clusters", type=int, nargs="+", default=CLUSTERS)
-    command.add_argument("--only", nargs="+", help="sheet, mixture, letter, skin")
+    command.add_argument("--only", nargs="+", help="names of the rows above")
+    command.add_argument("--columns", type=int, help="of topics, features and noisy letter")
+    command.add_argument("--threads", type=int, help="of native code")
     command.add_argument(
         "--methods", nargs="+", choices=METHODS, default=DEFAULTS, metavar="METHOD"
     )

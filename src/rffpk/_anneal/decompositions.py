@@ -324,6 +324,7 @@ def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Comp
     search = _PASSES * rows.n * sum(widths) * (4.0 * k + _READ)
     lacking = rows.present is not None or rows.stream is not None
     short = k == 1 or sum(widths) < _FEWEST or lacking
+    short |= hard and k > min(sizes)  # which need all components
     margin = _MARGIN if hard else _VIEWS_MARGIN
     if short or margin * cost > search or rows.n * sum(widths) > _NUMBERS:
         return None

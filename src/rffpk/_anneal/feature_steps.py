@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -189,13 +190,16 @@ class FeatureRun:
         """The exponent at which annealing would end at these centroids, from some of the rows."""
         counted = self.rows.counted_indices()
         rows = self.rows.take(counted[:: max(1, len(counted) // _EXPONENT_ROWS)])
-        s = _HIGHEST
-        while not is_hard(_FACTOR * s, rows.dtype):
+        exponents = [_HIGHEST]
+        while not is_hard(_FACTOR * exponents[-1], rows.dtype):
+            exponents.append(_FACTOR * exponents[-1])
+
+        def is_nearly_hard(s: float) -> bool:
             sums, _ = one_pass(rows, self.theta, s)
-            if sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard:
-                break
-            s *= _FACTOR
-        return s
+            return sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard
+
+        first = bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)
+        return exponents[first]
 
     def _shift(self, theta: Array, previous: Array) -> float:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
