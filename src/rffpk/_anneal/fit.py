@@ -275,7 +275,8 @@ def _of_features(sample: RowSample, rows: Rows, mapping: Mapping) -> tuple[RowSa
     done = [each is None for each in rows.maps]
     xs = [x if known else given for known, x, given in zip(done, rows.xs, sample.xs)]
     left = [None if known else each for known, each in zip(done, mapping.maps)]
-    return replace(sample, xs=xs), replace(mapping, maps=left)
+    same = all(x is given for x, given in zip(xs, sample.xs))  # whose rows it may hold already
+    return sample if same else replace(sample, xs=xs), replace(mapping, maps=left)
 
 
 def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
