@@ -30,7 +30,7 @@ from rffpk.metrics import (
     repeated_scores,
     xie_beni_index,
 )
-from rffpk.model_files import load
+from rffpk.model_files import load, save
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
 from rffpk.profiles import describe
@@ -72,6 +72,7 @@ __all__ = [
     "partition_entropy",
     "purity_score",
     "repeated_scores",
+    "save",
     "select_n_clusters",
     "show_config",
     "xie_beni_index",

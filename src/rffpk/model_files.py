@@ -9,8 +9,8 @@ from rffpk._anneal.centroid_model import RunningSums
 from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._utils.arrays import Fourier, Structure
-from rffpk._utils.estimator import VersionError, read_model
-from rffpk._utils.model_state import RECORDS
+from rffpk._utils.estimator import VersionError, read_model, write_model
+from rffpk._utils.model_state import ESTIMATORS, RECORDS
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
@@ -18,6 +18,9 @@ from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum
 from rffpk.maps.whitening import Whitening
+from rffpk.tables import TablePreprocessor
+
+ESTIMATORS["TablePreprocessor"] = TablePreprocessor
 
 RECORDS |= {
     "Fourier": Fourier,
@@ -36,6 +39,42 @@ RECORDS |= {
     "Nystroem": Nystroem,
     "Finished": Finished,
 }
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model, or a pipeline that ends in one, to a file that `load` reads.
+
+    Parameters
+    ----------
+    model : object
+        A fitted estimator of this package, or a pipeline of scikit-learn of a StandardScaler or a
+        `rffpk.tables.TablePreprocessor` and one.
+    path : str or path
+        The file, as for the method `save`, which runs no code where it is read.
+
+    Raises
+    ------
+    TypeError
+        If the pipeline has other steps, or the model something that a file cannot hold.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import rffpk
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.datasets import load_iris
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), rffpk.PowerKMeans(3, random_state=0)).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rffpk.save(model, os.path.join(folder, "model"))
+    ...     again = rffpk.load(os.path.join(folder, "model"))
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    write_model(os.fspath(path), model)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

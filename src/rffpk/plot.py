@@ -27,6 +27,7 @@ from rffpk.fusion.base import embedded_rows
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.profiles import ClusterProfiles, length, rows_at
 from rffpk.selection import NClustersSelection
+from rffpk.tables import TablePreprocessor
 
 # The colors of Okabe and Ito without yellow, which is too light for points on white, and markers;
 # their numbers have no common divisor, so that 7 * 8 clusters differ.
@@ -91,6 +92,8 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         have a part; else those of the columns. Crosses are rows labeled -1, noise.
     """
     check_is_fitted(model)
+    if isinstance(model, Pipeline) and isinstance(model[0], TablePreprocessor):
+        X, model = model[0].transform(X), model[1:] if len(model) > 2 else model[1]
     index, views, rows = _shown(X)
     columns, labels, opacity = _side_by_side(views), model.predict(rows), _opacity(model, rows)
     if places is None:

@@ -45,6 +45,7 @@ _KEY = "_rffpk_version"
 
 _FORMAT = "1"  # the version of the layout of model files
 _PARTS = ("parameters", "attributes")  # of an estimator in a model file
+_TABLE = "TablePreprocessor"
 _SCALES = ("mean_", "scale_", "var_")  # of the StandardScaler before it, if there is one
 
 
@@ -165,11 +166,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
 
 def write_model(path: str, model: Any) -> None:
-    """Write an estimator, or the pipeline of a StandardScaler and one, to a file that `read_model`
-    reads."""
-    scaler = None
+    """Write an estimator, or the pipeline of a StandardScaler or a TablePreprocessor and one, to a
+    file that `read_model` reads."""
+    scaler = table = None
     if isinstance(model, Pipeline):
-        scaler, model = (step for _, step in model.steps)
+        *before, model = (step for _, step in model.steps)
+        if len(before) == 1 and type(before[0]) is StandardScaler:
+            scaler = before[0]
+        elif len(before) == 1 and type(before[0]).__name__ == _TABLE:
+            table = before[0]
+        else:
+            raise TypeError(
+                f"model has the steps {[type(step).__name__ for step in before]} before "
+                f"{type(model).__name__}, must have a StandardScaler or a {_TABLE}: pickle it."
+            )
     name, encoder = type(model).__name__, Encoder()
     if ESTIMATORS.get(name) is not type(model):
         raise TypeError(f"{name} is no class of rffpk, and model files have no others: pickle it.")
@@ -177,6 +187,8 @@ def write_model(path: str, model: Any) -> None:
     if scaler is not None:
         values = {name: getattr(scaler, name) for name in _SCALES}
         parts["scaler"] = encoder.attributes(values, "scaler.")
+    if table is not None:
+        parts["table"] = encoder.estimator(table, "table.")
     metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
     for part, content in parts.items():
         metadata[part] = json.dumps(content, separators=(",", ":"), allow_nan=False)
@@ -463,6 +475,9 @@ def read_model(path: str) -> Any:
         if "scaler" in metadata:
             scales = decoder.attributes(parse_json(metadata["scaler"], "scaler"), "scaler.")
             model = _scaled(model, scales)
+        if "table" in metadata:
+            table = decoder.estimator(_TABLE, parse_json(metadata["table"], "table"), "table.")
+            model = make_pipeline(table, model)
     except RecursionError as error:
         raise ModelFileError("holds values that are nested too deeply.") from error
     if unused := decoder.unused():

@@ -70,7 +70,7 @@ def _word_in(X: Any) -> str:
             if isinstance(value, str) and not converts(value, float):
                 return (
                     f"could not convert string to float: {value!r} in column {column!r}; drop the "
-                    "column, or encode its words, such as by sklearn.preprocessing.OneHotEncoder."
+                    "column, or encode its words, such as by rffpk.tables.TablePreprocessor."
                 )
     return ""
 
@@ -201,7 +201,7 @@ def check_plain(values: Any, name: str) -> None:
     if nominal := [column for column, dtype in dtypes if str(dtype).startswith(_NOMINAL)]:
         raise TypeError(
             f"{name} has the nominal columns {nominal}, whose categories are not numbers: encode "
-            "them, such as by sklearn.preprocessing.OneHotEncoder, or convert them to numbers."
+            "them, such as by rffpk.tables.TablePreprocessor, or convert them to numbers."
         )
     for _, dtype in dtypes:
         temporal = getattr(dtype, "is_temporal", None)  # polars
@@ -269,7 +269,7 @@ def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
         return "must be finite"
     if not missing:
         return "replace it, or drop these rows"
-    remedy = "fill it in, such as by sklearn.impute.SimpleImputer, or drop these rows"
+    remedy = "fill it in, such as by rffpk.tables.TablePreprocessor, or drop these rows"
     several = name != "X" or getattr(estimator, "views", None) is not None
     if several and hasattr(estimator, "allow_missing_views"):
         remedy += "; allow_missing_views=True takes rows that are NaN in all columns of a view"
