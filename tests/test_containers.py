@@ -459,3 +459,10 @@ def test_a_kernel_matrix_is_not_to_be_imputed():
     K_of_rows[3, 5] = np.nan
     message = refusal(model_of(rffpk.KernelKMeans, kernel="precomputed"), K_of_rows)
     assert message == "X contains NaN in 1 of 120 rows, first in row 3, column 5: must be finite."
+
+
+@pytest.mark.parametrize("measure", ["partition_coefficient", "clustering_accuracy"])
+def test_measures_refuse_objects_at_once(measure):
+    arguments = [AnnData()] if measure == "partition_coefficient" else [[0, 1], AnnData()]
+    with pytest.raises(TypeError, match=r"(memberships|labels_pred) is of type AnnData"):
+        getattr(rffpk.metrics, measure)(*arguments)

@@ -136,7 +136,8 @@ def test_the_first_rows_are_fitted(model):
     assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
     whole = clone(model).partial_fit(X)
     assert_array_equal(whole.cluster_centers_, clone(model).fit(X).cluster_centers_)
-    assert not {"labels_", "inertia_", "objective_", "k_means_agreement_"} & {*vars(whole)}
+    assert_array_equal(whole.labels_, whole.predict(X))
+    assert not {"inertia_", "objective_", "k_means_agreement_"} & {*vars(whole)}
 
 
 def check_refuses_to_predict(model):
@@ -173,7 +174,21 @@ def test_a_stream_goes_on_after_a_fit(model):
     for each in (fitted, streamed):
         each.partial_fit(X[60:])
     assert_array_equal(fitted.cluster_centers_, streamed.cluster_centers_)
-    assert not hasattr(fitted, "labels_")
+    assert_array_equal(fitted.labels_, clone(model).fit(X[:60]).predict(X[60:]))
+
+
+def test_labels_are_those_of_the_last_batch(model):
+    X = rows_of(4)
+    model.partial_fit(X[:59])
+    with pytest.raises(AttributeError, match="labels_ is not there yet"):
+        model.labels_  # noqa: B018
+    model.partial_fit(X[59:80])
+    assert_array_equal(model.labels_, model.predict(X[59:80]))
+    for weight in (None, np.r_[0.0, np.ones(8), 0.0], np.zeros(10)):
+        expected = model.predict(X[80:90])
+        model.partial_fit(X[80:90], sample_weight=weight)
+        assert model.labels_.dtype == np.int32
+        assert_array_equal(model.labels_, expected)
 
 
 def test_a_stream_goes_on_after_a_fit_of_a_source(model):
@@ -187,8 +202,8 @@ def test_a_stream_goes_on_after_a_fit_of_a_source(model):
         for each in (fitted, whole):
             each.partial_fit(batch)
     assert_allclose(fitted.cluster_centers_, whole.cluster_centers_, rtol=1e-6, atol=1e-9)
-    with pytest.raises(AttributeError, match="nor those of batches"):
-        fitted.labels_  # noqa: B018
+    with pytest.raises(AttributeError, match="of the rows of a source are not kept"):
+        clone(model).fit(source).labels_  # noqa: B018
     with pytest.raises(TypeError, match="its blocks to partial_fit"):
         fitted.partial_fit(source)
 
@@ -225,6 +240,8 @@ def test_a_batch_of_weight_zero_changes_nothing(model):
     for first in (20, 100):
         before = dict(vars(model.partial_fit(X[:first])))
         after = vars(model.partial_fit(X[:5], sample_weight=np.zeros(5)))
+        before.pop("labels_", None)  # of the batch before
+        assert len(after.pop("labels_", X[:5])) == 5
         assert after.pop("_buffer", None) == before.pop("_buffer", None) and after == before
     fresh = clone(model).partial_fit(X[:1], sample_weight=[0.0])
     assert fresh.n_buffered_ == 0

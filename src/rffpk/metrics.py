@@ -18,9 +18,12 @@ from sklearn.utils.validation import column_or_1d
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.containers import check_container
 
 
 def _contingency(labels_true: Any, labels_pred: Any) -> Any:
+    check_container(labels_true, "labels_true")
+    check_container(labels_pred, "labels_pred")
     with validation.named("labels_true"):
         labels_true = column_or_1d(labels_true)
     with validation.named("labels_pred"):

@@ -116,12 +116,8 @@ def measure(
         found = visits(model, X, s, (want,), typical=True)
         return joined(outputs[want] for *_, outputs in found)
     if want == "labels":
-        threshold = getattr(model, "noise_threshold", None)
-        wanted = ("labels",) if threshold is None else ("labels", "nearest")
-        found = visits(model, X, -math.inf, wanted)
-        return joined(
-            without_noise(model._objective, threshold, rows, outputs) for rows, *_, outputs in found
-        )
+        found = visits(model, X, -math.inf, _wanted(model))
+        return joined(_published(model, rows, outputs) for rows, *_, outputs in found)
     found = visits(model, X, -math.inf, ("distances",))
     distances = joined(_distances(rows, outputs["distances"]) for rows, *_, outputs in found)
     return distances.argmin(axis=0) if want == "medoids" else distances
@@ -201,9 +197,11 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     Returns
     -------
     self : object
-        The estimator. It is fitted when no rows are kept (`n_buffered_` is 0). Attributes that
-        describe rows, such as `labels_` and `inertia_`, are not set: `predict` labels any rows.
-        The others are those of the fit of the first rows, except `cluster_centers_`.
+        The estimator. It is fitted when no rows are kept (`n_buffered_` is 0). `labels_` are
+        then those of the rows of this batch: their nearest centroids before it moved them, or
+        after the first fit where that took the batch. Other attributes that describe rows, such
+        as `inertia_`, are not set. The others are those of the fit of the first rows, except
+        `cluster_centers_`.
 
     Raises
     ------
@@ -230,17 +228,37 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = validation.check_sample_weight(sample_weight, len(x), X, zeros=True)
-        if weight is not None:
-            x, weight = x[weight > 0], weight[weight > 0]
+        counted = np.ones(len(x), dtype=bool) if weight is None else weight > 0
+        labels = np.empty(len(x), dtype=np.int32)
+        if fitted and not counted.all():
+            labels[~counted] = _labels(model, x[~counted])
+        some, weight = (x, None) if weight is None else (x[counted], weight[counted])
         if not fitted:
-            _collect(model, x, weight)
-        elif len(x):
-            _follow(model, x, weight)
+            _collect(model, some, weight)
+        elif len(some):
+            labels[counted] = _follow(model, some, weight)
         if "cluster_centers_" in vars(model):
             model.n_buffered_ = 0
             for name in _OF_ROWS:
                 vars(model).pop(name, None)
+            model.labels_ = labels if fitted else _labels(model, x)
     return self
+
+
+def _labels(model: Any, X: Columns) -> Array:
+    """What `predict` gives of rows that have been checked."""
+    rows, _, _, outputs = visit(model, [X], None, -math.inf, _wanted(model))
+    return _published(model, rows, outputs)
+
+
+def _wanted(model: Any) -> tuple[str, ...]:
+    """What labels are made of."""
+    return ("labels",) if vars(model).get("noise_threshold") is None else ("labels", "nearest")
+
+
+def _published(model: Any, rows: Rows, outputs: dict[str, Array]) -> Array:
+    """The labels to publish, from the outputs of a pass."""
+    return without_noise(model._objective, vars(model).get("noise_threshold"), rows, outputs)
 
 
 def _collect(model: Any, X: Columns, weight: Array | None) -> None:
@@ -270,8 +288,8 @@ def _check_squares(X: Columns) -> None:
     validation.check_overflow(largest * largest * entries.size, np.float64)
 
 
-def _follow(model: Any, X: Array, weight: Array | None) -> None:
-    """Move the centroids by one pass over a batch."""
+def _follow(model: Any, X: Array, weight: Array | None) -> Array:
+    """Move the centroids by one pass over a batch; its labels in that pass."""
     n, discount = len(X), 1.0
     if model.half_life is not None:
         discount = 2.0 ** (-n / model.half_life)
@@ -280,12 +298,13 @@ def _follow(model: Any, X: Array, weight: Array | None) -> None:
     shift = np.concatenate(model._shifts).astype(np.float64)
     theta = model.cluster_centers_.astype(np.float64) - shift
     before = vars(model).get("_running") or _sums_of_fit(model, theta)
-    rows, _, sums, _ = visit(model, [X], weight, before.s)
+    rows, _, sums, outputs = visit(model, [X], weight, before.s, _wanted(model))
     # the shift of the rows is rounded to their dtype
     N = sums.N + sums.G[:, None] * (rows.shift - shift)
     model._running = RunningSums(discount * before.N + N, discount * before.G + sums.G, before.s)
     moved = replace(sums, N=model._running.N, G=model._running.G).centroids(theta, rows.dtype)
     model.cluster_centers_ = (moved + shift).astype(model.cluster_centers_.dtype)
+    return _published(model, rows, outputs)
 
 
 def _sums_of_fit(model: Any, theta: Array) -> RunningSums:

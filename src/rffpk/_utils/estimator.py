@@ -256,8 +256,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def __getattr__(self, name: str) -> Any:
         if name == "labels_" and "cluster_centers_" in vars(self):
             raise AttributeError(
-                "labels_ of the rows of a source are not kept, nor those of batches: pass "
-                "labels_to to fit, or call predict."
+                "labels_ of the rows of a source are not kept: pass labels_to to fit, or call "
+                "predict."
             )
         if name.endswith("_") and not name.startswith("_") and vars(self).get("n_buffered_"):
             raise AttributeError(f"{name} is not there yet: {self._of_buffer('this')}")

@@ -236,6 +236,7 @@ def finite_array(
     x: Any, name: str, dtype: Any = np.float64, *, estimator: Any = None, **options: Any
 ) -> Array:
     """scikit-learn's `check_array`, with `check_finite`."""
+    check_container(x, name)
     with np.errstate(over="ignore", invalid="ignore"), named(name, x):
         found = check_array(x, dtype=dtype, input_name=name, ensure_all_finite=False, **options)
     check_finite(found, name, x, estimator)
@@ -373,9 +374,8 @@ def beyond_float32(X: Columns) -> bool:
 
 def widened(X: Any, estimator: Any) -> Any:
     dtype = np.float64 if estimator._in_float64 else X.dtype
-    if isinstance(X, SparseRows):
-        return X.astype(dtype, copy=False)
-    return np.require(X, dtype=dtype, requirements="A")
+    sparsely = isinstance(X, SparseRows)
+    return X.astype(dtype, copy=False) if sparsely else np.require(X, dtype, "A")
 
 
 def check_sample_weight(
