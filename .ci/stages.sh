@@ -95,6 +95,13 @@ stage_sources() {
     "$work/core/bin/python" -m pytest -m "" tests/test_sources.py tests/test_dask.py
 }
 
+# Packages that rffpk works with, each beside its own tests; those that are missing are named.
+stage_packages() {
+    build
+    environment core scikit-fuzzy
+    "$work/core/bin/python" -m pytest -m "" tests/test_skfuzzy.py
+}
+
 stage_plain() {
     build isa=plain
     test_core

@@ -21,11 +21,13 @@ from rffpk._rows.sums import power_constant
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
+from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk.maps.whitening import whitened_columns
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
+_WIDE = 4  # columns for each row, above which `cmeans` warns that rows are samples
 
 
 @parameters
@@ -263,6 +265,11 @@ def cmeans(
     ValueError, TypeError
         If an argument is not as described.
 
+    Warns
+    -----
+    UserWarning
+        If X has more than four columns for each row and no `init`: scikit-fuzzy's data would.
+
     Notes
     -----
     An iteration computes centroids from memberships, and then memberships from distances; jm is
@@ -286,6 +293,7 @@ def cmeans(
     """
     validation.check_plain(X, "X")
     X = validation.finite_array(X, "X", order="C")
+    _check_orientation(X, c, init)
     c = validation.check_int(c, "c", 1, len(X))
     m = validation.check_real(m, "m", 1, MAX_M, include="right")
     error = validation.check_real(error, "error", 0)
@@ -306,6 +314,18 @@ def cmeans(
         rows = make_rows([X], [None], None, config.n_threads(n_jobs))
         total_variance(rows)  # must neither underflow nor overflow
         return _iterate(rows, u, m, error, maxiter)
+
+
+def _check_orientation(X: Array, c: Any, init: Any) -> None:
+    """Raise an error, or warn, if the rows of X look like columns."""
+    remedy = "rows are samples: pass X.T for scikit-fuzzy's data, or use rffpk.compat.skfuzzy."
+    n, d = X.shape
+    if init is not None and n != d and np.shape(init) == (c, d):
+        raise ValueError(f"init has shape {(c, d)}, must be {(c, n)}; {remedy}")
+    if isinstance(c, int) and n < c <= d:
+        raise ValueError(f"c == {c}, must be <= {n}, the number of rows; {remedy}")
+    if init is None and d > _WIDE * n:
+        warn(f"X has {n} rows and {d} columns; {remedy}", UserWarning)
 
 
 def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeansResult:

@@ -1,0 +1,1 @@
+"""Functions with the names, arguments and orientation of other packages."""
