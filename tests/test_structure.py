@@ -102,6 +102,31 @@ def test_only_public_names_of_other_packages_are_imported():
                 assert not private, f"{path.stem}: {private}"
 
 
+def test_the_package_imports_nothing_that_is_optional(python):
+    """Besides what a part of scikit-learn imports, which is most of the time."""
+    python(
+        """
+        import sys
+        import sklearn.cluster, sklearn.pipeline
+        before = {*sys.modules}
+        import rffpk
+        new = {name.partition(".")[0] for name in {*sys.modules} - before}
+        assert new - sys.stdlib_module_names <= {"rffpk"}, new
+        assert "matplotlib" not in sys.modules and "rffpk.plot" not in sys.modules
+    """.replace("\n        ", "\n")
+    )
+
+
+def test_public_modules_are_attributes(python):
+    names = {name for name in map(module_of, PATHS) if not name.startswith("_") and "." not in name}
+    for name in names - {"maps", "fusion"}:
+        assert getattr(rffpk, name) is importlib.import_module(f"rffpk.{name}")
+    assert python("import rffpk; print(rffpk.sources.from_array.__name__)") == "from_array\n"
+    with pytest.raises(AttributeError, match="module 'rffpk' has no attribute 'PowerMeans'"):
+        _ = rffpk.PowerMeans
+    assert not hasattr(rffpk, "__wrapped__")
+
+
 def test_the_package_is_typed_and_its_version_is_the_installed_one():
     assert (PACKAGE / "py.typed").exists()
     assert rffpk.__version__ == version("rffpk") == rffpk.show_config()["version"]

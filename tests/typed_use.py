@@ -1,5 +1,6 @@
 """What a type checker knows of the public names; checked by mypy, and run by no test."""
 
+from collections.abc import Callable, Iterator
 from typing import Any, assert_type
 
 import numpy as np
@@ -19,6 +20,10 @@ assert_type(rffpk.FuzzyCMeans(2).fit(X).inertia_, float)
 assert_type(rffpk.FuzzyCMeans(2).fit(X).predict_proba(X), NDArray[Any])
 assert_type(rffpk.cmeans(X, 2).u, NDArray[np.float64])
 assert_type(rffpk.select_n_clusters(X).n_clusters, int)
+
+# modules that are imported when they are used, and names that do not exist
+assert_type(rffpk.sources.from_array(X), Callable[[], Iterator[Any]])
+print(rffpk.PowerMeans)  # type: ignore[attr-defined]
 
 # words that no class accepts; mypy reports an "ignore" that is not needed
 rffpk.PowerKMeans(2, stop="never")  # type: ignore[arg-type]

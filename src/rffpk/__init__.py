@@ -1,5 +1,7 @@
 """Annealed kernel clustering, fuzzy and scalable: one fused pass over the rows."""
 
+from typing import TYPE_CHECKING
+
 from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind this thread
 from rffpk._utils.config import __version__, show_config
 from rffpk._utils.model_state import ESTIMATORS
@@ -82,3 +84,17 @@ __all__ = [
 ESTIMATORS.update(
     (name, each) for name, each in vars().items() if name in __all__ and isinstance(each, type)
 )
+
+if TYPE_CHECKING:
+    from rffpk import plot as plot
+    from rffpk import sources as sources
+else:
+
+    def __getattr__(name):
+        """A public module that nothing has imported yet, such as `plot`."""
+        from importlib import import_module, util
+
+        module = f"{__name__}.{name}"
+        if name.startswith("_") or util.find_spec(module) is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module(module)
