@@ -42,7 +42,9 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES} | {
     ],
     "DiffusionMap": [({}, FRAME), ({"whitening": 0.5}, ROWS)],
     "DiffusionPowerKMeans": [(STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS)],
-    "FuzzyCMeans": [({}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)],
+    "FuzzyCMeans": [
+        ({"sample": 20}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)
+    ],
     "RFFKernelPowerKMeans": [(STORED, FRAME), ({"cache": False, "sample": 20}, ROWS)],
     "RFFMultiKernelPowerKMeans": [
         (STORED, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),

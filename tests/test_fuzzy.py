@@ -143,3 +143,19 @@ def test_scales_at_which_squares_underflow_are_refused():
         cmeans(X * 1e170, 3)
     large = cmeans(X, 3, init=np.full((3, 150), 1.7e308) * [[1.0], [0.5], [0.1]])
     assert_allclose(large.u0.sum(axis=0), 1)
+
+
+def test_starts_on_a_sample_end_on_all_rows():
+    rows = make_blobs(4000, 4, centers=5, random_state=3)[0]
+    whole = FuzzyCMeans(5, m=1.5, random_state=0).fit(rows)
+    model = FuzzyCMeans(5, m=1.5, sample=200, random_state=0).fit(rows)
+    assert (whole.sample_size_, model.sample_size_) == (4000, 200)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+    passes = [record for record in model.history_ if "objective" in record and "kind" not in record]
+    assert {record["rows"] for record in passes} >= {200, 4000} and model.s_ == -2
+    visited = sum(record["rows"] for record in passes)
+    assert visited < 4000 * whole.n_iter_
+    same = FuzzyCMeans(5, m=1.5, sample=4000, random_state=0).fit(rows)
+    assert_array_equal(same.cluster_centers_, whole.cluster_centers_)
+    with pytest.raises(ValueError, match="sample == 0"):
+        FuzzyCMeans(5, sample=0).fit(rows)

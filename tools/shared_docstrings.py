@@ -420,11 +420,13 @@ inertia_ : float
     squared distances of the rows to the means of their clusters.
 """)
 
-# Fuzzy c-means: one exponent, all rows.
-FUZZY = (
-    POWER
-    | PASSES
-    | entries(f"""
+# Fuzzy c-means: one exponent.
+FUZZY = POWER | entries(f"""
+max_iter : int
+    Largest number of passes of a start, and of the passes on each larger sample and on all rows
+    that follow. ``init="k-means"`` may take as many before.
+n_iter_ : int
+    Number of passes of the best start and of all that followed it.
 history_ : list of dict
 {_PASS_RECORDS}
     The stages are "k-means" (of ``init="k-means"``), "anneal" (the first pass of a start after
@@ -432,7 +434,6 @@ history_ : list of dict
     record of stage "seeding" with "rows", the number of seeding rows (see `init`).
 {_EQUAL_START_RECORDS}
 """)
-)
 
 # Kernels fused into an embedding of the rows, and k-means on it.
 FUSION = (
@@ -524,8 +525,7 @@ ESTIMATORS = {
         "membership_exponent_",
     ),
     "FuzzyCMeans": without(
-        FUZZY, "init", "n_init", "random_state", "objective_", "s_", "membership_exponent_",
-        "sample_size_",
+        FUZZY, "init", "n_init", "random_state", "objective_", "s_", "membership_exponent_"
     ),
     "KernelKMeans": without(HARD_EXACT, "tol", "random_state", "s_"),
     "KernelPowerKMeans": EXACT,

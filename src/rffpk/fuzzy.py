@@ -23,6 +23,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.validation import Auto
 from rffpk.maps.whitening import whitened_columns
 from rffpk.metrics import checked_memberships, partition_coefficient
 
@@ -61,6 +62,12 @@ class FuzzyCMeans(Clusterer):
         logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
     m : float, default=2.0
         Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
+    sample : "auto", int or None, default=None
+        Number of rows that the starts run on: a random sample without replacement, in which heavy
+        rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
+        of the rows alone. The best result is then improved on larger samples and at last on all
+        rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None,
+        or a number >= n_samples: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
         Initial centroids. "k-means++" and "random" choose them among the seeding rows: at most as
         many random rows as have two million columns together, and at most 20 000, but at least 20
@@ -70,7 +77,8 @@ class FuzzyCMeans(Clusterer):
         whose centroids are taken. A callable gets (seeding rows, n_clusters, random_state=...) and
         returns centroids; the rows are CSR if X is sparse.
     max_iter : int, default=300
-        Largest number of passes of a start. ``init="k-means"`` may take as many before.
+        Largest number of passes of a start, and of the passes on each larger sample and on all rows
+        that follow. ``init="k-means"`` may take as many before.
     tol : float, default=0.0001
         Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
         one pass is at most `tol` times the standard deviation of the features (the root of their
@@ -102,9 +110,9 @@ class FuzzyCMeans(Clusterer):
     membership_exponent_ : float
         The same: `predict_proba` gives memberships at it unless told otherwise.
     n_iter_ : int
-        Number of passes of the best start.
+        Number of passes of the best start and of all that followed it.
     sample_size_ : int
-        Number of rows that the starts ran on: n_samples.
+        Number of rows that the starts ran on.
     n_buffered_ : int
         Number of rows that `partial_fit` keeps until it has enough of them for the first centroids;
         0 from then on. Set by `partial_fit` only.
@@ -162,6 +170,7 @@ class FuzzyCMeans(Clusterer):
     """
 
     m: float = 2.0
+    sample: Auto | int | None = None
     init: Init | Any = "k-means++"
     max_iter: int = 300
     tol: float = 1e-4
@@ -182,7 +191,7 @@ class FuzzyCMeans(Clusterer):
 
     def _problem(self) -> Problem:
         return Problem(
-            self._plan, self.init, partial(whitened_columns, self),
+            self._plan, self.init, partial(whitened_columns, self), sample=self.sample,
             given=self._centroids_of_memberships,
         )  # fmt: skip
 

@@ -57,8 +57,6 @@ class AnnealedClusterer(Clusterer):
     def _check_parameters(self) -> None:
         check_search(self)
         search.check_annealing(self)
-        if self.sample is not None and not is_option(self.sample, "auto"):
-            validation.check_int(self.sample, "sample", 1)
         if not is_option(self.swaps, "auto"):
             validation.check_int(self.swaps, "swaps", 0)
             if self.swaps and not (is_option(self.s_final, "hard") and self.stop == "annealed"):

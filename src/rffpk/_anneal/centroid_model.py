@@ -36,7 +36,7 @@ _OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "k_means_agreem
 
 def first_rows(model: Any) -> int:
     """The number of rows that the first fit of a stream of batches takes."""
-    k, sample = int(model.n_clusters), getattr(model, "sample", None)
+    k, sample = int(model.n_clusters), model.sample
     if sample is None or is_option(sample, "auto"):
         return automatic_sample_size(k)
     return max(int(sample), k)
@@ -177,12 +177,11 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     """Cluster a stream of rows, batch by batch.
 
     The first rows are kept until they are as many as `sample` says, 20 000 or 100 for each
-    cluster if that is more for "auto", None, or a class without `sample`; `fit` then clusters
-    them. Each later batch moves the centroids by one pass, at the exponent at which that fit
-    ended: a centroid is the mean of all rows so far, with the weights that they had for it in
-    their pass, discounted by `half_life`. The feature map stays. After `fit` the stream goes on
-    from there. The result is near that of `fit` on all rows where these do not drift, but not
-    the same.
+    cluster if that is more for "auto" or None; `fit` then clusters them. Each later batch moves
+    the centroids by one pass, at the exponent at which that fit ended: a centroid is the mean of
+    all rows so far, with the weights that they had for it in their pass, discounted by
+    `half_life`. The feature map stays. After `fit` the stream goes on from there. The result is
+    near that of `fit` on all rows where these do not drift, but not the same.
 
     Parameters
     ----------

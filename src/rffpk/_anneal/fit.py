@@ -220,6 +220,9 @@ def fit_model(
 def check_search(model: Any) -> None:
     """The parameters of all searches for centroids in a feature space."""
     validation.check_search_parameters(model, get_args(Init), "an array or a callable")
+    sample = getattr(model, "sample", None)
+    if sample is not None and not validation.is_option(sample, "auto"):
+        validation.check_int(sample, "sample", 1)
     if getattr(model, "half_life", None) is not None:
         validation.check_real(model.half_life, "half_life", 0, include="neither", also="None")
 

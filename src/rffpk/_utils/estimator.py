@@ -268,7 +268,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         kept, first = (vars(self)[name] for name in ("n_buffered_", "_n_first"))
         return (
             f"{this} {type(self).__name__} has {kept} of the {first} rows that its first fit "
-            "takes: give partial_fit more rows, or call fit."
+            "takes: give partial_fit more rows, set a smaller `sample`, or call fit."
         )
 
     def __sklearn_is_fitted__(self) -> bool:
