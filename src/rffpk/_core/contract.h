@@ -129,13 +129,13 @@ typedef struct {
 /* Rows whose centroids are known, each of which is compared with few: those near its own. The
  * features are columns of one view. */
 typedef struct {
-    const void *x;       /* (n, d) */
-    const void *shift;   /* (d,) */
-    const void *theta;   /* (k, d), shifted */
-    const void *weight;  /* (n,), NULL for ones */
-    const int32_t *near; /* (k, n_near): the centroids that rows of a cluster are compared with */
+    const void *x;        /* (n, d) */
+    const void *shift;    /* (d,) */
+    const void *theta;    /* (k, d), shifted */
+    const void *weight;   /* (n,), NULL for ones */
+    const int32_t *near;  /* (k, n_near): the centroids that rows of a cluster are compared with */
     const int32_t *order; /* (n,): the rows, cluster by cluster */
-    const int64_t *ends; /* (k + 1,): rows of cluster j are order[ends[j]:ends[j + 1]] */
+    const int64_t *ends;  /* (k + 1,): rows of cluster j are order[ends[j]:ends[j + 1]] */
     size_t d, n_near;
     int32_t *labels; /* (n,) to fill: the nearest of those centroids, the first of equals */
     void *nearest;   /* (n,) to fill: its squared distance, ... */

@@ -222,5 +222,6 @@ static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size
 }
 
 const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {
-    prepared_bytes, workspace_bytes, sums_numbers, prepare, run,    finish,
-    weigh,          skinny_bytes,    skinny_pack,  skinny, near_bytes, near_cluster_rows, vecmath};
+    prepared_bytes, workspace_bytes, sums_numbers, prepare, run,        finish,
+    weigh,          skinny_bytes,    skinny_pack,  skinny,  near_bytes, near_cluster_rows,
+    vecmath};
