@@ -253,12 +253,26 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """The checked views of X, of one dtype; a single array is one view."""
         return [validation.check_rows(self, X, reset=reset)]
 
+    @property
+    def probabilities_(self) -> Array:
+        """Memberships of the fitted rows in their own clusters, in [0, 1]; 0 for noise.
+
+        An array of shape (n_samples,), made of `memberships_` and `labels_`, so that it is there
+        only with ``store_memberships=True``.
+        """
+        if not {"memberships_", "labels_"} <= vars(self).keys():
+            raise AttributeError  # `__getattr__` says why
+        own = np.take_along_axis(self.memberships_, self.labels_[:, None].clip(0), axis=1)[:, 0]
+        return np.where(self.labels_ < 0, np.zeros_like(own), own)
+
     def __getattr__(self, name: str) -> Any:
         if name == "labels_" and "cluster_centers_" in vars(self):
             raise AttributeError(
                 "labels_ of the rows of a source are not kept: pass labels_to to fit, or call "
                 "predict."
             )
+        if name == "probabilities_":
+            raise AttributeError("probabilities_ needs a fit of rows with store_memberships=True.")
         if name.endswith("_") and not name.startswith("_") and vars(self).get("n_buffered_"):
             raise AttributeError(f"{name} is not there yet: {self._of_buffer('this')}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

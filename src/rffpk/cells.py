@@ -1,0 +1,111 @@
+"""Clusters of the cells of an AnnData object, written to where scanpy keeps such results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rffpk._utils.config import __version__
+from rffpk.diffusion import DiffusionPowerKMeans
+from rffpk.maps.diffusion_map import DiffusionMap
+from rffpk.multiview import RFFMultiKernelPowerKMeans
+
+
+def cluster(
+    adata: Any,
+    n_clusters: int,
+    *,
+    use_rep: str | Sequence[str] = "X_pca",
+    key_added: str = "rffpk",
+    random_state: Any = 0,
+    **parameters: Any,
+) -> DiffusionPowerKMeans | RFFMultiKernelPowerKMeans:
+    """Cluster cells, as ``scanpy.tl.leiden`` does, into a number of clusters.
+
+    One representation is clustered by `DiffusionPowerKMeans`; several, such as of the RNA and the
+    proteins of the same cells, are views of one `RFFMultiKernelPowerKMeans`, each with a graph of
+    its own. No graph of neighbors is needed before.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Annotated cells. Written to are ``adata.obs[key_added]``, the labels as a categorical of
+        strings, ``adata.obsm[key_added + "_memberships"]``, the memberships of the cells in the
+        clusters "0", "1", ..., and ``adata.uns[key_added]``, the parameters.
+    n_clusters : int
+        Number of clusters, from 1 to the number of cells.
+    use_rep : str or sequence of str, default="X_pca"
+        Name in ``adata.obsm`` of what is clustered, or "X" for ``adata.X``; several are views.
+    key_added : str, default="rffpk"
+        Name of what is written.
+    random_state : int, RandomState instance or None, default=0
+        An int gives the same labels in each call.
+    **parameters : dict
+        Other parameters of the class.
+
+    Returns
+    -------
+    model : object
+        The fitted estimator, whose `predict` takes the same representation of new cells.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `adata` has no such representation, or a parameter is not as described; nothing is
+        written then.
+    """
+    if not all(hasattr(adata, name) for name in ("obs", "obsm", "uns")):
+        raise TypeError(f"adata is of type {type(adata).__name__}, must be an AnnData object.")
+    if not isinstance(key_added, str):
+        raise TypeError(f"key_added == {key_added!r}, must be a string.")
+    names = [use_rep] if isinstance(use_rep, str) else [*use_rep]
+    views = [_representation(adata, name) for name in names]
+    common = {"random_state": random_state, "store_memberships": True, **parameters}
+    model: Any
+    if len(views) == 1:
+        model = DiffusionPowerKMeans(n_clusters, **common).fit(views[0])
+    else:
+        common.setdefault("kernels", [DiffusionMap() for _ in views])
+        model = RFFMultiKernelPowerKMeans(n_clusters, **common).fit(views)
+    adata.obs[key_added] = _categories(model.labels_)
+    adata.obsm[f"{key_added}_memberships"] = model.memberships_
+    adata.uns[key_added] = {"params": _written(model, names)}
+    return model
+
+
+def _representation(adata: Any, name: Any) -> Any:
+    """What is clustered, an array or a sparse matrix."""
+    if isinstance(name, str) and name == "X":
+        return adata.X
+    if name not in adata.obsm:
+        compute = "; scanpy.pp.pca(adata) computes it" if name == "X_pca" else ""
+        raise ValueError(f"use_rep == {name!r}, must be 'X' or in {[*adata.obsm]}{compute}.")
+    return adata.obsm[name]
+
+
+def _categories(labels: Any) -> Any:
+    """A categorical of strings, in the order of the numbers."""
+    import pandas as pd  # whoever has an AnnData object has it
+
+    names = [str(label) for label in np.unique(labels)]
+    return pd.Categorical([str(label) for label in labels], categories=names)
+
+
+def _written(model: Any, names: list[str]) -> dict[str, Any]:
+    """The parameters that differ from the defaults, as values that files of AnnData hold."""
+    default = type(model)().get_params(deep=False)
+    given = {name: value for name, value in model.get_params(deep=False).items()
+             if name == "n_clusters" or not _is_same(value, default[name])}  # fmt: skip
+    plain = {
+        name: value if isinstance(value, (bool, int, float, str)) else repr(value)
+        for name, value in given.items()
+    }
+    use_rep = names[0] if len(names) == 1 else np.array(names)
+    return {"method": type(model).__name__, "version": __version__, "use_rep": use_rep, **plain}
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default, which is a plain value."""
+    return type(value) is type(default) and bool(value == default)

@@ -1,0 +1,84 @@
+"""Cells: what is written to an object in the layout of AnnData."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs
+
+from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk.cells import cluster
+
+
+def cells():
+    X, y = make_blobs(120, 4, centers=3, random_state=0)
+    names = [f"cell{i}" for i in range(len(X))]
+    obs = pd.DataFrame({"truth": y}, index=names)
+    return SimpleNamespace(X=X, obs=obs, obsm={"X_pca": X, "protein": X[:, :2]}, uns={})
+
+
+def test_labels_memberships_and_parameters_are_written():
+    adata = cells()
+    model = cluster(adata, 3, key_added="kinds", n_neighbors=12)
+    expected = DiffusionPowerKMeans(3, n_neighbors=12, random_state=0).fit(adata.obsm["X_pca"])
+    labels = adata.obs["kinds"]
+    assert isinstance(labels.dtype, pd.CategoricalDtype)
+    assert [*labels.cat.categories] == ["0", "1", "2"]
+    assert_array_equal(labels.astype(int), expected.labels_)
+    assert adata.obsm["kinds_memberships"].shape == (120, 3)
+    assert_array_equal(adata.obsm["kinds_memberships"].argmax(axis=1), expected.labels_)
+    params = adata.uns["kinds"]["params"]
+    assert params["method"] == "DiffusionPowerKMeans" and params["use_rep"] == "X_pca"
+    assert (params["n_clusters"], params["n_neighbors"], params["random_state"]) == (3, 12, 0)
+    assert_array_equal(model.predict(adata.obsm["X_pca"]), expected.labels_)
+
+
+def test_ten_clusters_are_in_the_order_of_their_numbers():
+    adata = cells()
+    cluster(adata, 11, use_rep="X")
+    assert [*adata.obs["rffpk"].cat.categories] == [str(j) for j in range(11)]
+
+
+def test_several_representations_are_views():
+    adata = cells()
+    model = cluster(adata, 3, use_rep=["X_pca", "protein"])
+    assert isinstance(model, RFFMultiKernelPowerKMeans)
+    assert_array_equal(adata.uns["rffpk"]["params"]["use_rep"], ["X_pca", "protein"])
+    assert_array_equal(pd.crosstab(adata.obs.truth, adata.obs.rffpk).max(axis=1), 40)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"use_rep": "X_umap"}, "use_rep == 'X_umap', must be 'X' or in .*X_pca.*protein"),
+        ({"n_clusters": 121}, "n_clusters == 121"),
+        ({"key_added": 3}, "key_added == 3, must be a string"),
+    ],
+)
+def test_what_is_refused_leaves_the_cells_alone(options, message):
+    adata = cells()
+    with pytest.raises((ValueError, TypeError), match=message):
+        cluster(adata, **{"n_clusters": 3, **options})
+    assert [*adata.obs] == ["truth"] and len(adata.obsm) == 2 and not adata.uns
+
+
+def test_an_array_is_no_annotated_table():
+    with pytest.raises(TypeError, match="adata is of type ndarray, must be an AnnData object"):
+        cluster(np.eye(4), 2)
+
+
+def test_probabilities_are_memberships_in_the_own_cluster():
+    X = cells().X
+    model = PowerKMeans(3, random_state=0).fit(X)
+    assert not hasattr(model, "probabilities_")
+    with pytest.raises(AttributeError, match="store_memberships=True"):
+        model.probabilities_  # noqa: B018
+    model.set_params(store_memberships=True).fit(X)
+    assert_array_equal(model.probabilities_, model.memberships_.max(axis=1))
+    model.labels_[:5] = -1
+    assert_array_equal(model.probabilities_[:5], 0)
+    assert model.probabilities_.dtype == X.dtype
+    model.partial_fit(X[:7])
+    assert not hasattr(model, "probabilities_")
