@@ -95,7 +95,7 @@ stage_sources() {
     "$work/core/bin/python" -m pytest -m "" tests/test_sources.py tests/test_dask.py
 }
 
-# Packages that rffpk works with, each beside its own tests, which are skipped by name where it cannot
+# Packages that rffpk works with, each beside its own tests, which are skipped where it cannot
 # be installed.
 stage_packages() {
     build

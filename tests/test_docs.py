@@ -182,7 +182,8 @@ def test_attributes_that_fits_set_are_those_described(cls):
         if hasattr(model, "partial_fit"):
             model.n_buffered_ = clone(model).partial_fit(X).n_buffered_
         names = {*vars(model), *(n for n, _ in inspect.getmembers(cls, is_property))}
-        fitted = {n: getattr(model, n) for n in names if n.endswith("_") and n[0] != "_"}
+        names = {n for n in names if n.endswith("_") and n[0] != "_" and hasattr(model, n)}
+        fitted = {n: getattr(model, n) for n in names}
         found |= {*fitted}
         for name, value in fitted.items():
             check_kind(name, value, kinds[name], model)

@@ -51,6 +51,8 @@ store_memberships : bool
 memberships_ : ndarray of shape (n_samples, n_clusters)
     Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
     `store_memberships`.
+probabilities_ : ndarray of shape (n_samples,)
+    Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
 linkage_ : ndarray of shape (n_clusters - 1, 4)
     Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half the
     square of a height is what the merger adds to the k-means objective, in the space of the

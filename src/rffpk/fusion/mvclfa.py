@@ -113,6 +113,8 @@ class MVCLFA(KernelFusion):
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
         `store_memberships`.
+    probabilities_ : ndarray of shape (n_samples,)
+        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
     n_features_in_ : int
         Number of columns of X in `fit`; if X was a list of views, of all of them together.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
