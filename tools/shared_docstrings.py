@@ -120,6 +120,10 @@ _DIFFERENT_STARTS = """\
     of its limit (see `s_final`) and the objective 2 % above the best result so far."""
 
 POWER = COMMON | entries(f"""
+metric : {{"euclidean", "cosine"}}
+    Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows are
+    scaled to length one as they are read, rows of zeros stay; centroids have length one, so that
+    squared distances are 2 - 2 cos. It leaves no room for `whitening`.
 whitening : None or float
     A number from 0 to 1: the features are the leading principal components, two for each cluster at
     most, each divided by this power of its standard deviation; 0 only projects, 1 gives all the

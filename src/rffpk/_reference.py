@@ -20,6 +20,7 @@ import numpy as np
 from rffpk._rows.sums import (
     divided,
     hard_weights,
+    onto_sphere,
     power_weights,
     typicality,
     view_costs,
@@ -63,6 +64,13 @@ def nearest_landmarks(x: Columns, landmarks: Landmarks) -> tuple[Array, Array]:
     return at, z / z.sum(axis=1, keepdims=True)
 
 
+def _unit(x: Columns) -> Array:
+    """Rows scaled to length one, in float64; zeros stay."""
+    x = np.asarray(dense(x), dtype=np.float64)
+    lengths = np.linalg.norm(x, axis=1, keepdims=True)
+    return x / np.where(lengths > 0, lengths, 1)
+
+
 def squared_distances(phi: Array, theta: Array) -> Array:
     """``||phi_i - theta_j||^2`` for all i and j, without cancellation. O(n k F)."""
     return np.stack([((phi - center) ** 2).sum(axis=1) for center in theta], axis=1)
@@ -93,6 +101,7 @@ def fused_pass(
     neighbour_weights: Array | None = None,
     carry: tuple[Array, Array, Array, Array, float, float] | None = None,
     present: Array | None = None,
+    units: list[bool] | None = None,
 ) -> tuple[Array, Array, Array, Array, float, float]:
     """One pass over the rows.
 
@@ -140,6 +149,9 @@ def fused_pass(
         Bit l % 8 of byte l / 8 says whether a row has view l; None: all rows have all views. A view
         that a row lacks adds nothing to its distances and sums; `features` are 0 there, whatever x
         is. `eta` is then (L,), and that of a row is the sum of alpha_l eta_l over its views.
+    units : list of L bool, optional
+        Whether the rows of a view are scaled to length one, zeros left as they are; of dense views
+        without landmarks.
 
     Returns
     -------
@@ -160,6 +172,7 @@ def fused_pass(
     if (eta is None) != (rule != TYPICALITY):
         raise ValueError("eta must be an array where rule is TYPICALITY, None elsewhere")
     weigh = hard_weights if rule == HARD or np.isinf(s) else partial(power_weights, s=s)
+    xs = [_unit(x) if unit else x for x, unit in zip(xs, units or [False] * len(xs))]
     n, k = len(xs[0]), len(theta)
     widths = [len(shift) for shift in shifts]
     edges = np.cumsum([0, *widths])
@@ -245,6 +258,7 @@ def take_steps(
     least_share: float,
     close: tuple[float, float],
     coverage: Array | None = None,
+    least_length: float = 0.0,
     **options: Any,
 ) -> tuple[
     list[tuple[float, float, float, float, int, float]],
@@ -278,6 +292,9 @@ def take_steps(
         and above close[1].
     coverage : float64 array (L,), or None
         Where views are missing: the shares of the rows that have them.
+    least_length : float
+        If not 0, centroids are scaled to length one after each step, those that are longer than
+        this; the others stay.
 
     Returns
     -------
@@ -308,6 +325,8 @@ def take_steps(
         sums = fused_pass(xs, omegas, shifts, cast, alpha, weight, rule, s, **options)
         N, G, Q, E, soft, hard = sums
         new, empty = divided(N, G, old, widths, least_share)
+        if least_length > 0:
+            new = onto_sphere(new, old, np.concatenate(shifts), least_length)
         squares = float((scales * (new - old) ** 2).sum()) / len(new)
         shift = float(np.sqrt(squares / variance)) if variance > 0 else 0.0
         near = max(close[0] * unit * hard, close[1])

@@ -24,7 +24,7 @@ from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto
-from rffpk.maps.whitening import whitened_columns
+from rffpk.maps.unit_rows import Metric, check_metric, metric_map, unit_lines
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
@@ -84,6 +84,10 @@ class FuzzyCMeans(Clusterer):
         one pass is at most `tol` times the standard deviation of the features (the root of their
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows
+        are scaled to length one as they are read, rows of zeros stay; centroids have length one, so
+        that squared distances are 2 - 2 cos. It leaves no room for `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: the features are the leading principal components, two for each
         cluster at most, each divided by this power of its standard deviation; 0 only projects, 1
@@ -161,6 +165,8 @@ class FuzzyCMeans(Clusterer):
     ----------
     .. [1] Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm. Computers &
        Geosciences 1984.
+    .. [2] Dhillon, Modha: Concept decompositions for large sparse text data using clustering.
+       Machine Learning 2001.
 
     Examples
     --------
@@ -176,6 +182,7 @@ class FuzzyCMeans(Clusterer):
     init: Init | Any = "k-means++"
     max_iter: int = 300
     tol: float = 1e-4
+    metric: Metric = "euclidean"
     whitening: float | None = None
     half_life: float | None = None
     # what a fit sets
@@ -184,17 +191,17 @@ class FuzzyCMeans(Clusterer):
     n_buffered_: int = field(init=False)
 
     fit, partial_fit = fit_by_passes, centroid_model.partial_fit
-    _measure = centroid_model.measure
+    _measure, _takes_narrow_rows = centroid_model.measure, True
 
     def _check_parameters(self) -> None:
         check_search(self)
-        validation.check_whitening(self.whitening)
+        check_metric(self.metric, self.whitening)
         validation.check_real(self.m, "m", 1, MAX_M, include="right")
 
     def _problem(self) -> Problem:
         return Problem(
-            self._plan, self.init, partial(whitened_columns, self), sample=self.sample,
-            given=self._centroids_of_memberships,
+            self._plan, self.init, partial(metric_map, self), sample=self.sample,
+            given=self._centroids_of_memberships, unit_centroids=self.metric == "cosine",
         )  # fmt: skip
 
     def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
@@ -206,7 +213,8 @@ class FuzzyCMeans(Clusterer):
             return None
         u = checked_memberships(self.init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
-        return _centroids(rows.xs[0].astype(np.float64), weight * u)
+        x = unit_lines(rows.xs[0]) if rows.unit_centroids else rows.xs[0].astype(np.float64)
+        return _centroids(x, weight * u)
 
     def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
         s, tol = -1 / (float(self.m) - 1), float(self.tol)

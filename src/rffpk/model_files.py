@@ -17,6 +17,7 @@ from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Spectrum
+from rffpk.maps.unit_rows import UnitRows
 from rffpk.maps.whitening import Whitening
 from rffpk.tables import TablePreprocessor
 
@@ -31,6 +32,7 @@ RECORDS |= {
     "Spectrum": Spectrum,
     "Neighbourhoods": Neighbourhoods,
     "Whitening": Whitening,
+    "UnitRows": UnitRows,
     "SparseRows": SparseRows,
     "FittedKernel": FittedKernel,
     "CenteredKernel": CenteredKernel,

@@ -23,7 +23,7 @@ from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps import fourier
-from rffpk.maps.whitening import whitened_columns
+from rffpk.maps.unit_rows import Metric, check_metric, metric_map
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
@@ -177,6 +177,10 @@ class PowerKMeans(AnnealedClusterer):
         one pass is at most `tol` times the standard deviation of the features (the root of their
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows
+        are scaled to length one as they are read, rows of zeros stay; centroids have length one, so
+        that squared distances are 2 - 2 cos. It leaves no room for `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: the features are the leading principal components, two for each
         cluster at most, each divided by this power of its standard deviation; 0 only projects, 1
@@ -258,6 +262,8 @@ class PowerKMeans(AnnealedClusterer):
     References
     ----------
     .. [1] Xu, Lange: Power k-means clustering. ICML 2019.
+    .. [2] Dhillon, Modha: Concept decompositions for large sparse text data using clustering.
+       Machine Learning 2001.
 
     Examples
     --------
@@ -268,18 +274,20 @@ class PowerKMeans(AnnealedClusterer):
     (5, 2)
     """
 
+    metric: Metric = "euclidean"
     whitening: float | None = None
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
     partial_fit = centroid_model.partial_fit
+    _takes_narrow_rows = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_whitening(self.whitening)
+        check_metric(self.metric, self.whitening)
 
     def _problem(self, **more: Any) -> Problem:
-        return super()._problem(maps=partial(whitened_columns, self), **more)
+        return super()._problem(maps=partial(metric_map, self), unit_centroids=self.metric == "cosine", **more)
 
 
 @parameters
@@ -521,6 +529,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
     partial_fit = centroid_model.partial_fit
+    _takes_narrow_rows = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -18,13 +18,14 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.sample import automatic_sample_size, is_source
 from rffpk._rows.store import mapped_views
 from rffpk._rows.streams import make_stream
-from rffpk._rows.sums import Sums, typicality
+from rffpk._rows.sums import Sums, onto_sphere, typicality
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import is_dask, sources_of
 from rffpk._utils.linalg import gaps_of
 from rffpk._utils.sparse_rows import Columns, SparseRows, concatenated
 from rffpk._utils.validation import is_option
+from rffpk.maps.unit_rows import UnitRows
 
 M = TypeVar("M")
 
@@ -301,7 +302,10 @@ def _follow(model: Any, X: Array, weight: Array | None) -> Array:
     # the shift of the rows is rounded to their dtype
     N = sums.N + sums.G[:, None] * (rows.shift - shift)
     model._running = RunningSums(discount * before.N + N, discount * before.G + sums.G, before.s)
-    moved = replace(sums, N=model._running.N, G=model._running.G).centroids(theta, rows.dtype)
+    all_sums = replace(sums, N=model._running.N, G=model._running.G)
+    moved = all_sums.centroids(theta, rows.dtype)
+    if isinstance(model._feature_maps[0], UnitRows):
+        moved = onto_sphere(moved, theta, shift, 0.0)
     model.cluster_centers_ = (moved + shift).astype(model.cluster_centers_.dtype)
     return _published(model, rows, outputs)
 

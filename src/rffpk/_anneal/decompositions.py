@@ -17,7 +17,7 @@ import numpy as np
 from rffpk._anneal.kernel_products import Products
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
-from rffpk._rows.store import Storage, check_fits, has_maps
+from rffpk._rows.store import Storage, check_fits, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
@@ -73,6 +73,8 @@ def exponent_of_rows(rows: Rows, features: Columns) -> float:
     """The critical exponent of rows, from their `some_features`; 0 if they are equal."""
     some = slice(None, None, max(1, len(features) // _FEATURE_ROWS))
     features, rows = features[some], rows.take(some)
+    if rows.unit_centroids:
+        return _finite(_of_unit_rows(rows, features))
     if isinstance(features, SparseRows):
         if rows.eta is None:
             return _finite(_of_sparse_rows(features, rows.weight))
@@ -84,6 +86,35 @@ def exponent_of_rows(rows: Rows, features: Columns) -> float:
     eta = rows.combined(rows.eta)
     eta = eta if present is None else eta[:, 0]
     return _finite(typical_critical_exponent(z, rows.weight, eta, rows.m, present))
+
+
+def _of_unit_rows(rows: Rows, features: Columns) -> float:
+    """The critical exponent of rows whose centroids have length one."""
+    if isinstance(features, SparseRows):
+        x = features_of(centered_products(features, np.zeros(features.shape[1])))
+    else:
+        x = features.astype(np.float64) + rows.shift
+    return unit_critical_exponent(x, rows.weight)
+
+
+def unit_critical_exponent(x: Array, weight: Array | None) -> float:
+    """s_c = 1 - 1/(2 lambda_max) of rows x whose centroids have length one (docs/math.md, section
+    8): the centroids merge at mu = c/||c|| with the mean c, and move across it. lambda_max is the
+    largest eigenvalue of sum p tt'/||x - mu||^2 / (||c|| sum p) with t = x - (x'mu) mu."""
+    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
+    center = (p @ x) / p.sum()
+    length = float(np.linalg.norm(center))
+    if length < 1e-6:  # every s < 0 is unstable
+        return 0.5
+    mu = center / length
+    gaps = ((x - mu) ** 2).sum(axis=1)
+    across = x - np.outer(x @ mu, mu)
+    kept = _apart(np.sqrt(gaps), p)
+    if not kept.any():
+        return -math.inf
+    scale = np.sqrt(p[kept] / (p.sum() * length * gaps[kept]))
+    growth = _largest_squared_singular_value(across[kept] * scale[:, None])
+    return 1 - 1 / (2 * growth) if growth > 0 else -math.inf
 
 
 def exponent_of_kernels(
@@ -328,7 +359,7 @@ def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Comp
     margin = _MARGIN if hard else _VIEWS_MARGIN
     if short or margin * cost > search or rows.n * sum(widths) > _NUMBERS:
         return None
-    rows = storage.sample(rows)
+    rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
     if has_maps(rows):  # features may not be stored
         return None
     pairs = [_components(rows, i, k if hard else None) for i in range(len(widths))]
@@ -336,9 +367,22 @@ def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Comp
         return None
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
     shifts = [np.zeros(x.shape[1], dtype=rows.dtype) for x in xs]
+    if rows.unit_centroids:
+        bases = [_with_direction(bases[0], rows.shift)]
+        xs = [np.ascontiguousarray(dense(rows.xs[0]) @ bases[0], dtype=rows.dtype)]
+        shifts = [np.asarray(rows.shift @ bases[0], dtype=rows.dtype)]
     small = replace(rows, xs=xs, shifts=shifts)
     left_out = total_squares(rows) - total_squares(small) if hard else 0.0
     return Compressed(small, bases, left_out)
+
+
+def _with_direction(basis: Array, center: Array) -> Array:
+    """An orthonormal basis (F, r or r + 1) of the span of one and a vector: centroids of length one
+    are so in these coordinates too."""
+    across = center - basis @ (basis.T @ center)
+    length = float(np.linalg.norm(across))
+    small = length <= 1e-6 * float(np.linalg.norm(center))
+    return basis if small else np.c_[basis, across / length]
 
 
 def total_squares(rows: Rows) -> float:

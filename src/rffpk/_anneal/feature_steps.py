@@ -166,7 +166,7 @@ class FeatureRun:
         """A step of the hard rule over the rows whose labels may change, or to few centroids."""
         started, theta = time.perf_counter(), self.theta
         sums = passes.sums(theta)
-        new = sums.centroids(theta, self.rows.dtype)
+        new = self.rows.centroids(sums, theta)
         distinct = self.count_distinct(new, sums.hard)
         n_empty = 0 if self.local else int(empty_clusters(sums.G, self.rows.dtype).sum())
         shift, seconds = self._shift(new, theta), time.perf_counter() - started
@@ -215,7 +215,8 @@ class FeatureRun:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         width = float((self.rows.scaled(np.ones(self.theta.shape[1])) ** 2).sum())
         spread = size * math.sqrt(self.variance / width)
-        self.theta = self.theta + spread * self.context.random.standard_normal(self.theta.shape)
+        noise = self.context.random.standard_normal(self.theta.shape)
+        self.theta = self.rows.on_sphere(self.theta + spread * noise, self.theta)
 
     def _relocate(self, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many

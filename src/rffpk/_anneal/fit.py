@@ -76,6 +76,7 @@ class Problem:
     hard: bool = False
     # the centroids that an array `init` stands for besides centroids
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
+    unit_centroids: bool = False  # whether centroids are scaled to length one
     rows_name: str = "X"  # what a warning calls the rows
     least_exponent: float = -math.inf  # of memberships after a hard end
     # sets what else is fitted, after the rest
@@ -241,7 +242,7 @@ def prepare(
         context.coverage = sample.coverage(k)
     model._feature_maps = maps = problem.maps(sample, context)
     storage = context.storage = Storage(problem.cache, problem.memory_limit)
-    mapping = Mapping(maps, storage, context.n_threads, context.coverage)
+    mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
     drawn, mapping = _of_features(sample, rows, mapping)
     variance = passes.total_variance(some)
@@ -318,13 +319,15 @@ def _seed(found: Prepared, context: FitContext) -> Array:
     if isinstance(init, str):
         context.history.add_seeding(seeding.n)
         drawn = seed_centroids(seeding, features, k, init, context.random)
-        return drawn - seeding.shift if isinstance(features, SparseRows) else drawn
+        drawn = drawn - seeding.shift if isinstance(features, SparseRows) else drawn
+        return seeding.on_sphere(drawn, drawn)
     if callable(init):
         context.history.add_seeding(seeding.n)
         given = features.matrix if isinstance(features, SparseRows) else features + seeding.shift
         drawn = init(given, k, random_state=context.random)
         init = checked_centroids(drawn, (k, features.shape[1]))
-    return np.asarray(init - seeding.shift)
+    shifted = np.asarray(init - seeding.shift)
+    return seeding.on_sphere(shifted, shifted)
 
 
 # ---- finish: larger samples, all rows, and what is published of these ----------------------------
@@ -351,7 +354,7 @@ def finish(
         "_alpha": rows.alpha,
         "_objective": run.objective,
         "_shifts": rows.shifts,
-        "_cluster_weights": (hard if plan.schedule.ends_hard else soft).G.copy(),
+        "_cluster_weights": rows.weights_of_centroids(hard if plan.schedule.ends_hard else soft),
         "_masses": hard.G.copy(),
         "_n_distinct": distinct,
         "_n_counted": rows.n_counted,
@@ -423,7 +426,9 @@ def _evaluated(
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
-    means = hard.centroids(theta, rows.dtype)
+    means = rows.centroids(hard, theta)
+    if rows.unit_centroids:
+        estimate = hard.cost_at(means, rows.alpha)
     inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
     if elsewhere and context.write_labels is not None:
         take(plain, passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
@@ -438,7 +443,7 @@ def _both_sums(
     the nearest centroids."""
     soft, hard = before or (None, None)
     soft, _ = passes.pass_of_block(block, theta, s, before=soft)
-    if alone:
+    if alone and not block.unit_centroids:
         soft = soft.without_moments()
     plain, wanted = replace(block, eta=None), _LABELS if take else ()
     hard, outputs = passes.pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)

@@ -68,7 +68,7 @@ class HardPasses:
                 self._visit_all(theta)
             np.maximum(self._largest, self._sums.G, out=self._largest)
         self._theta = theta
-        hard = self._hard(theta)
+        hard = self._sums.cost_at(theta, self.rows.alpha)
         return replace(self._sums, soft=hard, hard=hard)
 
     def state(self) -> dict[str, Array]:
@@ -159,15 +159,6 @@ class HardPasses:
         changed = index[outputs["labels"] != self._labels[index]]
         self._labels[index] = outputs["labels"]
         return changed
-
-    def _hard(self, theta: Array) -> float:
-        """sum_i p_i ||phi_i - theta_label||^2 from the sums."""
-        sums, alpha = self._sums, self.rows.alpha
-        scale = np.repeat(alpha, sums.widths)
-        at = theta.astype(np.float64)
-        inner = float((sums.N * at * scale).sum())
-        squares = float(sums.G @ (at**2 @ scale))
-        return max(float((sums.Q @ alpha).sum()) - 2 * inner + squares, 0.0)
 
 
 _WANTED = ("labels", "nearest", "second")

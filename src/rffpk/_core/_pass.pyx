@@ -22,6 +22,13 @@ import numpy as np
 POWER, HARD, TYPICALITY = RFFPK_POWER, RFFPK_HARD, RFFPK_TYPICALITY
 SLOT_ROWS = RFFPK_SLOT_ROWS
 MOST_NEIGHBOURS = RFFPK_MOST_NEIGHBOURS
+# The types of small numbers; those of 16 bits that are no half-precision numbers are bfloat16.
+NUMBERS = {
+    np.dtype(np.float16): RFFPK_FLOAT16,
+    np.dtype(np.uint16): RFFPK_BFLOAT16,
+    np.dtype(np.int8): RFFPK_INT8,
+    np.dtype(np.uint8): RFFPK_UINT8,
+}
 STAGES = {
     "load": RFFPK_LOAD,
     "project": RFFPK_PROJECT,
@@ -56,20 +63,22 @@ cdef class Passes:
         free(self.views)
 
     def __init__(self, xs, omegas, shifts, theta, alpha, weight, rule, double s, structures,
-                 landmarks, eta, double m, unsigned stages=RFFPK_ALL_STAGES, present=None):
+                 landmarks, eta, double m, unsigned stages=RFFPK_ALL_STAGES, present=None,
+                 units=None):
         cdef size_t n = xs[0].shape[0], n_views = len(xs), i
         cdef size_t k = theta.shape[0], F = theta.shape[1]
         dtype = theta.dtype
         self.kernels = kernels_for(dtype)
         check_centroids(k, dtype)
         none = [None] * n_views
-        structures, landmarks = structures or none, landmarks or none
+        structures, landmarks, units = structures or none, landmarks or none, units or none
         self.views = <rffpk_view *>malloc(n_views * sizeof(rffpk_view))
         if self.views == NULL:
             raise MemoryError
         for i in range(n_views):
             fill_view(&self.views[i], i, xs[i], omegas[i], shifts[i], structures[i], landmarks[i],
                       n, dtype)
+            set_unit(&self.views[i], i, units[i])
         if sum([len(shift) for shift in shifts]) != F:
             raise ValueError(f"theta has {F} columns, the views have other features")
         self.problem.views = self.views
@@ -195,7 +204,7 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
                structures=None, landmarks=None, eta=None, double m=0, labels=None,
                memberships=None, distances=None, nearest=None, second=None, features=None,
                neighbours=None, neighbour_weights=None, carry=None, present=None,
-               unsigned stages=RFFPK_ALL_STAGES):
+               units=None, unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows. Parameters and results are those of the NumPy twin,
     `rffpk._reference.fused_pass`, and one more parameter. With `carry` the sums have the bits of
     one pass over the rows before and these, if the number of those is a multiple of SLOT_ROWS.
@@ -213,7 +222,7 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     """
     cdef Passes passes = Passes(
         xs, omegas, shifts, theta, alpha, weight, rule, s, structures, landmarks, eta, m, stages,
-        present)
+        present, units)
     cdef rffpk_rows *out = &passes.out
     dtype, n, k, F = theta.dtype, len(xs[0]), len(theta), theta.shape[1]
     wanted = (labels, memberships, distances, nearest, second, features, neighbours,
@@ -276,6 +285,13 @@ cdef int fill_view(rffpk_view *view, size_t i, x, omega, shift, structure, landm
 cdef int fill_rows(rffpk_view *view, size_t i, x, size_t n, dtype) except -1:
     view.indptr = NULL
     view.indices = NULL
+    view.numbers = RFFPK_REAL
+    if hasattr(x, "stored"):
+        if view.landmarks.points != NULL or dtype != x.dtype:
+            raise ValueError(f"xs[{i}] has small numbers, must be {dtype}")
+        view.numbers = NUMBERS[x.stored.dtype]
+        view.x = data(x.stored, f"xs[{i}].stored", x.stored.dtype, (n, x.shape[1]))
+        return 0
     if not hasattr(x, "indptr"):
         view.x = data(x, f"xs[{i}]", dtype, (n, x.shape[1]))
         return 0
@@ -289,6 +305,13 @@ cdef int fill_rows(rffpk_view *view, size_t i, x, size_t n, dtype) except -1:
     view.indptr = <const int64_t *>data(x.indptr, f"xs[{i}].indptr", np.int64, (n + 1,))
     if view.indptr[n] != len(x.data):
         raise ValueError(f"xs[{i}] has {len(x.data)} entries, its rows have {view.indptr[n]}")
+    return 0
+
+
+cdef int set_unit(rffpk_view *view, size_t i, unit) except -1:
+    view.unit = bool(unit)
+    if view.unit and (view.indptr != NULL or view.landmarks.points != NULL):
+        raise ValueError(f"units[{i}] must be False where rows are sparse or have landmarks")
     return 0
 
 

@@ -157,11 +157,12 @@ cdef class Views:
 def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, view_eta=None, double unit,
                double variance, double entropy, double tol, int most, double goal, double hope,
-               double least_share, close, carry=None, present=None, coverage=None):
+               double least_share, close, carry=None, present=None, coverage=None,
+               units=None, double least_length=0):
     """Steps at one exponent. Parameters and results are those of the NumPy twin,
     `rffpk._reference.take_steps`."""
     cdef size_t k = theta.shape[0], F = theta.shape[1], size = k * F
-    cdef double near, shift, soft, hard, penalty, gain, relative, absolute, objective = INFINITY
+    cdef double near, change, soft, hard, penalty, gain, relative, absolute, objective = INFINITY
     cdef size_t empty = 0, distinct
     cdef bint hopeless = False
     relative, absolute = close
@@ -176,7 +177,9 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     cdef Views views = Views(shifts, alpha, k, s, unit, entropy, eta, view_eta, coverage)
     cdef Passes passes = Passes(
         xs, omegas, shifts, cast, views.weights, weight, rule, s, structures, landmarks, eta, m,
-        present=present)
+        present=present, units=units)
+    shift = np.concatenate(shifts).astype(np.float64)
+    cdef const double *center = <const double *>data(shift, "shift", np.float64, (F,))
     passes.allocate(n_threads)
     if dtype == np.float32:
         single = <float *>filled(cast, "theta", np.float32, (k, F))
@@ -196,20 +199,22 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
         memcpy(before, after, size * sizeof(double))
         empty = divide(moments, after, k, views.widths, passes.problem.n_views,
                        rffpk_counts(&passes.problem), least_share)
+        if least_length > 0:
+            onto_sphere(after, before, center, k, F, least_length)
         soft, hard, penalty = unit * totals[0], unit * totals[1], views.penalty()
         near = max(relative * hard, absolute)
         distinct = n_distinct(after, views.scales, k, F, near, marks)
-        shift = 0
+        change = 0
         if variance > 0:
-            shift = sqrt(moved(after, before, views.scales, k, F) / k / variance)
+            change = sqrt(moved(after, before, views.scales, k, F) / k / variance)
         if entropy > 0:
             views.learn(moments, excess)
             alpha = views.weights.copy()
         alphas.append(alpha)
-        records.append((soft, hard, penalty, shift, distinct, perf_counter() - started))
+        records.append((soft, hard, penalty, change, distinct, perf_counter() - started))
         gain, objective = objective - hard - penalty, hard + penalty
         hopeless = objective - goal > hope * gain
-        if shift <= tol or hopeless:
+        if change <= tol or hopeless:
             break
     return records, alphas, new, old, empty, hopeless, passes.sums()
 
@@ -248,6 +253,27 @@ cdef size_t divide(const double *moments, double *theta, size_t k, const size_t 
             N += widths[i]
         empty += not left
     return empty
+
+
+cdef void onto_sphere(double *theta, const double *before, const double *center, size_t k,
+                      size_t F, double least_length) noexcept nogil:
+    """Scale the centroids theta + center to length one; those of at most `least_length` stay where
+    they were `before`."""
+    cdef size_t j, f
+    cdef double length, y
+    for j in range(k):
+        length = 0
+        for f in range(F):
+            y = theta[f] + center[f]
+            length += y * y
+        length = sqrt(length)
+        for f in range(F):
+            if length > least_length:
+                theta[f] = (theta[f] + center[f]) / length - center[f]
+            else:
+                theta[f] = before[f]
+        theta += F
+        before += F
 
 
 cdef double moved(const double *after, const double *before, const double *scale, size_t k,

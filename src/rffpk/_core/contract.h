@@ -37,6 +37,15 @@ enum rffpk_stage {
     RFFPK_ALL_STAGES = 63
 };
 
+/* The types of the numbers of dense rows. Small ones are widened to `real` as they are loaded. */
+enum rffpk_number {
+    RFFPK_REAL = 0,
+    RFFPK_FLOAT16 = 1,
+    RFFPK_BFLOAT16 = 2,
+    RFFPK_INT8 = 3,
+    RFFPK_UINT8 = 4
+};
+
 /* Landmark features: phi = sum_t z_t C_t over the r nearest landmarks y_t of a row x, nearest first
  * and the smaller t of equals, with the weights z_t = exp(-scale ||x - y_t||^2) over their sum.
  * Weights below `least_weight` times the largest of the row are 0. */
@@ -65,6 +74,9 @@ typedef struct {
      * indptr[i + 1] - 1. They have no landmarks. */
     const int64_t *indptr;  /* (n + 1,); NULL: the rows are dense */
     const int32_t *indices; /* (indptr[n],) columns of the entries */
+    /* Of dense rows without landmarks: */
+    enum rffpk_number numbers; /* the type of x */
+    int unit; /* whether rows are scaled to length one, zeros left as they are */
 } rffpk_view;
 
 /* Most centroids k, and most landmarks of a view. A tile keeps their indices in numbers of type

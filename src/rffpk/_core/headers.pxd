@@ -34,6 +34,12 @@ cdef extern from "contract.h" nogil:
         RFFPK_POWER
         RFFPK_HARD
         RFFPK_TYPICALITY
+    enum rffpk_number:
+        RFFPK_REAL
+        RFFPK_FLOAT16
+        RFFPK_BFLOAT16
+        RFFPK_INT8
+        RFFPK_UINT8
     ctypedef struct rffpk_landmarks:
         const void *points
         const void *coordinates
@@ -54,6 +60,8 @@ cdef extern from "contract.h" nogil:
         rffpk_landmarks landmarks
         const int64_t *indptr
         const int32_t *indices
+        rffpk_number numbers
+        int unit
     ctypedef struct rffpk_problem:
         const rffpk_view *views
         const double *alpha

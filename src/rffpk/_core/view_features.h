@@ -1,11 +1,12 @@
-/* The first three stages, view by view: rows are loaded, which transposes them; projected, on the
- * frequencies Omega; and their phases become features phi - c, with sines and cosines.
- * The features of landmarks are in landmarks.h, what differs for sparse rows is in sparse.h. */
+/* The first three stages, view by view: rows are loaded (load.h); projected, on the frequencies
+ * Omega; and their phases become features phi - c, with sines and cosines. What
+ * differs for landmarks is in landmarks.h, and for sparse rows in sparse.h. */
 #ifndef RFFPK_VIEW_FEATURES_H
 #define RFFPK_VIEW_FEATURES_H
 
 #include "hadamard.h"
 #include "landmarks.h"
+#include "load.h"
 #include "products.h"
 #include "sparse.h"
 #include "tile.h"
@@ -53,49 +54,7 @@ static void pack_views(const rffpk_problem *pr, real *out)
     }
 }
 
-/* ---- load ----------------------------------------------------------------------------------- */
-
-/* W rows of x, `x_step` numbers apart, become W lines of out. */
-INLINE void transpose_block(const real *x, size_t x_step, real *out, size_t stride)
-{
-    vec v[W];
-    UNROLL
-    for (int r = 0; r < W; r++)
-        v[r] = load_anywhere(x + r * x_step);
-    transpose_lanes(v);
-    UNROLL
-    for (int r = 0; r < W; r++)
-        store(out + r * stride, v[r]);
-}
-
-/* Rows of x (rows, d) become lines of out (d, cols). Columns of out beyond `rows` are zero, so that
- * all that is computed from them is finite. Rows before `end` are prefetched. */
-static void transpose(const real *x, const real *end, size_t d, size_t rows, size_t cols, real *out,
-                      size_t stride)
-{
-    for (size_t from = 0; from < cols; from += W) {
-        const size_t here = from >= rows ? 0 : rows - from < W ? rows - from : W;
-        const real *row = x + from * d;
-        size_t i = 0;
-        if (here == W && d >= W) {
-            for (; i + W <= d; i += W)
-                transpose_block(row + i, d, out + i * stride + from, stride);
-            if (i < d) /* the last block overlaps the previous one */
-                transpose_block(row + d - W, d, out + (d - W) * stride + from, stride);
-            i = d;
-        }
-        if ((size_t)(end - x) > (from + (RFFPK_PREFETCH_BLOCKS + 1) * W) * d)
-            for (size_t at = 0; at < W * d; at += RFFPK_ALIGN / sizeof(real))
-                PREFETCH(row + RFFPK_PREFETCH_BLOCKS * W * d + at);
-        for (; i < d; i++) {
-            real *line = out + i * stride + from;
-            for (size_t r = 0; r < here; r++)
-                line[r] = row[r * d + i];
-            for (size_t r = here; r < W; r++)
-                line[r] = 0;
-        }
-    }
-}
+/* ---- which views rows have ------------------------------------------------------------------ */
 
 /* Which views the rows have: lines that are 1 where a row has view l, else 0; 1 beyond the last row
  */
@@ -181,14 +140,14 @@ static void view_features(const rffpk_problem *pr, size_t l, const real *packed,
     const rffpk_view *v = &pr->views[l];
     const size_t columns = columns_of(v);
     const size_t begin = v->indptr ? 0 : t->begin;
-    const real *x = (const real *)v->x + begin * columns, *x_end = x + (end - t->begin) * columns;
+    const char *x = (const char *)v->x + begin * columns * bytes_of(v->numbers);
     const int projected = v->D || v->landmarks.points;
     if (pr->stages & RFFPK_LOAD && !v->indptr)
-        transpose(x, x_end, columns, t->rows, t->cols, projected ? t->x : phi, t->stride);
+        load_rows(v, x, end - t->begin, columns, projected ? t->x : phi, norm, t);
     else if (pr->stages & RFFPK_LOAD && !projected)
         load_sparse(v, phi, t);
     if (v->landmarks.points) {
-        landmark_features(&v->landmarks, v->d, x, packed, pr->stages, phi, t);
+        landmark_features(&v->landmarks, v->d, (const real *)x, packed, pr->stages, phi, t);
         write_neighbours(pr, l, t, out);
     }
     if (v->D && pr->stages & RFFPK_PROJECT)

@@ -25,6 +25,7 @@ from rffpk._rows.streams import Add, Part, Stream, Visit, in_block
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import check_columns, dask_module
+from rffpk._utils.narrow_rows import as_type
 from rffpk._utils.sparse_rows import each
 from rffpk._utils.validation import check_sample_weight, refuse_sparse
 
@@ -82,7 +83,7 @@ class _Reader:
         if not len(block.xs[0] if isinstance(block.xs, list) else block.xs):
             return None
         with config_context(assume_finite=self.checked), in_block(block.begin):
-            xs = each(self.check(block.xs, False), np.asarray, self.dtype)
+            xs = each(self.check(block.xs, False), as_type, self.dtype)
         return Part(self.prepare(xs), block.weight, block.begin, n_threads)
 
 

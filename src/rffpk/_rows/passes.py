@@ -87,7 +87,8 @@ def total_variance(rows: Rows) -> float:
         resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2
         plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
         validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
-    counted_views = [rows.counted().view(i) for i in range(len(rows.xs))] if cost <= 0 else []
+    looked = cost <= 0 and not rows.unit_centroids  # unit rows are equal where the columns are not
+    counted_views = [rows.counted().view(i) for i in range(len(rows.xs))] if looked else []
     columns = [one.xs[0] for one in counted_views if not isinstance(one.maps[0], Landmarks)]
     validation.check_underflow(cost, columns)
     return max(cost, 0.0)
@@ -288,6 +289,7 @@ def take_steps(
         *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
         entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE,
         least_share=EMPTY_SHARE[rows.dtype], close=close, coverage=rows.coverage,
+        least_length=rows.least_length,
     )  # fmt: skip
     if is_read:  # the last block is not all
         records = [(*records[0][:-1], time.perf_counter() - started)]

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from rffpk._rows.missing import present_bits, present_views
 from rffpk._rows.streams import Part, Stream
-from rffpk._rows.sums import positive, typicality
-from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure
+from rffpk._rows.sums import Sums, onto_sphere, positive, typicality
+from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
+from rffpk._utils.narrow_rows import NarrowRows
 from rffpk._utils.sparse_rows import Columns, SparseRows
 
 T = TypeVar("T")
@@ -45,6 +46,7 @@ class Rows:
     present: Array | None = None  # (n, ceil(L / 8)): which views rows have, as bits; None: all
     # (L,), the shares of the rows that have the views, in a fit to rows of which some lack some
     coverage: NDArray[np.float64] | None = None
+    unit_centroids: bool = False  # whether centroids are scaled to length one
 
     @property
     def n(self) -> int:
@@ -129,7 +131,32 @@ class Rows:
         omegas = [None if isinstance(each, Structure) else each for each in frequencies]
         structures = [each if isinstance(each, Structure) else None for each in frequencies]
         landmarks = [each if isinstance(each, Landmarks) else None for each in maps]
-        return omegas, {"structures": structures, "landmarks": landmarks}
+        units = [isinstance(each, Unit) for each in maps]
+        return omegas, {"structures": structures, "landmarks": landmarks, "units": units}
+
+    @property
+    def least_length(self) -> float:
+        """The length up to which centroids are rounding errors, and are not scaled to length one; 0
+        if none is."""
+        return 64 * float(np.finfo(self.dtype).eps) if self.unit_centroids else 0.0
+
+    def centroids(self, sums: Sums, previous: Array) -> Array:
+        """The centroids that follow from the sums of a pass."""
+        return self.on_sphere(sums.centroids(previous, self.dtype), previous)
+
+    def weights_of_centroids(self, sums: Sums) -> Array:
+        """Weights (k,), or (k, L), by which centroids follow from their sums: those of the
+        clusters, or the lengths of the sums if centroids have length one."""
+        if not self.unit_centroids:
+            return sums.G.copy()
+        return np.linalg.norm(sums.N + sums.G[:, None] * self.shift.astype(np.float64), axis=1)
+
+    def on_sphere(self, theta: Array, previous: Array) -> Array:
+        """Shifted centroids, of length one if all are; those of length zero stay where they
+        were."""
+        if not self.unit_centroids:
+            return theta
+        return onto_sphere(theta, previous, self.shift, self.least_length)
 
     def scaled(self, theta: Array) -> Array:
         """Feature vectors scaled so that the combined distance of all views is Euclidean."""
@@ -237,12 +264,16 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
 
 def aligned(array: Any) -> Any:
     """The array, copied if its address is no multiple of what its numbers need, as where it is part
-    of a message; sparse rows are aligned."""
-    return array if isinstance(array, SparseRows) or array.flags.aligned else array.copy()
+    of a message; sparse and narrow rows are aligned."""
+    if isinstance(array, (SparseRows, NarrowRows)):
+        return array
+    return array if array.flags.aligned else array.copy()
 
 
-def aligned_map(each: Fourier | Landmarks) -> Fourier | Landmarks:
+def aligned_map(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
     """A map with such arrays."""
+    if isinstance(each, Unit):
+        return each
     if isinstance(each, Landmarks):
         points, coordinates = aligned(each.points), aligned(each.coordinates)
         return replace(each, points=points, coordinates=coordinates)

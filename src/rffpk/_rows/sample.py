@@ -25,6 +25,7 @@ from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import active_client, is_dask, sources_of
+from rffpk._utils.narrow_rows import plain
 from rffpk._utils.sparse_rows import Columns, column_means, each, row_bytes
 from rffpk._utils.validation import Auto
 
@@ -161,7 +162,7 @@ def _first_mean(x: Columns, weight: Array | None = None) -> Array:
         x = x[np.flatnonzero(weight)[: _core.SLOT_ROWS]]
     some = rows_with(x, None)[0][: _core.SLOT_ROWS]
     some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
-    return column_means(some).astype(x.dtype)
+    return column_means(plain(some)).astype(x.dtype)
 
 
 def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
@@ -255,7 +256,7 @@ def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSa
     n = len(xs[0])
     found = RowSample(xs, weight, n, how, None)
     if found.counted <= min(how.sizes(xs)[0], how.size):
-        return found
+        return replace(found, xs=each(xs, plain))
     reservoir = how.reservoir(xs)
     in_units = None if weight is None else weight / weight_unit(weight)
     for begin in range(0, n, _KEYS):

@@ -226,6 +226,7 @@ class Mapping:
     storage: Storage
     n_threads: int
     coverage: NDArray[np.float64] | None  # the share of the rows that has each view; None: all
+    unit_centroids: bool = False
 
     def __call__(
         self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
@@ -235,7 +236,7 @@ class Mapping:
         zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
         columns, maps = map(list, zip(*views))
         rows = make_rows(columns, maps, weight, self.n_threads, shifts or zeros)
-        return rows.with_coverage(self.coverage)
+        return replace(rows, unit_centroids=self.unit_centroids).with_coverage(self.coverage)
 
     def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
         """Some of the rows, and all of them, with mean features as shifts: of all rows if these are

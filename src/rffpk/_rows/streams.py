@@ -21,6 +21,7 @@ import numpy as np
 from rffpk import _core
 from rffpk._utils.arrays import Array
 from rffpk._utils.interrupts import Handover
+from rffpk._utils.narrow_rows import SMALL, NarrowRows, as_type
 from rffpk._utils.sparse_rows import each
 from rffpk._utils.validation import check_plain, check_sample_weight, refuse_sparse
 
@@ -93,20 +94,20 @@ class Stream:
         return found
 
     def _checked(self) -> Iterator[Part]:
-        begin, dtype = 0, self.dtype
+        begin, given = 0, None
         for number, xs in enumerate(self._cut()):
-            dtype = dtype or xs[0].dtype
-            if xs[0].dtype != dtype and self.dtype is None:
+            given = given or xs[0].dtype
+            if xs[0].dtype != given and self.dtype is None:
                 raise ValueError(
-                    f"X gave blocks of {dtype} and then of {xs[0].dtype}, must give one type."
+                    f"X gave blocks of {given} and then of {xs[0].dtype}, must give one type."
                 )
-            xs = each(xs, np.asarray, dtype)
+            xs = each(xs, _typed, self.dtype)
             end = begin + len(xs[0])
             weight = None if self.weight is None else self.weight[begin:end]
             if weight is not None and len(weight) < len(xs[0]):
                 self._refuse_weight(end)
             if self.digests is not None:
-                self._compare(number, begin, xs)
+                self._compare(number, begin, each(xs, _stored))
             yield Part(self.prepare(xs), weight, begin)
             begin = end
         if self.weight is not None and begin < len(self.weight):
@@ -148,7 +149,7 @@ class Stream:
             if isinstance(block, list) or len(block):
                 with in_block(begin):
                     xs = self.check(block, first)
-                yield xs if fresh else each(xs, np.copy)
+                yield each(xs, _stored if fresh else _copied)
                 first, begin = False, begin + len(xs[0])
 
 
@@ -189,6 +190,20 @@ def _blocks_of(source: Source, name: str) -> Iterator[Any]:
             kind = type(block).__name__
             raise TypeError(f"{name} gave a block of type {kind}, must be an array.")
         yield block
+
+
+def _stored(x: Any) -> Array:
+    """The array of checked rows, which are cut and compared as they are."""
+    return x.stored if isinstance(x, NarrowRows) else x
+
+
+def _copied(x: Any) -> Array:
+    return _stored(x).copy()
+
+
+def _typed(x: Array, dtype: Any) -> Any:
+    """Rows to visit of a type, from the stored ones."""
+    return as_type(NarrowRows(x) if x.dtype in SMALL else x, dtype)
 
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:

@@ -98,6 +98,12 @@ class Sums:
         """theta = N / G; the centroid of an empty cluster stays where it was."""
         return divided(self.N, self.G, previous, self.widths, EMPTY_SHARE[np.dtype(dtype)])[0]
 
+    def cost_at(self, theta: Array, alpha: Array) -> float:
+        """sum_ij p_i g_ij ||phi_i - theta_j||^2, with the view weights alpha."""
+        at, scale = theta.astype(np.float64), np.repeat(alpha, self.widths)
+        inner, squares = float((self.N * at * scale).sum()), float(self.G @ (at**2 @ scale))
+        return max(float((self.Q @ alpha).sum()) - 2 * inner + squares, 0.0)
+
     def without_moments(self) -> Sums:
         """These sums without the large array N."""
         N = np.empty((len(self.G), 0))
@@ -176,6 +182,15 @@ def divided(
     counts = 1 if G.shape[1] == 1 else widths
     weight, kept = (np.repeat(each, counts, axis=1) for each in (np.where(stays, 1, G), stays))
     return np.where(kept, previous, N / weight), stays.all(axis=1)
+
+
+def onto_sphere(theta: Array, previous: Array, shift: Array, least_length: float) -> Array:
+    """The centroids theta + shift scaled to length one, less the shift; those of at most this
+    length stay where they were `previous`ly."""
+    centers = theta + shift.astype(np.float64)
+    lengths = np.linalg.norm(centers, axis=1, keepdims=True)
+    there = lengths > least_length
+    return np.where(there, centers / np.where(there, lengths, 1) - shift, previous)
 
 
 def view_costs(N: Array, G: Array, Q: Array, widths: Sequence[int]) -> Array:

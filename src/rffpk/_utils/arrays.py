@@ -104,7 +104,14 @@ class Landmarks:
         return self.coordinates.shape[1]
 
 
+@dataclass(frozen=True)
+class Unit:
+    """What makes features of dense rows by scaling them to length one; zeros stay."""
+
+    width: int  # the number of features, and of columns
+
+
 # What a pass applies to the columns of a view; None: the features are the columns themselves.
-Map = Fourier | Landmarks | None
+Map = Fourier | Landmarks | Unit | None
 
 View = tuple[Array, Map]  # the columns (n, d) of a view and its map

@@ -13,6 +13,8 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
+from rffpk._utils.narrow_rows import plain
+
 _INT32 = np.iinfo(np.int32).max
 
 
@@ -79,14 +81,14 @@ class SparseRows:
         return np.asarray(self.matrix.toarray())
 
 
-# The columns of a view: an array (n, d) or SparseRows. Lists of either are passed to the same
-# functions, for which a union would not do.
+# The columns of a view: an array (n, d), SparseRows or NarrowRows. Lists of each are passed to the
+# same functions, for which a union would not do.
 Columns = Any
 
 
 def dense(x: Columns) -> NDArray[Any]:
     """The rows as an array."""
-    return x.toarray() if isinstance(x, SparseRows) else x
+    return x.toarray() if isinstance(x, SparseRows) else plain(x)
 
 
 def concatenated(blocks: list[Columns]) -> Any:

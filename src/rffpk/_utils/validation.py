@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
 from rffpk._utils.messages import warn
+from rffpk._utils.narrow_rows import NarrowRows, narrow_rows, plain
 from rffpk._utils.sparse_rows import Columns, SparseRows, sparse_rows
 
 Auto = Literal["auto"]
@@ -293,8 +294,9 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as a C-ordered float32 or float64 array, finite, with at least one row and column; or as
-    `SparseRows` if X is sparse and the class takes such.
+    """X as a C-ordered float32 or float64 array, finite, with at least one row and column; as
+    `SparseRows` if X is sparse and the class takes such; as `NarrowRows` if its numbers are small
+    and passes over the rows are all that the class makes.
 
     Such an array is returned without a copy; other dtypes become float64, other layouts are copied
     to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
@@ -311,14 +313,20 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
             f"X is a list of {len(X)} views, must be one array for {type(estimator).__name__}: "
             f"{package}.hstack(X) puts their columns side by side."
         )
-    given = X
+    given, small = X, narrow_rows(X) if hasattr(estimator, "_takes_narrow_rows") else None
     with np.errstate(over="ignore", invalid="ignore"), named("X", given):
-        X = validate_data(  # what is not finite is refused by name
-            estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-            ensure_all_finite=False, accept_sparse="csr",
-        )  # fmt: skip
-        check_finite(X, "X", given, estimator)
-        X = sparse_rows(X) if sparse.issparse(X) else X
+        if small is not None:
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+            if not small.is_finite():
+                check_finite(small.copy(), "X", given, estimator)
+            X = small
+        else:
+            X = validate_data(  # what is not finite is refused by name
+                estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
+                ensure_all_finite=False, accept_sparse="csr",
+            )  # fmt: skip
+            check_finite(X, "X", given, estimator)
+            X = sparse_rows(X) if sparse.issparse(X) else X
     if reset:
         estimator._in_float64 = beyond_float32(X)
         warn_if_kernel(estimator, X, "X")
@@ -349,7 +357,7 @@ def looks_like_kernel(x: Columns) -> bool:
     n = len(x)
     if x.shape != (n, n) or n < _FEWEST_ROWS:
         return False
-    table = x.matrix if isinstance(x, SparseRows) else x
+    table = x.matrix if isinstance(x, SparseRows) else plain(x)
     with np.errstate(over="ignore", invalid="ignore"):
         close = _SYMMETRY * max(table.max(), -table.min())
         if abs(table[[0]] - table[:, [0]].T).max() > close or abs(table - table.T).max() > close:
@@ -363,6 +371,9 @@ def looks_like_kernel(x: Columns) -> bool:
 
 def beyond_float32(X: Columns) -> bool:
     """Whether float32 does not hold the squares of the entries."""
+    if isinstance(X, NarrowRows):
+        mean = X.mean_square()
+        return mean > 0 and not _SQUARES[0] <= mean <= _SQUARES[1]
     flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
     with np.errstate(over="ignore"):
         mean = float(flat @ flat) / X.size
@@ -374,8 +385,8 @@ def beyond_float32(X: Columns) -> bool:
 
 def widened(X: Any, estimator: Any) -> Any:
     dtype = np.float64 if estimator._in_float64 else X.dtype
-    sparsely = isinstance(X, SparseRows)
-    return X.astype(dtype, copy=False) if sparsely else np.require(X, dtype, "A")
+    narrow_or_sparse = isinstance(X, (SparseRows, NarrowRows))
+    return X.astype(dtype, copy=False) if narrow_or_sparse else np.require(X, dtype, "A")
 
 
 def check_sample_weight(
@@ -466,7 +477,8 @@ def rows_differ(x: Columns) -> bool:
     if isinstance(x, SparseRows):
         most, least = (of(axis=0).toarray() for of in (x.matrix.max, x.matrix.min))
         return bool((most != least).any())
-    return bool((x != x[0]).any())
+    table = x.stored if isinstance(x, NarrowRows) else x
+    return bool((table != table[0]).any())
 
 
 def check_overflow(distance: float, dtype: Any) -> None:

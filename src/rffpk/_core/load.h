@@ -1,0 +1,192 @@
+/* The first stage: rows are transposed to lines of the tile. Numbers of small types are widened, and
+ * rows scaled to length one, on the way: no copy of the rows is made. */
+#ifndef RFFPK_LOAD_H
+#define RFFPK_LOAD_H
+
+#include "tile.h"
+
+#include <math.h>
+
+/* ---- numbers of small types ----------------------------------------------------------------- */
+
+static size_t bytes_of(enum rffpk_number numbers)
+{
+    switch (numbers) {
+    case RFFPK_FLOAT16:
+    case RFFPK_BFLOAT16: return 2;
+    case RFFPK_INT8:
+    case RFFPK_UINT8: return 1;
+    default: return sizeof(real);
+    }
+}
+
+static float float_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* The exponent of a half counts from -15, that of a float from -127; numbers whose exponent is all
+ * ones are infinite or NaN in both. */
+static float widen_half(uint16_t h)
+{
+    const uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
+    if ((h & 0x7c00) == 0x7c00)
+        return float_of_bits(sign | 0x7f800000 | rest);
+    const float size = float_of_bits(rest) * 0x1p112f;
+    return sign ? -size : size;
+}
+
+INLINE real widen_one(const int numbers, const char *p)
+{
+    uint16_t two;
+    real one;
+    switch (numbers) {
+    case RFFPK_FLOAT16: memcpy(&two, p, sizeof two); return (real)widen_half(two);
+    case RFFPK_BFLOAT16:
+        memcpy(&two, p, sizeof two);
+        return (real)float_of_bits((uint32_t)two << 16);
+    case RFFPK_INT8: return (real) * (const int8_t *)p;
+    case RFFPK_UINT8: return (real) * (const uint8_t *)p;
+    default: memcpy(&one, p, sizeof one); return one;
+    }
+}
+
+/* W numbers at any address */
+INLINE vec widen(const int numbers, const char *p)
+{
+    if (numbers == RFFPK_REAL)
+        return load_anywhere((const real *)p);
+#if defined(__AVX512F__) && !defined(RFFPK_PLAIN) && RFFPK_BITS == 32
+    switch (numbers) {
+    case RFFPK_FLOAT16: return (vec)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+    case RFFPK_BFLOAT16:
+        return (vec)_mm512_slli_epi32(
+            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16);
+    case RFFPK_INT8:
+        return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+    default:
+        return (vec)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
+    }
+#elif defined(__AVX2__) && defined(__F16C__) && !defined(RFFPK_PLAIN) && RFFPK_BITS == 32
+    switch (numbers) {
+    case RFFPK_FLOAT16: return (vec)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+    case RFFPK_BFLOAT16:
+        return (vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)),
+                                      16);
+    case RFFPK_INT8:
+        return (vec)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+    default:
+        return (vec)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+    }
+#else
+    real lane[W];
+    for (int i = 0; i < W; i++)
+        lane[i] = widen_one(numbers, p + i * bytes_of(numbers));
+    return load_anywhere(lane);
+#endif
+}
+
+/* ---- transposition -------------------------------------------------------------------------- */
+
+/* W rows of x, `x_step` bytes apart, become W lines of out. */
+INLINE void transpose_block(const int numbers, const char *x, size_t x_step, real *out,
+                            size_t stride)
+{
+    vec v[W];
+    UNROLL
+    for (int r = 0; r < W; r++)
+        v[r] = widen(numbers, x + r * x_step);
+    transpose_lanes(v);
+    UNROLL
+    for (int r = 0; r < W; r++)
+        store(out + r * stride, v[r]);
+}
+
+/* Rows of x (rows, d) become lines of out (d, cols). Columns of out beyond `rows` are zero, so that
+ * all that is computed from them is finite. Of the `left` rows from x on some are prefetched. */
+INLINE void transpose(const int numbers, const char *x, size_t left, size_t d, size_t rows,
+                      size_t cols, real *out, size_t stride)
+{
+    const size_t size = bytes_of(numbers), line = d * size;
+    for (size_t from = 0; from < cols; from += W) {
+        const size_t here = from >= rows ? 0 : rows - from < W ? rows - from : W;
+        const char *row = x + from * line;
+        size_t i = 0;
+        if (here == W && d >= W) {
+            for (; i + W <= d; i += W)
+                transpose_block(numbers, row + i * size, line, out + i * stride + from, stride);
+            if (i < d) /* the last block overlaps the previous one */
+                transpose_block(numbers, row + (d - W) * size, line,
+                                out + (d - W) * stride + from, stride);
+            i = d;
+        }
+        if (left > from + (RFFPK_PREFETCH_BLOCKS + 1) * W)
+            for (size_t at = 0; at < W * line; at += RFFPK_ALIGN)
+                PREFETCH(row + RFFPK_PREFETCH_BLOCKS * W * line + at);
+        for (; i < d; i++) {
+            real *to = out + i * stride + from;
+            for (size_t r = 0; r < here; r++)
+                to[r] = widen_one(numbers, row + r * line + i * size);
+            for (size_t r = here; r < W; r++)
+                to[r] = 0;
+        }
+    }
+}
+
+/* ---- unit rows ------------------------------------------------------------------------------ */
+
+/* The rows in `lines` (d, cols) are divided by their lengths, which zeros and numbers near them are
+ * not; `squares` and `scale` are lines in which nothing is kept. The largest number of a row is
+ * divided by first, so that squares neither overflow nor underflow. */
+static void scale_to_unit(real *lines, size_t d, size_t cols, size_t stride, real *squares,
+                          real *scale)
+{
+    const vec least = splat((real)(RFFPK_BITS == 32 ? 0x1p-126 : 0x1p-1022));
+    fill(scale, 0, cols);
+    fill(squares, 0, cols);
+    for (size_t f = 0; f < d; f++)
+        for (size_t col = 0; col < cols; col += W) {
+            const vec x = load(lines + f * stride + col);
+            const vec size = pick(less(x, splat(0)), -x, x), largest = load(scale + col);
+            store(scale + col, pick(less(largest, size), size, largest));
+        }
+    for (size_t col = 0; col < cols; col += W) {
+        const vec largest = load(scale + col);
+        store(scale + col, 1 / pick(less(largest, least), splat(1), largest));
+    }
+    for (size_t f = 0; f < d; f++)
+        for (size_t col = 0; col < cols; col += W) {
+            const vec x = load(lines + f * stride + col) * load(scale + col);
+            store(squares + col, load(squares + col) + x * x);
+        }
+    for (size_t col = 0; col < cols; col++)
+        scale[col] = squares[col] >= 1 / (real)2 ? scale[col] / (real)sqrt(squares[col]) : 1;
+    for (size_t f = 0; f < d; f++)
+        for (size_t col = 0; col < cols; col += W) {
+            real *line = lines + f * stride + col;
+            store(line, load(line) * load(scale + col));
+        }
+}
+
+/* ---- both ----------------------------------------------------------------------------------- */
+
+/* The rows of a tile, of the `left` from x on, become lines of out. `scratch` is a line of which
+ * nothing is kept. */
+static void load_rows(const rffpk_view *v, const char *x, size_t left, size_t d, real *out,
+                      real *scratch, const tile *t)
+{
+    const size_t rows = t->rows, cols = t->cols, stride = t->stride;
+    switch (v->numbers) {
+    case RFFPK_FLOAT16: transpose(RFFPK_FLOAT16, x, left, d, rows, cols, out, stride); break;
+    case RFFPK_BFLOAT16: transpose(RFFPK_BFLOAT16, x, left, d, rows, cols, out, stride); break;
+    case RFFPK_INT8: transpose(RFFPK_INT8, x, left, d, rows, cols, out, stride); break;
+    case RFFPK_UINT8: transpose(RFFPK_UINT8, x, left, d, rows, cols, out, stride); break;
+    default: transpose(RFFPK_REAL, x, left, d, rows, cols, out, stride); break;
+    }
+    if (v->unit)
+        scale_to_unit(out, d, cols, stride, scratch, t->label); /* labels follow later */
+}
+
+#endif

@@ -1,0 +1,159 @@
+"""Cosine metric: unit rows, which are made in the pass, and unit centroids."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import normalize
+
+import rffpk
+from rffpk import FuzzyCMeans, PowerKMeans, _core, _reference
+from rffpk._anneal.decompositions import unit_critical_exponent
+from rffpk._rows.passes import make_rows, one_pass, take_steps
+from rffpk._utils.arrays import Unit
+from rffpk.sources import from_array
+
+K = 6
+
+
+def directions(n=900, d=20, k=K, seed=0, spread=0.2, dtype=np.float64):
+    """Rows about k directions, of any length; the first is zero."""
+    rng = np.random.default_rng(seed)
+    centers = normalize(rng.standard_normal((k, d)))
+    rows = centers[rng.integers(k, size=n)] + spread * rng.standard_normal((n, d))
+    rows *= np.exp(rng.uniform(-8, 8, (n, 1)))
+    rows[0] = 0
+    return rows.astype(dtype)
+
+
+def rows_of(X, shift=None, weight=None, n_threads=1):
+    """Rows as a fit makes them."""
+    shifts = None if shift is None else [shift]
+    rows = make_rows([X], [Unit(X.shape[1])], weight, n_threads, shifts)
+    vars(rows)["unit_centroids"] = True
+    return rows
+
+
+def cost(X, labels, k=K):
+    """The least cost of unit centroids: n - ||sum|| twice a cluster, and one of a zero row."""
+    U = normalize(X)
+    sums = np.stack([U[labels == j].sum(axis=0) for j in range(k)])
+    kept = U.any(axis=1).sum()
+    return 2 * kept - 2 * np.linalg.norm(sums, axis=1).sum() + len(U) - kept
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (70, 3, 2), (300, 37, 5), (1500, 130, 40)])
+def test_unit_rows_of_a_pass_are_those_of_the_twin(shape, dtype):
+    n, d, k = shape
+    rng = np.random.default_rng(d)
+    X = directions(n, d, dtype=dtype)
+    shift, theta = rng.standard_normal(d) / 9, normalize(rng.standard_normal((k, d)))
+    shift, theta = shift.astype(dtype), (theta - shift).astype(dtype)
+    arguments = [X], [None], [shift], theta, np.ones(1), None, _core.POWER, -3.0
+    out = {"distances": np.empty((n, k), dtype), "features": np.empty((n, d), dtype)}
+    found = _core.fused_pass(*arguments, 1, units=[True], **out)
+    expected = _reference.fused_pass(*arguments, units=[True])
+    tolerance = 5e-5 if dtype == np.float32 else 2e-13
+    assert np.allclose(out["features"] + shift, normalize(X.astype(float)), atol=tolerance)
+    assert (out["features"][0] == -shift).all()
+    for a, b in zip(found, expected):
+        assert np.allclose(a, b, atol=tolerance * max(1, np.abs(b).max()))
+
+
+def test_rows_whose_squares_overflow_become_unit_rows():
+    X = np.array([[3e30, 4e30], [3e-30, 4e-30], [0, 0], [0, -1]], dtype=np.float32)
+    rows = rows_of(X, np.zeros(2, np.float32))
+    features = one_pass(rows, np.zeros((1, 2)), -np.inf, want=("features",))[1]["features"]
+    assert np.allclose(features, [[0.6, 0.8], [0.6, 0.8], [0, 0], [0, -1]])
+
+
+@pytest.mark.parametrize("s", [-1.0, -np.inf])
+def test_steps_lower_the_objective_and_are_those_of_the_twin(s):
+    rows, rng = rows_of(directions()), np.random.default_rng(1)
+    theta = rows.on_sphere(rng.standard_normal((K, 20)), np.zeros((K, 20)))
+    run = partial(take_steps, rows, theta, s, variance=1.0, tol=0.0, most=8, close=(0.0, 0.0))
+    moved, twin = run(), run(backend="numpy")
+    assert np.allclose(np.linalg.norm(moved.theta + rows.shift, axis=1), 1)
+    assert np.allclose(moved.theta, twin.theta, atol=1e-9)
+    costs = [step.objective for step in moved.steps]
+    assert len(costs) > 3 and all(b <= a * (1 + 1e-12) for a, b in zip(costs, costs[1:]))
+
+
+def test_the_critical_exponent_is_where_the_merged_state_begins_to_grow():
+    X = normalize(directions(400, 8, spread=0.4)[1:] + [2, 0, 0, 0, 0, 0, 0, 0])
+    s = unit_critical_exponent(X, None)
+    rows = rows_of(X)
+    mean = X.mean(axis=0)
+    noise = 1e-5 * np.random.default_rng(0).standard_normal((K, 8))
+    start = rows.on_sphere(mean / np.linalg.norm(mean) - rows.shift + noise, noise)
+    for factor, grows in ((1.2, True), (0.8, False)):
+        end = take_steps(rows, start, 1 + (s - 1) * factor, variance=1.0, tol=0.0, most=60,
+                         close=(0.0, 0.0)).theta  # fmt: skip
+        assert (end.std(axis=0).max() > start.std(axis=0).max()) == grows
+
+
+@pytest.mark.parametrize("cls", [PowerKMeans, FuzzyCMeans])
+def test_a_fit_of_rows_of_any_length_is_that_of_unit_rows(cls):
+    X = directions()
+    model = cls(K, metric="cosine", random_state=0).fit(X)
+    other = cls(K, metric="cosine", random_state=0).fit(normalize(X))
+    assert np.allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1)
+    assert np.allclose(model.cluster_centers_, other.cluster_centers_, atol=1e-6)
+    assert (model.predict(X) == model.labels_).all()
+    assert np.isclose(model.inertia_, cost(X, model.labels_))
+    angles = normalize(X) @ model.cluster_centers_.T
+    assert np.allclose(model.transform(X)[1:] ** 2, 2 - 2 * angles[1:])
+    if cls is PowerKMeans:
+        assert np.isclose(-model.score(X), model.inertia_)
+
+
+def test_sparse_rows_sources_threads_and_files_give_the_same(tmp_path):
+    X = directions(3000, dtype=np.float32)
+    new = partial(PowerKMeans, K, metric="cosine", random_state=0, sample=1000)
+    model = new(n_jobs=1).fit(X)
+    assert (new(n_jobs=3).fit(X).cluster_centers_ == model.cluster_centers_).all()
+    read = new().fit(from_array(X, block_rows=700))
+    assert np.allclose(read.cluster_centers_, model.cluster_centers_, atol=1e-5)
+    given = sparse.csr_array(X)
+    rows = new().fit(given)
+    assert np.allclose(rows.cluster_centers_, model.cluster_centers_, atol=1e-4)
+    assert (given.data == sparse.csr_array(X).data).all()
+    model.save(tmp_path / "model.safetensors")
+    assert (rffpk.load(tmp_path / "model.safetensors").predict(X) == model.labels_).all()
+
+
+def test_many_wide_rows_pass_components_and_bounds():
+    X = directions(25_000, 80, 12, dtype=np.float32)
+    model = PowerKMeans(12, metric="cosine", random_state=0).fit(X)
+    assert np.allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1, atol=1e-6)
+    assert np.isclose(model.inertia_, cost(X.astype(float), model.labels_, 12), rtol=1e-5)
+    assert model.history_[0]["rows"] and (model.predict(X) == model.labels_).all()
+
+
+def test_batches_move_unit_centroids():
+    X = directions(4000)
+    model = PowerKMeans(K, metric="cosine", random_state=0, sample=1000)
+    for begin in range(0, 4000, 500):
+        model.partial_fit(X[begin : begin + 500])
+    assert np.allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1)
+    best = PowerKMeans(K, metric="cosine", random_state=0).fit(X)
+    assert -model.score(X) < 1.01 * best.inertia_
+
+
+def test_given_centroids_and_memberships_are_those_of_unit_rows():
+    X = directions()
+    labels = PowerKMeans(K, metric="cosine", random_state=0).fit(X).labels_
+    once = PowerKMeans(K, metric="cosine", init=5 * normalize(X)[1 : K + 1], random_state=0).fit(X)
+    assert np.allclose(np.linalg.norm(once.cluster_centers_, axis=1), 1)
+    given = FuzzyCMeans(K, metric="cosine", init=np.eye(K)[labels], m=1.2, random_state=0).fit(X)
+    assert adjusted_rand_score(given.predict(X), labels) > 0.95
+
+
+def test_what_metric_does_not_take():
+    with pytest.raises(ValueError, match="metric == 'angle', must be one of"):
+        PowerKMeans(2, metric="angle").fit(np.eye(3))
+    with pytest.raises(ValueError, match="whitening == 0.5 with metric='cosine'"):
+        FuzzyCMeans(2, metric="cosine", whitening=0.5).fit(np.eye(3))

@@ -1,0 +1,133 @@
+"""Rows of float16, bfloat16, int8 and uint8: read in place, with the results of float32."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import rffpk
+from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
+from rffpk._utils.narrow_rows import NarrowRows, narrow_rows
+from rffpk.sources import from_array, from_npy
+
+TYPES = [np.float16, np.int8, np.uint8, "bfloat16"]
+FAST = {"random_state": 0, "n_init": 1, "swaps": 0}
+
+
+def rows_of(dtype, shape, seed=0):
+    """Rows of a type, and the same numbers as float32."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 9, (len(range(shape[0])), 1)) * 12 + rng.normal(0, 4, shape)
+    if dtype == "bfloat16":
+        bits = x.astype(np.float32).view(np.uint32) >> 16
+        stored = NarrowRows(bits.astype(np.uint16))
+        return stored, stored.copy()
+    x = x.clip(0, 127).astype(dtype)
+    return NarrowRows(x), x.astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (70, 3), (257, 16), (130, 17), (1100, 100)])
+def test_a_pass_over_small_numbers_has_the_bits_of_one_over_float32(isa, dtype, shape):
+    small, x = rows_of(dtype, shape, shape[1])
+    rng = np.random.default_rng(1)
+    shift = rng.normal(40, 9, shape[1]).astype(np.float32)
+    theta = rng.normal(0, 30, (5, shape[1])).astype(np.float32)
+    for omega in (None, rng.normal(0, 0.02, (shape[1], 3)).astype(np.float32)):
+        c = shift if omega is None else np.zeros(6, np.float32)
+        at = theta if omega is None else rng.normal(0, 1, (5, 6)).astype(np.float32)
+        run = [
+            _core.fused_pass([rows], [omega], [c], at, np.ones(1), None, 0, -2.0, threads)
+            for rows, threads in ((small, 2), (x, 1))
+        ]
+        assert all(np.array_equal(a, b) for a, b in zip(*run))
+    twin = _reference.fused_pass([small], [None], [shift], theta, np.ones(1), None, 0, -2.0)
+    found = _core.fused_pass([small], [None], [shift], theta, np.ones(1), None, 0, -2.0, 1)
+    assert all(np.allclose(a, b, rtol=1e-3) for a, b in zip(found, twin))
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_every_finite_number_is_widened_exactly(isa, kind):
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    stored = bits.view(np.float16) if kind == "float16" else bits
+    x = NarrowRows(stored.reshape(-1, 32))
+    with np.errstate(invalid="ignore"):
+        wide = x.copy()
+    wide = np.where(np.isfinite(wide), wide, 0)
+    stored = np.where(np.isfinite(x.copy()), x.stored, 0).astype(x.stored.dtype)
+    features = np.empty_like(wide)
+    shift, theta = np.zeros(32, np.float32), np.zeros((1, 32), np.float32)
+    with np.errstate(all="ignore"):
+        _core.fused_pass([NarrowRows(stored)], [None], [shift], theta, np.ones(1), None, 1, -1.0,
+                         1, features=features)  # fmt: skip
+    assert np.array_equal(features, wide)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint8])
+@pytest.mark.parametrize(
+    "new",
+    [
+        partial(PowerKMeans, 4, sample=1000, **FAST),
+        partial(PowerKMeans, 4, metric="cosine", **FAST),
+        partial(PowerKMeans, 4, whitening=0.5, **FAST),
+        partial(FuzzyCMeans, 4, random_state=0),
+        partial(RFFKernelPowerKMeans, 4, n_frequencies=16, sample=1000, **FAST),
+    ],
+)
+def test_a_fit_has_the_bits_of_one_to_float32(new, dtype):
+    small, x = rows_of(dtype, (24_000, 5))
+    first, second = new().fit(small.stored), new().fit(x)
+    assert first.cluster_centers_.dtype == np.float32
+    assert np.array_equal(first.cluster_centers_, second.cluster_centers_)
+    assert np.array_equal(first.labels_, second.labels_)
+    assert np.array_equal(first.transform(small.stored[:99]), second.transform(x[:99]))
+    assert np.array_equal(second.predict(small.stored), first.labels_)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.uint8])
+def test_sources_files_and_batches_of_small_numbers(dtype, tmp_path):
+    small, x = rows_of(dtype, (30_000, 4))
+    new = partial(PowerKMeans, 4, **FAST)
+    model = new().fit(x)
+    read = new().fit(from_array(small.stored, block_rows=7000))
+    assert np.array_equal(read.cluster_centers_, new().fit(from_array(x)).cluster_centers_)
+    np.save(tmp_path / "x.npy", small.stored)
+    again = new().fit(from_npy(tmp_path / "x.npy"))
+    assert np.array_equal(again.cluster_centers_, read.cluster_centers_)
+    mapped = new().fit(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    assert np.array_equal(mapped.cluster_centers_, model.cluster_centers_)
+    batches = [new(sample=2000) for _ in "ab"]
+    for batch, rows in zip(batches, (small.stored, x)):
+        for begin in range(0, 6000, 1000):
+            batch.partial_fit(rows[begin : begin + 1000])
+    assert np.array_equal(batches[0].cluster_centers_, batches[1].cluster_centers_)
+
+
+def test_other_layouts_and_classes():
+    small, x = rows_of(np.float16, (300, 4))
+    new = partial(PowerKMeans, 3, **FAST)
+    turned = new().fit(np.asfortranarray(small.stored))
+    assert np.array_equal(turned.cluster_centers_, new().fit(x).cluster_centers_)
+    assert new().fit(x.astype(np.int64)).cluster_centers_.dtype == np.float64
+    assert rffpk.KernelPowerKMeans(3, random_state=0).fit(small.stored).labels_.shape == (300,)
+
+
+def test_numbers_that_are_not_finite_are_named():
+    X = np.ones((50, 3), np.float16)
+    X[7, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity in 1 of 50 rows, first in row 7, column 1"):
+        PowerKMeans(2).fit(X)
+    X[7, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN in 1 of 50 rows"):
+        RFFKernelPowerKMeans(2).fit(X)
+
+
+def test_bfloat16_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    small, x = rows_of("bfloat16", (500, 4))
+    given = small.stored.view(ml_dtypes.bfloat16)
+    assert np.shares_memory(narrow_rows(given).stored, given)
+    new = partial(PowerKMeans, 4, **FAST)
+    assert np.array_equal(new().fit(given).cluster_centers_, new().fit(x).cluster_centers_)
+    large = (x * 1e30).astype(ml_dtypes.bfloat16)
+    assert new().fit(large).cluster_centers_.dtype == np.float64
