@@ -13,7 +13,8 @@ from rffpk._rows.dask_workers import Partitions, make_partitions
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_weights, typicality
-from rffpk._utils.arrays import Fourier, Landmarks
+from rffpk._utils.arrays import Fourier, Landmarks, Unit
+from rffpk._utils.narrow_rows import NarrowRows
 from rffpk._utils.sparse_rows import sparse_rows
 from rffpk.fusion import onkc
 
@@ -22,11 +23,13 @@ __all__ = [
     "Fourier",
     "KernelSpace",
     "Landmarks",
+    "NarrowRows",
     "Partitions",
     "PowerMean",
     "Products",
     "Rows",
     "Stage",
+    "Unit",
     "_core",
     "critical_exponent",
     "dask_workers",

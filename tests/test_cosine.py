@@ -83,7 +83,7 @@ def test_steps_lower_the_objective_and_are_those_of_the_twin(s):
 
 
 def test_the_critical_exponent_is_where_the_merged_state_begins_to_grow():
-    X = normalize(directions(400, 8, spread=0.4)[1:] + [2, 0, 0, 0, 0, 0, 0, 0])
+    X = normalize(directions(400, 8, spread=0.4)[1:] + 2 * np.eye(8)[0])
     s = unit_critical_exponent(X, None)
     rows = rows_of(X)
     mean = X.mean(axis=0)

@@ -1,5 +1,6 @@
 """Rows of float16, bfloat16, int8 and uint8: read in place, with the results of float32."""
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -131,3 +132,16 @@ def test_bfloat16_of_ml_dtypes():
     assert np.array_equal(new().fit(given).cluster_centers_, new().fit(x).cluster_centers_)
     large = (x * 1e30).astype(ml_dtypes.bfloat16)
     assert new().fit(large).cluster_centers_.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "dtype, metric", [(np.float32, "cosine"), (np.float16, "euclidean"), (np.int8, "cosine")]
+)
+def test_no_copy_of_small_numbers_or_of_unit_rows_is_made(dtype, metric):
+    X = rows_of(np.uint8, (250_000, 64))[1].astype(dtype)  # 64 MB in float32
+    model = PowerKMeans(3, metric=metric, sample=1000, **FAST)
+    tracemalloc.start()
+    model.fit(X).predict(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6, peak

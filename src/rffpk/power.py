@@ -287,7 +287,9 @@ class PowerKMeans(AnnealedClusterer):
         check_metric(self.metric, self.whitening)
 
     def _problem(self, **more: Any) -> Problem:
-        return super()._problem(maps=partial(metric_map, self), unit_centroids=self.metric == "cosine", **more)
+        return super()._problem(
+            maps=partial(metric_map, self), unit_centroids=self.metric == "cosine", **more
+        )
 
 
 @parameters

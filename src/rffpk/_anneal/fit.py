@@ -127,11 +127,13 @@ def fit(
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
         Finite numbers. A list of views, arrays of shape (n_samples, n_features_l) with the same
         rows, is for classes with the parameter `kernels` only. C-ordered float32 and float64
-        arrays, memory-mapped ones too, are read in place; anything else is converted (integers
-        and float16 to float64). Rows that are not in memory are a source, a function without
-        arguments that returns an iterator of blocks of rows (`rffpk.sources`), or a list of
-        such for views; they are read several times, and `labels_` is not set. So it is with
-        arrays and frames of Dask, or a list of such, whose partitions stay where they are.
+        arrays, memory-mapped ones too, are read in place; anything else is converted, integers
+        to float64. Arrays of float16, bfloat16 (ml_dtypes), int8 and uint8 are read in place by
+        PowerKMeans, FuzzyCMeans and RFFKernelPowerKMeans, with the results of float32. Rows that
+        are not in memory are a source, a function without arguments that returns an iterator of
+        blocks of rows (`rffpk.sources`), or a list of such for views; they are read several
+        times, and `labels_` is not set. So it is with arrays and frames of Dask, or a list of
+        such, whose partitions stay where they are.
         X, or some or all views of a list, may be sparse: CSR of float32 or float64 is read in
         place, other formats are converted to it.
     y : Ignored

@@ -21,7 +21,6 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.sums import Sums
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tiles import row_tiles
 
 _NEAR = 16  # centroids that a row is compared with
@@ -35,8 +34,9 @@ _WANTED = ("labels", "nearest")
 
 def pays(rows: Rows, k: int) -> bool:
     """Whether such passes are possible, and faster than those over all centroids."""
-    plain = len(rows.xs) == 1 and rows.maps[0] is None and not isinstance(rows.xs[0], SparseRows)
+    plain = len(rows.xs) == 1 and rows.maps[0] is None and isinstance(rows.xs[0], np.ndarray)
     fixed = rows.eta is None and rows.stream is None and rows.present is None
+    fixed = fixed and not rows.unit_centroids
     many = k >= _LEAST_CLUSTERS and rows.n * k * len(rows.shift) >= _LEAST_WORK
     return plain and fixed and many
 

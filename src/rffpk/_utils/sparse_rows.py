@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,9 +14,12 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
-from rffpk._utils.narrow_rows import plain
+from rffpk._utils.narrow_rows import NarrowRows, plain
 
 _INT32 = np.iinfo(np.int32).max
+
+# Mean squares of entries between which float32 holds squared distances and sums of them.
+_SQUARES = (1e-24, 1e28)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +148,29 @@ def centered_products(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64
     wide, c = x.astype(np.float64, copy=False).matrix, center.astype(np.float64)
     along = wide @ c
     return np.asarray((wide @ wide.T).toarray() - along - along[:, None] + c @ c)
+
+
+def rows_differ(x: Columns) -> bool:
+    """Whether the rows are not all equal."""
+    if isinstance(x, SparseRows):
+        most, least = (of(axis=0).toarray() for of in (x.matrix.max, x.matrix.min))
+        return bool((most != least).any())
+    table = x.stored if isinstance(x, NarrowRows) else x
+    return bool((table != table[0]).any())
+
+
+def beyond_float32(X: Columns) -> bool:
+    """Whether float32 does not hold the squares of the entries."""
+    if isinstance(X, NarrowRows):
+        mean = X.mean_square()
+        return mean > 0 and not _SQUARES[0] <= mean <= _SQUARES[1]
+    flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
+    with np.errstate(over="ignore"):
+        mean = float(flat @ flat) / X.size
+    if math.isnan(mean):
+        flat = flat[~np.isnan(flat)]
+        return bool(flat.size) and beyond_float32(flat)
+    return not _SQUARES[0] <= mean <= _SQUARES[1] and (mean > 0 or bool(flat.any()))
 
 
 def row_bytes(xs: list[Columns]) -> int:

@@ -20,7 +20,13 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
 from rffpk._utils.messages import warn
 from rffpk._utils.narrow_rows import NarrowRows, narrow_rows, plain
-from rffpk._utils.sparse_rows import Columns, SparseRows, sparse_rows
+from rffpk._utils.sparse_rows import (
+    Columns,
+    SparseRows,
+    beyond_float32,
+    rows_differ,
+    sparse_rows,
+)
 
 Auto = Literal["auto"]
 
@@ -42,9 +48,6 @@ OF_AFFINITIES = (
 
 _FEWEST_ROWS = 4  # a matrix of fewer rows may be symmetric by chance
 _SYMMETRY = 1e-6  # entries of a symmetric matrix differ by less of the largest, by rounding
-
-# Mean squares of entries between which float32 holds squared distances and sums of them.
-_SQUARES = (1e-24, 1e28)
 
 
 @contextlib.contextmanager
@@ -369,20 +372,6 @@ def looks_like_kernel(x: Columns) -> bool:
     return bool(likely and (entries.row != entries.col).any())
 
 
-def beyond_float32(X: Columns) -> bool:
-    """Whether float32 does not hold the squares of the entries."""
-    if isinstance(X, NarrowRows):
-        mean = X.mean_square()
-        return mean > 0 and not _SQUARES[0] <= mean <= _SQUARES[1]
-    flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
-    with np.errstate(over="ignore"):
-        mean = float(flat @ flat) / X.size
-    if math.isnan(mean):
-        flat = flat[~np.isnan(flat)]
-        return bool(flat.size) and beyond_float32(flat)
-    return not _SQUARES[0] <= mean <= _SQUARES[1] and (mean > 0 or bool(flat.any()))
-
-
 def widened(X: Any, estimator: Any) -> Any:
     dtype = np.float64 if estimator._in_float64 else X.dtype
     narrow_or_sparse = isinstance(X, (SparseRows, NarrowRows))
@@ -470,15 +459,6 @@ def check_underflow(variance: float, xs: list[Columns]) -> None:
         raise ValueError(
             f"X differs by so little that squared distances underflow {xs[0].dtype}; rescale X."
         )
-
-
-def rows_differ(x: Columns) -> bool:
-    """Whether the rows are not all equal."""
-    if isinstance(x, SparseRows):
-        most, least = (of(axis=0).toarray() for of in (x.matrix.max, x.matrix.min))
-        return bool((most != least).any())
-    table = x.stored if isinstance(x, NarrowRows) else x
-    return bool((table != table[0]).any())
 
 
 def check_overflow(distance: float, dtype: Any) -> None:

@@ -28,7 +28,7 @@ from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import over_eigenvalues
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.sparse_rows import Columns, rows_differ
 from rffpk._utils.tiles import by_blocks
 from rffpk.fusion.spectral import Iteration, combined
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification, check_kernels, matched
@@ -368,7 +368,7 @@ class KernelFusion(Clusterer):
         precomputed = validation.is_option(self.kernels, PRECOMPUTED)
         if not self._needs_every_kernel or not (precomputed or self.center):
             return
-        zero = [not (x.any() if precomputed else validation.rows_differ(x)) for x in xs]
+        zero = [not (x.any() if precomputed else rows_differ(x)) for x in xs]
         if any(zero) and not all(zero):
             name = "X" if self._view_columns is None else "views"
             what = "has equal rows, so that its centered kernel is zero"

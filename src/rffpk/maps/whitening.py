@@ -12,7 +12,7 @@ from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.sparse_rows import Columns, SparseRows, rows_differ
 from rffpk._utils.tiles import by_blocks
 from rffpk.maps.neighbours import drawn_rows
 
@@ -80,7 +80,7 @@ def fit_whitening(
     mean = _mean(x, share)
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], _PER_CLUSTER * k)
     largest = deviations[0]
-    if not validation.rows_differ(x[share > 0]):
+    if not rows_differ(x[share > 0]):
         return Whitening(mean, np.zeros((X.shape[1], 1)), False, n_threads)
     validation.check_underflow(float(largest**2), [x])
     kept = deviations >= _RESOLVED * largest
