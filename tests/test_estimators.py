@@ -370,9 +370,7 @@ def test_the_callers_data_is_untouched(blobs, estimator):
         assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(
-    "layout", ["fortran", "strided", "unaligned", "integers", "float16", "list"]
-)
+@pytest.mark.parametrize("layout", ["fortran", "strided", "unaligned", "integers", "list"])
 def test_other_layouts_and_types_are_converted(blobs, layout):
     X = np.round(blobs[0] * 8) / 8
     other = {
@@ -380,7 +378,6 @@ def test_other_layouts_and_types_are_converted(blobs, layout):
         "unaligned": np.frombuffer(b"0" + X.tobytes(), offset=1).reshape(X.shape),
         "strided": np.repeat(X, 2, axis=1)[:, ::2],
         "integers": (X * 8).astype(np.int64),
-        "float16": X.astype(np.float16),
         "list": X.tolist(),
     }[layout]
     expected = PowerKMeans(5, random_state=0).fit(X * 8 if layout == "integers" else X)

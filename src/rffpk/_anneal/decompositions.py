@@ -157,7 +157,8 @@ def _of_vectors(z: Array, p: Array, present: Array | None) -> float:
     p = p[kept]
     if present is not None:
         z = _scaled(z, p, present[kept])
-    return 1 - 1 / (2 * _largest_squared_singular_value(z * np.sqrt(p / p.sum())[:, None]))
+    z *= np.sqrt(p / p.sum())[:, None]
+    return 1 - 1 / (2 * _largest_squared_singular_value(z))
 
 
 def _weights(p: Array, present: Array | None) -> Array:
@@ -187,7 +188,9 @@ def _directions(z: Array, p: Array) -> tuple[Array, Array]:
     rounding."""
     norms = np.linalg.norm(z, axis=1)
     apart = _apart(norms, p)
-    return z[apart] / norms[apart, None], np.flatnonzero(apart)
+    z = z[apart]
+    z /= norms[apart, None]
+    return z, np.flatnonzero(apart)
 
 
 def _apart(norms: Array, p: Array) -> Array:
@@ -284,8 +287,11 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
         return _of_gram(_sparse_residuals(rows, theta, labels), p) - _BELOW
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
     present = None if rows.present is None else rows.present_features()
-    apart = _about(outputs["features"], theta[outputs["labels"]], present)
-    return _of_vectors(rows.scaled(apart), p, present) - _BELOW
+    nearest = theta[outputs["labels"]]
+    nearest -= outputs.pop("features")  # in place: there may be some megabytes of each
+    if present is not None:
+        nearest[~present] = 0
+    return _of_vectors(rows.scaled(nearest), p, present) - _BELOW
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
