@@ -19,7 +19,7 @@ import numpy as np
 
 from rffpk._anneal import hamerly, local_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd
+from rffpk._anneal.search import HARDNESS, MANY, FitContext, Stage, StageEnd
 from rffpk._rows.passes import Moved, made_step, one_pass, shifted_features, take_steps
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import Step, empty_clusters, is_hard
@@ -107,9 +107,11 @@ class FeatureRun:
 
     def _sees_few(self, stage: Stage) -> bool:
         """Whether passes that compare rows with few of the centroids begin a stage."""
+        k = len(self.theta)
+        if k < MANY or self.local is not None or stage.most <= 2 or math.isfinite(stage.goal):
+            return False
         hard = is_hard(stage.s, self.rows.dtype) and not self.objective.learns_weights
-        free = self.local is None and stage.most > 2 and math.isinf(stage.goal)
-        return free and hard and local_passes.pays(self.rows, len(self.theta))
+        return hard and local_passes.pays(self.rows, k)
 
     def _approach(self, stage: Stage) -> Stage:
         """Passes that compare rows with few of the centroids; what is left of the stage."""

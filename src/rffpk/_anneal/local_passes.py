@@ -25,9 +25,8 @@ from rffpk._utils.tiles import row_tiles
 
 _NEAR = 16  # centroids that a row is compared with
 
-# They pay from so many multiply-adds of a pass over all centroids, and so many of these.
+# They pay from so many multiply-adds of a pass over all of many centroids.
 _LEAST_WORK = 1 << 28
-_LEAST_CLUSTERS = 100
 
 _WANTED = ("labels", "nearest")
 
@@ -37,8 +36,7 @@ def pays(rows: Rows, k: int) -> bool:
     plain = len(rows.xs) == 1 and rows.maps[0] is None and isinstance(rows.xs[0], np.ndarray)
     fixed = rows.eta is None and rows.stream is None and rows.present is None
     fixed = fixed and not rows.unit_centroids
-    many = k >= _LEAST_CLUSTERS and rows.n * k * len(rows.shift) >= _LEAST_WORK
-    return plain and fixed and many
+    return plain and fixed and rows.n * k * len(rows.shift) >= _LEAST_WORK
 
 
 @dataclass
