@@ -98,7 +98,7 @@ MODELS = [
     (RFFKernelPowerKMeans, {"n_frequencies": 16, "gamma": "median", "sample": 1000}),
     (FuzzyCMeans, {"max_iter": 5}),
     (DiffusionPowerKMeans, {"n_landmarks": 40, "metric": "cosine"}),
-    (RFFMultiKernelPowerKMeans, {"n_frequencies": 16, "sample": 500, "noise_threshold": 0.01}),
+    (RFFMultiKernelPowerKMeans, {"n_frequencies": 16, "sample": 500}),
     (RFFMultiKernelPowerKMeans, {"kernels": "linear", "views": [[0, 1], [2, 3, 4]]}),
 ]
 
@@ -180,8 +180,8 @@ def test_views_that_rows_lack(rows, client):
     assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
     assert_allclose(found.kernel_weights_, expected.kernel_weights_, rtol=1e-9)
     assert_array_equal(found.predict(given).compute(), expected.labels_)
-    with pytest.raises(ValueError, match="noise_threshold needs all views"):
-        model.set_params(noise_threshold=0.1).fit(given)
+    with pytest.raises(TypeError, match="noise needs rows in memory or a source"):
+        model.set_params(noise=0.1).fit(given)
 
 
 def test_few_rows_come_to_the_client(rows, client):

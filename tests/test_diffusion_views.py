@@ -105,8 +105,8 @@ def test_a_map_gives_the_parameters_of_its_view_and_stays_as_it_is(views):
     assert_array_equal(restored.predict(views[0][:2]), model.labels_)
 
 
-def test_noise_far_from_all_landmarks_has_finite_results(views):
-    model = fitted(views[0][:2], noise_threshold=0.2)
+def test_rows_far_from_all_landmarks_has_finite_results(views):
+    model = fitted(views[0][:2])
     far = [np.full((3, 2), 1e6), np.full((3, 2), -1e6)]
     assert np.isfinite(model.transform(far)).all()
     assert np.isfinite(model.typicality(far)).all()

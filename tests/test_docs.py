@@ -39,16 +39,21 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES} | {
     "RandomFourierFeatures": [({}, FRAME), ({"sampling": "structured"}, ROWS)],
     "PowerKMeans": [
         (STORED, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
+        ({"noise": 0.1}, ROWS),
     ],
     "DiffusionMap": [({}, FRAME), ({"whitening": 0.5}, ROWS)],
-    "DiffusionPowerKMeans": [(STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS)],
+    "DiffusionPowerKMeans": [
+        ({"noise": 0.1}, ROWS), (STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS),
+    ],
     "FuzzyCMeans": [
         ({"sample": 20}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)
     ],
-    "RFFKernelPowerKMeans": [(STORED, FRAME), ({"cache": False, "sample": 20}, ROWS)],
+    "RFFKernelPowerKMeans": [
+        ({"noise": 0.1}, ROWS), (STORED, FRAME), ({"cache": False, "sample": 20}, ROWS),
+    ],
     "RFFMultiKernelPowerKMeans": [
         (STORED, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),
-        ({"noise_threshold": 0.5}, ROWS),
+        ({"noise": 0.1}, ROWS),
     ],
     "KernelKMeans": [(STORED, FRAME), (GIVEN, KERNEL), ({"init": "k-means"}, ROWS)],
     "KernelPowerKMeans": [(STORED, FRAME), (GIVEN, KERNEL), (SOFT, ROWS)],

@@ -98,10 +98,6 @@ CASES = {
         [rffpk.RFFMultiKernelPowerKMeans(2, kernels=["diffusion"])], [ISLANDS],
         "of view 0 has 4 connected components.* A larger n_neighbors connects them",
     ),
-    "all noise": (
-        [rffpk.RFFMultiKernelPowerKMeans(3, noise_threshold=0.99, **FEW_FREQUENCIES)], NORMAL,
-        "all rows are noise: .* noise_threshold=0.99; take a lower noise_threshold, or a larger",
-    ),
 }  # fmt: skip
 TABLE = [(case, model) for case, (models, _, _) in CASES.items() for model in models]
 

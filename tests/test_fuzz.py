@@ -290,7 +290,7 @@ RFF_VIEWS = {
     "eta": st.sampled_from(["mean", "median", "within", 1e-30, 1e30]),
     "m": st.sampled_from([1.1, 2.0, 6.0]),
     "weight_entropy": st.sampled_from([1e-3, 1.0, 1e3]),
-    "noise_threshold": st.sampled_from([None, 0.2, 1.0]),
+    "noise": st.sampled_from([None, "auto"]),
 }
 
 
@@ -346,7 +346,7 @@ def assert_refused_or_valid(model, X, weighted):
         assert_array_equal(model.predict(X), model.labels_)
         assert_array_equal(model.predict([x[:1] for x in X]), model.labels_[:1])
         assert_valid_tree_and_memberships(model, X)
-    least = 0 if getattr(model, "noise_threshold", None) is None else -1  # noise
+    least = 0 if getattr(model, "noise", None) is None else -1  # noise
     assert ((model.labels_ >= least) & (model.labels_ < model.n_clusters)).all()
     assert model.inertia_ >= 0
 
@@ -365,7 +365,8 @@ def test_missing_views_are_refused_by_name_or_give_a_valid_result(model, X, lack
     for i, view in enumerate(lacks[: len(X[0])]):
         for x in X[view : view + 1] if view < 4 else X:
             x[i, : 1 if view == 4 else None] = np.nan
-    assert_refused_or_valid(model.set_params(allow_missing_views=True), X, weighted)
+    given = {"noise": None} if hasattr(model, "noise") else {}
+    assert_refused_or_valid(model.set_params(allow_missing_views=True, **given), X, weighted)
 
 
 @example(np.array([[np.inf, -np.inf]], np.float32), 1, 2.0, False)  # a warning of NumPy

@@ -311,7 +311,6 @@ def test_clusters_are_found(complete, cls, kind, dtype):
 @pytest.mark.parametrize("parameters", [
     {"sample": 200}, {"kernels": "diffusion"}, {"kernels": ["linear", "rbf", "diffusion"]},
     {"eta": "mean"}, {"eta": 0.5}, {"init": "random"}, {"init": "k-means"}, {"cache": True},
-    {"noise_threshold": 0.2},
 ])  # fmt: skip
 def test_parameters_of_random_features(views, complete, parameters):
     model = model_of(RFFMultiKernelPowerKMeans, **parameters).fit(views)
@@ -319,13 +318,9 @@ def test_parameters_of_random_features(views, complete, parameters):
     assert_array_equal(model.predict(views), model.labels_)
 
 
-def test_noise_is_told_by_the_views_that_rows_have(views):
-    model = model_of(RFFMultiKernelPowerKMeans).fit(views)
-    threshold = float(np.median(model.typicality(views).max(axis=1)))
-    model.set_params(noise_threshold=threshold).fit(views)
-    noise = model.typicality(views).max(axis=1) < threshold
-    assert noise.any() and not noise.all()
-    assert_array_equal(model.labels_ < 0, noise)
+def test_noise_needs_all_views(views):
+    with pytest.raises(ValueError, match="noise needs all views of all rows"):
+        model_of(RFFMultiKernelPowerKMeans, noise=0.1).fit(views)
 
 
 @pytest.mark.exhaustive

@@ -184,11 +184,9 @@ def test_duplicated_rows_and_weights_of_two_change_nothing(views, possibilistic)
 def test_noise_is_detected_by_its_typicality(views, eta):
     random = np.random.default_rng(1)
     far = [np.vstack([x, random.uniform(-30, 30, (60, x.shape[1]))]) for x in views[0][:2]]
-    model = RFFMultiKernelPowerKMeans(4, eta=eta, noise_threshold=0.4, **PLAIN).fit(far)
-    noise = model.labels_ == -1
+    model = RFFMultiKernelPowerKMeans(4, eta=eta, **PLAIN).fit(far)
+    noise = model.typicality(far).max(axis=1) < 0.4
     assert noise[600:].mean() > 0.9 > 0.2 > noise[:600].mean()
-    assert_array_equal(model.predict(far), model.labels_)
-    assert_array_equal(noise, model.typicality(far).max(axis=1) < 0.4)
     assert (model.eta_ > 0).all() and model.eta_.shape == (2,)
 
 
@@ -371,8 +369,8 @@ def test_views_that_are_not_those_of_the_fit(views):
         ({"kernels": "precomputed"}, "kernel == 'precomputed' has no random features"),
         ({"kernels": [("rbf", -1)]}, "gamma == -1, must be > 0"),
         ({"kernels": ["rbf"] * 3}, "kernels has 3 entries for 2 views"),
-        ({"noise_threshold": 0.0}, "noise_threshold == 0.0, must be > 0"),
-        ({"noise_threshold": 0.5, "possibilistic": False}, "noise_threshold needs"),
+        ({"noise": 0.0}, "noise == 0.0, must be > 0"),
+        ({"noise": "most"}, "noise == 'most', must be a number or 'auto' or None"),
         ({"possibilistic": "yes"}, "possibilistic == 'yes'"),
     ],
 )
@@ -547,24 +545,6 @@ def test_a_view_of_columns_beside_one_of_a_kernel(views):
     assert_allclose(model.transform([first, second]).ravel(), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("d, spread", [(2, 0.5), (10, 1.5)])
-@pytest.mark.parametrize("seed", range(3))
-def test_uniform_noise_around_clusters_is_labelled(d, spread, seed):
-    X, y = make_blobs(1000, d, centers=4, cluster_std=spread, random_state=seed)
-    random = np.random.RandomState(seed)
-    noise = random.uniform(X.min(axis=0) - 2, X.max(axis=0) + 2, (300, d))
-    centers = np.array([X[y == j].mean(axis=0) for j in range(4)])
-    away = ((noise[:, None] - centers) ** 2).sum(axis=2).min(axis=1) > 9 * spread**2 * max(1, d / 2)
-    model = RFFMultiKernelPowerKMeans(
-        4, kernels="linear", eta="within", noise_threshold=0.2, random_state=0
-    ).fit(np.vstack([X, noise]))
-    labels = model.labels_[1000:]
-    assert (labels[away] == -1).mean() >= 0.9
-    assert (model.labels_[:1000] == -1).mean() < 0.05
-    # of a normal cluster the reference is the mean squared distance in two dimensions
-    assert model.eta_[0] == pytest.approx(d * spread**2 * (1 if d == 2 else 1.35), rel=0.15)
-
-
 def test_references_within_clusters_are_those_of_repeated_rows_and_of_each_view(views):
     xs, _ = views
     model = RFFMultiKernelPowerKMeans(4, eta="within", **PLAIN)
@@ -580,16 +560,13 @@ def test_references_within_clusters_are_those_of_repeated_rows_and_of_each_view(
 def test_references_within_clusters_follow_the_scale(scale):
     X, _ = make_blobs(400, 2, centers=3, cluster_std=0.4, random_state=1)
     X = np.vstack([X, np.random.RandomState(0).uniform(-12, 12, (100, 2))])
-    model = RFFMultiKernelPowerKMeans(
-        3, kernels="linear", eta="within", noise_threshold=0.2, random_state=0
-    )
-    assert_array_equal(clone(model).fit(scale * X).labels_ == -1, model.fit(X).labels_ == -1)
+    model = RFFMultiKernelPowerKMeans(3, kernels="linear", eta="within", random_state=0)
+    scaled = clone(model).fit(scale * X).typicality(scale * X)
+    assert_allclose(scaled, model.fit(X).typicality(X), atol=1e-6)
 
 
 def test_references_within_clusters_leave_out_equal_rows():
     random = np.random.RandomState(0)
     X = np.vstack([np.zeros((2200, 2)), *(random.randn(700, 2) + 9 * c for c in (1, 2, 3))])
-    model = RFFMultiKernelPowerKMeans(
-        4, kernels="linear", eta="within", noise_threshold=0.2, random_state=0
-    ).fit(X)
-    assert (model.labels_[2200:] == -1).mean() < 0.1
+    model = RFFMultiKernelPowerKMeans(4, kernels="linear", eta="within", random_state=0).fit(X)
+    assert (model.typicality(X)[2200:].max(axis=1) < 0.2).mean() < 0.1

@@ -128,12 +128,10 @@ def test_only_the_passes_of_the_kept_start_are_drawn(ax):
 
 def test_weights_memberships_validity_and_noise(ax):
     noisy = np.vstack([X, np.random.RandomState(0).uniform(-15, 15, (60, 2))])
-    model = RFFMultiKernelPowerKMeans(
-        3, kernels="linear", eta="within", noise_threshold=0.2, random_state=0
-    ).fit(noisy)
-    plot.noise(model, noisy, ax)
+    model = PowerKMeans(3, noise=0.1, random_state=0).fit(noisy)
+    plot.noise(model, ax)
     assert sum(patch.get_height() for patch in ax.patches) == len(noisy)
-    assert_allclose(ax.lines[0].get_xdata(), 0.2)
+    assert_allclose(ax.lines[0].get_xdata(), 0.5)
     ax.clear()
     plot.clusters(model, noisy, ax=ax)
     (crosses,) = (group for group in ax.collections if group.get_label() == "noise")
@@ -167,8 +165,8 @@ def test_models_without_what_is_drawn_are_refused(ax):
         plot.convergence(GaussianMixture(2, random_state=0).fit(X), ax)
     with pytest.raises(ValueError, match="model has no exponents: SMKC"):
         plot.exponent(SMKC(2, random_state=0).fit([X, X]), ax)
-    with pytest.raises(TypeError, match="must be an RFFMultiKernelPowerKMeans"):
-        plot.noise(plain, X, ax)
+    with pytest.raises(ValueError, match="model has no outlier_scores_"):
+        plot.noise(plain, ax)
     with pytest.raises(ValueError, match="names has 1 entries for 2 views"):
         plot.view_weights(RFFMultiKernelPowerKMeans(2).fit([X, X]), ["one"], ax)
     with pytest.raises(ValueError, match="index == 'score'"):

@@ -140,9 +140,7 @@ def test_views_may_be_cut_into_different_blocks(rows, small_blocks):
 
 
 def test_new_rows_of_a_source(rows, small_blocks):
-    model = RFFMultiKernelPowerKMeans(
-        K, kernels=["linear"], noise_threshold=0.01, random_state=0
-    ).fit(rows)
+    model = RFFMultiKernelPowerKMeans(K, kernels=["linear"], noise=0.01, random_state=0).fit(rows)
     for method in ("predict", "predict_proba", "transform", "typicality"):
         found = getattr(model, method)(source(rows, 1500))
         assert_array_equal(found, getattr(model, method)(rows))

@@ -426,6 +426,21 @@ inertia_ : float
     squared distances of the rows to the means of their clusters.
 """)
 
+# Classes that leave noise out.
+NOISE = entries("""
+noise : "auto", float or None
+    Which rows are left out, as they are farther from their nearest rows than others: the search
+    does not see them, and they get the label -1. The distance of a row is that to its fifth nearest
+    one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
+    farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of the
+    distances, if there is one. None: no row. Collections of Dask and missing views are refused.
+labels_ : ndarray of int32, shape (n_samples,)
+    Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
+outlier_scores_ : ndarray of shape (n_samples,)
+    Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise. Set
+    if `noise` is not None.
+""")
+
 # Fuzzy c-means: one exponent.
 FUZZY = POWER | entries(f"""
 max_iter : int
@@ -520,14 +535,14 @@ eigenvalues_ : ndarray of shape (n_clusters,)
 ESTIMATORS = {
     "RandomFourierFeatures": FEATURES,
     "DiffusionMap": DIFFUSION,
-    "PowerKMeans": POWER,
-    "RFFKernelPowerKMeans": RANDOM_FEATURES,
+    "PowerKMeans": POWER | NOISE,
+    "RFFKernelPowerKMeans": RANDOM_FEATURES | NOISE,
     "RFFMultiKernelPowerKMeans": without(
-        RANDOM_FEATURES | VIEWS, "whitening", "cluster_centers_", "labels_", "inertia_",
+        RANDOM_FEATURES | VIEWS | NOISE, "whitening", "cluster_centers_", "inertia_",
         "objective_",
     ),
     "DiffusionPowerKMeans": without(
-        POWER | DIFFUSION | STORED, "random_state", "cluster_centers_", "inertia_",
+        POWER | DIFFUSION | STORED | NOISE, "random_state", "cluster_centers_", "inertia_",
         "membership_exponent_",
     ),
     "FuzzyCMeans": without(

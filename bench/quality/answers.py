@@ -77,7 +77,7 @@ def fits() -> Iterator[tuple[str, str, Any, bool]]:
         yield "plain views", name, rffpk.RFFMultiKernelPowerKMeans(
             6, possibilistic=False, weight_entropy=0.1, random_state=0), True  # fmt: skip
         yield "noise", name, rffpk.RFFMultiKernelPowerKMeans(
-            6, eta="mean", m=1.5, noise_threshold=0.3, random_state=0), False  # fmt: skip
+            6, eta="mean", m=1.5, noise=0.1, random_state=0), False  # fmt: skip
     yield "sample", "views", rffpk.RFFMultiKernelPowerKMeans(
         6, sample=300, weight_entropy=0.05, random_state=0), True  # fmt: skip
     for name in ("iris", "wine", "few", "duplicates"):

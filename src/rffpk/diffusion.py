@@ -125,6 +125,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         one pass is at most `tol` times the standard deviation of the features (the root of their
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
+    noise : "auto", float or None, default=None
+        Which rows are left out, as they are farther from their nearest rows than others: the search
+        does not see them, and they get the label -1. The distance of a row is that to its fifth
+        nearest one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
+        farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of
+        the distances, if there is one. None: no row. Collections of Dask and missing views are
+        refused.
     n_components : "auto" or int, default="auto"
         Number of features, the slowest functions of the random walk. "auto": those that have not
         decayed at `time` and do not live on few rows, at most three for each cluster.
@@ -173,7 +180,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids in the space of the diffusion features, in the dtype of X.
     labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid.
+        Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
         K-means objective of `labels_` in the space of the features: the weighted sum of squared
         distances of the rows to the means of their clusters.
@@ -227,6 +234,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise.
+        Set if `noise` is not None.
 
     Raises
     ------

@@ -16,6 +16,7 @@ from rffpk._utils.tensor_files import ModelFileError
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
+from rffpk.maps.outliers import Outliers
 from rffpk.maps.spectrum import Spectrum
 from rffpk.maps.unit_rows import UnitRows
 from rffpk.maps.whitening import Whitening
@@ -29,6 +30,7 @@ RECORDS |= {
     "PowerMean": PowerMean,
     "WeightedViews": WeightedViews,
     "RunningSums": RunningSums,
+    "Outliers": Outliers,
     "Spectrum": Spectrum,
     "Neighbourhoods": Neighbourhoods,
     "Whitening": Whitening,

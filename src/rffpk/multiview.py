@@ -7,14 +7,12 @@ from functools import partial
 from typing import Any, get_args
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.centroid_model import joined, typicalities, visits
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk._anneal.search import FitContext
-from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import check_cache
@@ -23,7 +21,6 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import parameters
-from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
@@ -145,6 +142,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         one pass is at most `tol` times the standard deviation of the features (the root of their
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
+    noise : "auto", float or None, default=None
+        Which rows are left out, as they are farther from their nearest rows than others: the search
+        does not see them, and they get the label -1. The distance of a row is that to its fifth
+        nearest one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
+        farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of
+        the distances, if there is one. None: no row. Collections of Dask and missing views are
+        refused.
     possibilistic : bool, default=True
         Whether rows have typicalities. False: u_ij = 1, the method RFF-MKPKM.
     m : float, default=2.0
@@ -155,9 +159,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         rows from their mean feature, the paper's choice if all centroids are at that mean.
         "median": the median of the squared distances from the median feature, on a sample, which
         outliers do not inflate. "within": 1.44 times the median squared distance of a cluster's
-        rows from its centroid, from two fits to a sample: for `noise_threshold`, of which 0.2, with
-        ``m=2``, then leaves about 98 % of a normal cluster of two dimensions in it, more if it has
-        more, and 80 % of one column. A number from 1e-30 to 1e30: the same for all views.
+        rows from its centroid, from two fits to a sample, so that the typicality falls within a
+        cluster. A number from 1e-30 to 1e30: the same for all views.
     weight_entropy : float, default=1.0
         Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
         smaller it is, the more weight goes to the views with small sums of squared distances.
@@ -195,9 +198,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         length, which biases the kernel in few dimensions (below about 16). "iid": independent draws
         (Rahimi, Recht, NeurIPS 2007). "auto": for "rbf" "structured" from d = 32 on and
         "orthogonal" below, "iid" for the other kernels.
-    noise_threshold : float or None, default=None
-        Rows whose typicality for their cluster is below this number in (0, 1] get the label -1.
-        None: no row does. A number needs ``possibilistic=True``.
     allow_missing_views : bool, default=False
         Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a
         list of rows, the entry is None. A row's distance is taken over the views that it has, with
@@ -224,8 +224,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Centroids in feature space, in the dtype of X, those of the views side by side; a view with
         random frequencies has 2 D features.
     labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid; -1 for noise (see
-        `noise_threshold`).
+        Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the views, of sum one.
     eta_ : ndarray of shape (n_views,), or None
@@ -286,6 +285,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise.
+        Set if `noise` is not None.
 
     Raises
     ------
@@ -333,7 +335,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     whitening: float | None = None
     n_frequencies: fourier.Frequencies | int = "auto"
     sampling: fourier.Sampling = "auto"
-    noise_threshold: float | None = None
     allow_missing_views: bool = False
     cache: Auto | bool = "auto"
     memory_limit: int | None = None
@@ -365,10 +366,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 diffusion_map.check_diffusion(kernel)
             elif kernel is not None:
                 fourier.check_kernel(*kernel, self.sampling)
-        if self.noise_threshold is not None:
-            validation.check_real(self.noise_threshold, "noise_threshold", 0, 1, include="right")
-            if not self.possibilistic:
-                raise ValueError("noise_threshold needs possibilistic=True.")
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
         """What defines the features of each view, or of each repetition of the views."""
@@ -404,12 +401,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         )  # fmt: skip
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
-        apart = context.coverage is not None and isinstance(sample.stream, Partitions)
-        if apart and self.noise_threshold is not None:
-            raise ValueError(
-                "noise_threshold needs all views of all rows where these stay on the workers of a "
-                "cluster: compare typicality with it."
-            )
         kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
             mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
@@ -445,12 +436,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
                 diffusion_map.warn_of_components(mapped, context.k, f" of view {i}")
-        if "labels_" in vars(self) and (self.labels_ < 0).all():
-            warn(
-                "all rows are noise: their typicality is below noise_threshold="
-                f"{self.noise_threshold}; take a lower noise_threshold, or a larger eta.",
-                ConvergenceWarning,
-            )
 
     # ---- prediction ------------------------------------------------------------------------------
 

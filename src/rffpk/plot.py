@@ -24,7 +24,6 @@ from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import optional_module
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
-from rffpk.multiview import RFFMultiKernelPowerKMeans
 from rffpk.profiles import ClusterProfiles, length, rows_at
 from rffpk.selection import NClustersSelection
 from rffpk.tables import TablePreprocessor
@@ -407,29 +406,26 @@ def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -
     return ax
 
 
-def noise(model: Any, X: Any, ax: Any = None) -> Any:
-    """The typicality of the rows for their clusters, and the threshold below which they are noise.
+def noise(model: Any, ax: Any = None) -> Any:
+    """The outlier scores of the fitted rows, and the threshold above which they are noise.
 
     Parameters
     ----------
-    model : RFFMultiKernelPowerKMeans
-        Fitted, with typicality.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
-        Rows; of more than 5000, evenly spaced ones are counted.
+    model : fitted estimator
+        One with `outlier_scores_`.
     ax : matplotlib Axes, optional
         Where to draw.
 
     Returns
     -------
     ax : matplotlib Axes
-        A histogram; the dashed line is `noise_threshold`, if there is one.
+        A histogram; the dashed line is the threshold, 1/2.
     """
-    if not isinstance(model, RFFMultiKernelPowerKMeans):
-        raise TypeError(f"model == {model!r}, must be an RFFMultiKernelPowerKMeans.")
-    *_, rows = _shown(X)
-    largest, ax = model.typicality(rows).max(axis=1), _axes(ax)
-    ax.hist(largest, bins=40, range=(0, 1), color=_COLORS[0])
-    if model.noise_threshold is not None:
-        ax.axvline(model.noise_threshold, color="black", linestyle="--")
-    ax.set(xlabel="typicality for the nearest centroid", ylabel="rows")
+    check_is_fitted(model)
+    if "outlier_scores_" not in vars(model):
+        raise ValueError("model has no outlier_scores_: fit it with noise='auto' or a share.")
+    ax = _axes(ax)
+    ax.hist(model.outlier_scores_, bins=40, range=(0, 1), color=_COLORS[0])
+    ax.axvline(0.5, color="black", linestyle="--")
+    ax.set(xlabel="outlier score", ylabel="rows")
     return ax

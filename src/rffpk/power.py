@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from rffpk._anneal import centroid_model, search
 from rffpk._anneal.fit import FitResult, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
+from rffpk._anneal.noise import check_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
@@ -47,15 +48,18 @@ class AnnealedClusterer(Clusterer):
     swaps: Auto | int = "auto"
     max_iter: int = 1000
     tol: float = 1e-3
+    noise: Auto | float | None = None
     # what a fit sets
     cluster_centers_: Array = field(init=False)
     sample_size_: int = field(init=False)
+    outlier_scores_: Array = field(init=False)
 
     fit = fit_by_passes
     _measure = centroid_model.measure
 
     def _check_parameters(self) -> None:
         check_search(self)
+        check_noise(self.noise)
         search.check_annealing(self)
         if not is_option(self.swaps, "auto"):
             validation.check_int(self.swaps, "swaps", 0)
@@ -177,6 +181,13 @@ class PowerKMeans(AnnealedClusterer):
         one pass is at most `tol` times the standard deviation of the features (the root of their
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
+    noise : "auto", float or None, default=None
+        Which rows are left out, as they are farther from their nearest rows than others: the search
+        does not see them, and they get the label -1. The distance of a row is that to its fifth
+        nearest one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
+        farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of
+        the distances, if there is one. None: no row. Collections of Dask and missing views are
+        refused.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows
         are scaled to length one as they are read, rows of zeros stay; centroids have length one, so
@@ -195,7 +206,7 @@ class PowerKMeans(AnnealedClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
         Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
     labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid.
+        Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
         k-means objective of `labels_`: the weighted sum of squared distances of the rows to the
         means of their clusters.
@@ -247,6 +258,9 @@ class PowerKMeans(AnnealedClusterer):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise.
+        Set if `noise` is not None.
 
     Raises
     ------
@@ -386,6 +400,13 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         one pass is at most `tol` times the standard deviation of the features (the root of their
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
+    noise : "auto", float or None, default=None
+        Which rows are left out, as they are farther from their nearest rows than others: the search
+        does not see them, and they get the label -1. The distance of a row is that to its fifth
+        nearest one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
+        farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of
+        the distances, if there is one. None: no row. Collections of Dask and missing views are
+        refused.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
         prod_i 1 / (1 + gamma (x_i-y_i)^2).
@@ -436,7 +457,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, 2 D)
         Centroids in feature space, in the dtype of X.
     labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid.
+        Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
         Kernel k-means objective of `labels_`, in feature space: the weighted sum of squared
         distances of the rows to the means of their clusters.
@@ -490,6 +511,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise.
+        Set if `noise` is not None.
 
     Raises
     ------

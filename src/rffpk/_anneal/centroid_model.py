@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._anneal.noise import without_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._rows.missing import present_bits
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
@@ -32,7 +33,10 @@ M = TypeVar("M")
 Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what a pass gives
 
 # What a fit says of its rows, which are not those of a stream of batches.
-_OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "k_means_agreement_")
+_OF_ROWS = (
+    *("labels_", "inertia_", "objective_", "memberships_", "k_means_agreement_"),
+    "outlier_scores_",
+)
 
 
 def first_rows(model: Any) -> int:
@@ -74,7 +78,7 @@ def visit(
     validation.check_overflow(sums.hard, rows.dtype)
     if "distances" in want:
         validation.check_overflow(float(outputs["distances"].max()), rows.dtype)
-    return rows, theta, sums, outputs
+    return rows, theta, sums, without_noise(model, xs, outputs)
 
 
 def visits(
@@ -117,8 +121,8 @@ def measure(
         found = visits(model, X, s, (want,), typical=True)
         return joined(outputs[want] for *_, outputs in found)
     if want == "labels":
-        found = visits(model, X, -math.inf, _wanted(model))
-        return joined(_published(model, rows, outputs) for rows, *_, outputs in found)
+        found = visits(model, X, -math.inf, (want,))
+        return joined(outputs[want] for *_, outputs in found)
     found = visits(model, X, -math.inf, ("distances",))
     distances = joined(_distances(rows, outputs["distances"]) for rows, *_, outputs in found)
     return distances.argmin(axis=0) if want == "medoids" else distances
@@ -149,17 +153,6 @@ def typicalities(rows: Rows, objective: PowerMean, distances: Array) -> Array:
     assert objective.eta is not None
     eta = rows.combined(objective.eta).astype(distances.dtype)
     return typicality(distances, eta, objective.m)
-
-
-def without_noise(
-    objective: PowerMean, threshold: float | None, rows: Rows, outputs: dict[str, Array]
-) -> Array:
-    """The labels of rows to publish, from the outputs of a pass: -1 where the typicality at the
-    "nearest" squared distance is below a threshold."""
-    if threshold is None or objective.eta is None:
-        return outputs["labels"]
-    typical = typicalities(rows, objective, outputs["nearest"][:, None])[:, 0]
-    return np.where(typical < threshold, np.int32(-1), outputs["labels"])
 
 
 # ---- learning from batches of rows, one after the other ------------------------------------------
@@ -229,10 +222,13 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = validation.check_sample_weight(sample_weight, len(x), X, zeros=True)
         counted = np.ones(len(x), dtype=bool) if weight is None else weight > 0
+        if "_outliers" in vars(model) and len(x):
+            counted &= ~model._outliers.are_noise([x])
         labels = np.empty(len(x), dtype=np.int32)
         if fitted and not counted.all():
             labels[~counted] = _labels(model, x[~counted])
-        some, weight = (x, None) if weight is None else (x[counted], weight[counted])
+        some = x if counted.all() else x[counted]
+        weight = None if weight is None else weight[counted]
         if not fitted:
             _collect(model, some, weight)
         elif len(some):
@@ -247,18 +243,8 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
 
 def _labels(model: Any, X: Columns) -> Array:
     """What `predict` gives of rows that have been checked."""
-    rows, _, _, outputs = visit(model, [X], None, -math.inf, _wanted(model))
-    return _published(model, rows, outputs)
-
-
-def _wanted(model: Any) -> tuple[str, ...]:
-    """What labels are made of."""
-    return ("labels",) if vars(model).get("noise_threshold") is None else ("labels", "nearest")
-
-
-def _published(model: Any, rows: Rows, outputs: dict[str, Array]) -> Array:
-    """The labels to publish, from the outputs of a pass."""
-    return without_noise(model._objective, vars(model).get("noise_threshold"), rows, outputs)
+    labels: Array = visit(model, [X], None, -math.inf, ("labels",))[-1]["labels"]
+    return labels
 
 
 def _collect(model: Any, X: Columns, weight: Array | None) -> None:
@@ -298,7 +284,7 @@ def _follow(model: Any, X: Array, weight: Array | None) -> Array:
     shift = np.concatenate(model._shifts).astype(np.float64)
     theta = model.cluster_centers_.astype(np.float64) - shift
     before = vars(model).get("_running") or _sums_of_fit(model, theta)
-    rows, _, sums, outputs = visit(model, [X], weight, before.s, _wanted(model))
+    rows, _, sums, outputs = visit(model, [X], weight, before.s, ("labels",))
     # the shift of the rows is rounded to their dtype
     N = sums.N + sums.G[:, None] * (rows.shift - shift)
     model._running = RunningSums(discount * before.N + N, discount * before.G + sums.G, before.s)
@@ -307,7 +293,7 @@ def _follow(model: Any, X: Array, weight: Array | None) -> Array:
     if isinstance(model._feature_maps[0], UnitRows):
         moved = onto_sphere(moved, theta, shift, 0.0)
     model.cluster_centers_ = (moved + shift).astype(model.cluster_centers_.dtype)
-    return _published(model, rows, outputs)
+    return outputs["labels"]
 
 
 def _sums_of_fit(model: Any, theta: Array) -> RunningSums:

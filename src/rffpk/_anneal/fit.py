@@ -18,11 +18,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import decompositions
-from rffpk._anneal.centroid_model import without_noise
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
 from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
 from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace
+from rffpk._anneal.noise import Noise, find_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
@@ -49,11 +49,11 @@ Init = Literal["k-means++", "random", "k-means"]
 
 # What a fit before may have left.
 _OF_EARLIER_FITS = (
-    *("labels_", "memberships_"),
+    *("labels_", "memberships_", "outlier_scores_", "_outliers"),
     *("_running", "_buffer", "n_buffered_", "_n_first"),  # of a stream of batches
 )
 
-_LABELS = ("labels", "nearest")  # of rows: their nearest centroids, and the squared distances
+_LABELS = ("labels",)  # of rows: their nearest centroids
 
 
 @dataclass(frozen=True)
@@ -207,12 +207,17 @@ def fit_model(
             random, History(progress=progress), config.n_threads(model.n_jobs),
             checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
         )  # fmt: skip
+        noise = find_noise(model, X, sample_weight, random)
+        if noise is not None:
+            context.noise, sample_weight = noise.rows, noise.weight
         found = prepare(model, problem, X, sample_weight, context)
         context.labels = None if is_dask(X) or is_source(X) else []
         writer = nullcontext() if labels_to is None else label_writer(labels_to, found.rows.n)
         with writer as context.write_labels:
             run, end = search_centroids(found, context)
             result = finish(model, found, run, end, context)
+            if noise is not None:
+                _add_noise(result.attributes, noise)
             publish(model, result, end, context)
             problem.published(result, context)
         if checkpoint is not None:
@@ -291,6 +296,13 @@ def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
         return problem.init
     found = problem.given(rows, k)
     return checked_centroids(problem.init, (k, len(rows.shift))) if found is None else found
+
+
+def _add_noise(attributes: dict[str, Any], noise: Noise) -> None:
+    """What noise adds to the attributes of a fitted model."""
+    attributes |= {"outlier_scores_": noise.scores, "_outliers": noise.outliers}
+    if "memberships_" in attributes:
+        attributes["memberships_"][noise.rows] = 0
 
 
 # ---- search --------------------------------------------------------------------------------------
@@ -402,7 +414,7 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext
     return whole
 
 
-_Labels = Callable[[Rows, dict[str, Array]], None]
+_Labels = Callable[[dict[str, Array]], None]
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
@@ -415,13 +427,9 @@ def _evaluated(
 ) -> tuple[Sums, Sums, float]:
     """The sums of all rows at the centroids, at the last soft exponent and in the hard limit, in
     one reading, which also gives the labels; and their inertia."""
-    threshold, objective = vars(model).get("noise_threshold"), run.objective
 
-    def take(block: Rows, outputs: dict[str, Array]) -> None:
-        found = outputs["labels"]
-        if threshold is not None:
-            found = without_noise(objective, threshold, block, outputs)
-        context.take_labels(found)
+    def take(outputs: dict[str, Array]) -> None:
+        context.take_labels(outputs["labels"])
 
     elsewhere = isinstance(rows.stream, Partitions)
     visit = partial(_both_sums, theta, s, None if elsewhere else take, rows.stream is None)
@@ -433,7 +441,7 @@ def _evaluated(
         estimate = hard.cost_at(means, rows.alpha)
     inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
     if elsewhere and context.write_labels is not None:
-        take(plain, passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
+        take(passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
     return soft, hard, inertia
 
 
@@ -441,8 +449,7 @@ def _both_sums(
     theta: Array, s: float, take: _Labels | None, alone: bool, block: Rows, before: _Pair | None
 ) -> _Pair:
     """The sums of a block at an exponent and in the hard limit; `alone`: no other follows, which
-    would add to N. `take` is given the rows, with their labels and the squared distances to
-    the nearest centroids."""
+    would add to N. `take` is given the labels."""
     soft, hard = before or (None, None)
     soft, _ = passes.pass_of_block(block, theta, s, before=soft)
     if alone and not block.unit_centroids:
@@ -450,7 +457,7 @@ def _both_sums(
     plain, wanted = replace(block, eta=None), _LABELS if take else ()
     hard, outputs = passes.pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
     if take is not None:
-        take(plain, outputs)
+        take(outputs)
     return soft, hard
 
 

@@ -212,11 +212,17 @@ class FitContext:
     rows_name: str = "X"
     # (L,), the share of the rows that has each view; None: all have all
     coverage: NDArray[np.float64] | None = None
+    noise: Array | None = None  # (n,), a mask of the rows that get the label -1
+    n_labels: int = 0  # of the rows whose labels were taken
     labels: list[Array] | None = None  # of all rows, block by block; None: they are not kept
     write_labels: Callable[[Array], Any] | None = None
 
     def take_labels(self, labels: Array) -> None:
         """Keep the labels of the next rows, write them, or both."""
+        if self.noise is not None:
+            noise = self.noise[self.n_labels : self.n_labels + len(labels)]
+            self.n_labels += len(labels)
+            labels = np.where(noise, np.int32(-1), labels)
         if self.labels is not None:
             self.labels.append(labels)
         if self.write_labels is not None:

@@ -290,8 +290,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     @by_partitions
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with its nearest centroid, or with -1 (see `noise_threshold` of
-        `RFFMultiKernelPowerKMeans`).
+        """Label each row with its nearest centroid, or with -1 where the class has the
+        parameter `noise` and it is not None.
 
         Parameters
         ----------
