@@ -1,15 +1,18 @@
 """The pages: their blocks of Python run, in their order, and their links lead somewhere."""
 
+import json
 import logging
 import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("for/*.md"))]
+README = (ROOT / "README.md").read_text() if (ROOT / "README.md").exists() else ""
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
@@ -42,6 +45,21 @@ def test_blocks_of_python_run(path, logger_as_it_was):
 def test_links_lead_to_files(path):
     for target in LINK.findall(path.read_text()):
         assert os.path.exists(path.parent / target), target
+
+
+def test_figures_of_the_readme_are_recorded_ones():
+    results = ROOT / "bench" / "results"
+    if not results.exists():
+        pytest.skip("only in the repository")
+    found = [json.loads(line) for line in (results / "labels.jsonl").read_text().splitlines()]
+    lines = re.findall(r"^\| .*`(\w+)\b.*` *[^|]*\| \.(\d+) \| (\S+) \|", README, re.MULTILINE)
+    assert len(lines) == 3
+    for method, nmi, ari in lines:
+        of_method = [record for record in found if record["method"] == method]
+        real = [np.mean(record["NMI"]) for record in of_method if record["group"] == "real"]
+        assert len(real) == 31 and round(float(np.mean(real)), 3) == float("0." + nmi)
+        [noisy] = [record for record in of_method if record["set"] == "moons, noise"]
+        assert round(float(np.mean(noisy["ARI"])), 2) == float(ari)
 
 
 def test_every_page_is_listed():
