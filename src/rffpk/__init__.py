@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind this thread
-from rffpk._utils.config import __version__, show_config
+from rffpk._utils.config import __version__, get_include, show_config
 from rffpk._utils.model_state import ESTIMATORS
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
@@ -68,6 +68,7 @@ __all__ = [
     "cmeans",
     "describe",
     "fuzzy_silhouette",
+    "get_include",
     "load",
     "normalize_kernel",
     "partition_coefficient",

@@ -16,6 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Raised by one when a type or function below changes, for packages that are compiled with it. */
+#define RFFPK_CONTRACT 1
+
 enum rffpk_status { RFFPK_OK = 0, RFFPK_UNKNOWN_RULE = 1 };
 
 /* How the squared distances d_j of a row become its weights v_j. TYPICALITY is the power mean, or
@@ -76,7 +79,7 @@ typedef struct {
     const int32_t *indices; /* (indptr[n],) columns of the entries */
     /* Of dense rows without landmarks: */
     enum rffpk_number numbers; /* the type of x */
-    int unit; /* whether rows are scaled to length one, zeros left as they are */
+    int unit;                  /* whether rows are scaled to length one, zeros left as they are */
 } rffpk_view;
 
 /* Most centroids k, and most landmarks of a view. A tile keeps their indices in numbers of type

@@ -14,6 +14,7 @@ cdef extern from "tuning.h" nogil:
 
 cdef extern from "contract.h" nogil:
     enum:
+        RFFPK_CONTRACT
         RFFPK_ALIGN
         RFFPK_MOST_NEIGHBOURS
         RFFPK_MOST_CENTROIDS_F32

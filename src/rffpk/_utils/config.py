@@ -251,6 +251,23 @@ def _backend_name(name: str | None = None) -> str:
     return name
 
 
+def get_include() -> str:
+    """The folder of the headers in C that packages need which are compiled with `rffpk.capi`.
+
+    Returns
+    -------
+    folder : str
+        An entry of the include directories of the compiler.
+
+    Examples
+    --------
+    >>> import os, rffpk
+    >>> os.path.exists(os.path.join(rffpk.get_include(), "contract.h"))
+    True
+    """
+    return str(Path(_core.__file__).parent)
+
+
 def show_config() -> dict[str, Any]:
     """Report version, compiled core, threads and BLAS.
 
