@@ -1,5 +1,7 @@
 """Kernels by blocks against scikit-learn and plain formulas."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,6 +15,12 @@ from rffpk.maps import kernels
 from rffpk.maps.kernels import FittedKernel, Specification, du2015, specification, specifications
 
 NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
+
+
+def test_kernels_that_a_type_checker_knows_are_those_of_scikit_learn():
+    assert sorted(get_args(kernels.PairwiseKernel)) == NAMES
+
+
 CHOICES = [(False, False), (True, False), (False, True), (True, True)]
 
 

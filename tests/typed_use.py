@@ -25,6 +25,15 @@ assert_type(rffpk.select_n_clusters(X).n_clusters, int)
 assert_type(rffpk.sources.from_array(X), Callable[[], Iterator[Any]])
 print(rffpk.PowerMeans)  # type: ignore[attr-defined]
 
+# what else these parameters take
+rffpk.PowerKMeans(2, init=X[:2])
+rffpk.FuzzyCMeans(2, init=[[0.0, 1.0], [1.0, 0.0]], sample="auto")
+rffpk.PowerKMeans(2, init=lambda rows, k, random_state: rows[:k])
+rffpk.KernelPowerKMeans(2, kernel=lambda x, y: float(x @ y), init=X[:2].T)
+rffpk.MKKM(2, kernels=["rbf", ("rbf", 0.5)])
+rffpk.RFFMultiKernelPowerKMeans(2, kernels=["linear", rffpk.DiffusionMap()])
+rffpk.SMKC(2, anchors=[0, 1])
+
 # words that no class accepts; mypy reports an "ignore" that is not needed
 rffpk.PowerKMeans(2, stop="never")  # type: ignore[arg-type]
 rffpk.PowerKMeans(2, s0="critical")  # type: ignore[arg-type]
@@ -33,5 +42,16 @@ rffpk.RFFKernelPowerKMeans(2, gamma="median", sampling="sobol")  # type: ignore[
 rffpk.DiffusionPowerKMeans(2, metric="cosinus")  # type: ignore[arg-type]
 rffpk.FAMKKM(2, fusion="kernel", approximation="random")  # type: ignore[arg-type]
 rffpk.KernelPowerKMeans(2, gamma="wide")  # type: ignore[arg-type]
+rffpk.KernelPowerKMeans(2, kernel="gauss")  # type: ignore[arg-type]
+rffpk.NystroemKernelKMeans(2, kernel="precomputed")  # type: ignore[arg-type]
+rffpk.MKKM(2, kernels="rbf")  # type: ignore[arg-type]
+rffpk.RFFMultiKernelPowerKMeans(2, kernels="poly")  # type: ignore[arg-type]
+rffpk.RMKKM(2, init="k-means")  # type: ignore[arg-type]
+rffpk.FuzzyCMeans(2, init="kmeans++")  # type: ignore[arg-type]
+rffpk.PowerKMeans(2, init="spectral")  # type: ignore[arg-type]
+rffpk.PowerKMeans(2, sample="all", metric="l1")  # type: ignore[arg-type]
+rffpk.KernelKMeans(2, init="kmeans")  # type: ignore[arg-type]
+rffpk.CoregSC(2, scheme="pairs")  # type: ignore[arg-type]
+rffpk.SMKC(2, anchors="random")  # type: ignore[arg-type]
 rffpk.SMKC(2, n_anchors="all")  # type: ignore[arg-type]
 rffpk.select_n_clusters(X, criterion="gap")  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -12,11 +13,19 @@ from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import WeightedViews
 from rffpk._utils import validation
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.fourier import Gamma
-from rffpk.maps.kernels import PRECOMPUTED, check_kernels, check_one_kernel, one_kernel
+from rffpk.maps.kernels import (
+    PRECOMPUTED,
+    Kernels,
+    PairwiseKernel,
+    Precomputed,
+    check_kernels,
+    check_one_kernel,
+    one_kernel,
+)
 
 # Numbers of starts if n_init is "auto" (docs/exact.md): ...
 _AUTO_STARTS = 8  # ... of different kinds, ...
@@ -166,12 +175,12 @@ class KernelKMeans(Clusterer):
     (2, 200)
     """
 
-    kernel: Any = "rbf"
+    kernel: PairwiseKernel | Precomputed | Callable[..., float] = "rbf"
     gamma: Gamma | float | None = "mean"
     degree: float = 3
     coef0: float = 1
     kernel_params: dict[str, Any] | None = None
-    init: KernelInit | Any = "k-means++"
+    init: KernelInit | Numbers = "k-means++"
     max_iter: int = 300
     tol: float = 0.0
     cache: Auto | bool = "auto"
@@ -613,7 +622,7 @@ class MultiKernelPowerKMeans(Clusterer):
     (2,)
     """
 
-    kernels: Any = None
+    kernels: Kernels = None
     views: Any = None
     weight_entropy: float = 1.0
     s0: Auto | float = "auto"
@@ -621,7 +630,7 @@ class MultiKernelPowerKMeans(Clusterer):
     anneal_every: Auto | int = "auto"
     s_final: search.Hard | float = "hard"
     stop: search.Stop = "annealed"
-    init: KernelInit | Any = "k-means++"
+    init: KernelInit | Numbers = "k-means++"
     allow_missing_views: bool = False
     max_iter: int = 1000
     tol: float = 1e-4

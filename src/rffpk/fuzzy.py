@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.fit import Init, Problem, check_search
+from rffpk._anneal.fit import GivenInit, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
@@ -179,7 +179,7 @@ class FuzzyCMeans(Clusterer):
 
     m: float = 2.0
     sample: Auto | int | None = None
-    init: Init | Any = "k-means++"
+    init: Init | GivenInit = "k-means++"
     max_iter: int = 300
     tol: float = 1e-4
     metric: Metric = "euclidean"
@@ -206,12 +206,13 @@ class FuzzyCMeans(Clusterer):
 
     def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
         """The centroids that `init` stands for if it holds memberships."""
+        init: Any = self.init
         with validation.named("init"):
-            shape = np.shape(self.init)
+            shape = np.shape(init)
         of_centroids = shape == (k, len(rows.shift))
         if shape != (rows.n, k) or of_centroids or rows.stream is not None:
             return None
-        u = checked_memberships(self.init, "init") ** float(self.m)
+        u = checked_memberships(init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
         x = unit_lines(rows.xs[0]) if rows.unit_centroids else rows.xs[0].astype(np.float64)
         return _centroids(x, weight * u)

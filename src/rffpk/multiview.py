@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -37,6 +37,8 @@ _BANK = (4.0, 1.0, 0.25)
 MAX_TYPICALITY_M = 6.0
 
 _WHITENING = 0.5  # of the columns with kernels="auto"
+
+_Feature = Literal["diffusion", "linear"]  # an entry of `kernels` besides kernels
 
 # A kernel and its gamma, the map that has the parameters of another, or None: the columns.
 _Kernel = tuple[Any, Any] | DiffusionMap | None
@@ -330,7 +332,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     m: float = 2.0
     eta: Eta | float = "median"
     weight_entropy: float = 1.0
-    kernels: Any = None
+    kernels: Auto | fourier.Kernel | _Feature | list[Any] | tuple[Any, ...] | None = None
     views: Any = None
     whitening: float | None = None
     n_frequencies: fourier.Frequencies | int = "auto"

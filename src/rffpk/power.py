@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rffpk._anneal import centroid_model, search
-from rffpk._anneal.fit import FitResult, Init, Problem, check_search
+from rffpk._anneal.fit import FitResult, GivenInit, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.noise import check_noise
 from rffpk._anneal.objective import PowerMean
@@ -44,7 +44,7 @@ class AnnealedClusterer(Clusterer):
     s_final: search.Hard | float = "hard"
     stop: search.Stop = "annealed"
     sample: Auto | int | None = "auto"
-    init: Init | Any = "k-means++"
+    init: Init | GivenInit = "k-means++"
     swaps: Auto | int = "auto"
     max_iter: int = 1000
     tol: float = 1e-3

@@ -34,7 +34,7 @@ from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
 from rffpk._rows.sums import Sums, nearly_equal_memberships
 from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import reporting
 from rffpk._utils.files import check_labels_to, label_writer
@@ -46,6 +46,7 @@ from rffpk._utils.validation import Auto
 M = TypeVar("M", bound=Any)
 
 Init = Literal["k-means++", "random", "k-means"]
+GivenInit = Numbers | Callable[..., Any]  # besides words
 
 # What a fit before may have left.
 _OF_EARLIER_FITS = (

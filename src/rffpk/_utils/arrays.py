@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 Array = NDArray[Any]
+
+
+class HasArray(Protocol):
+    """An array, or a frame or tensor that NumPy makes one of."""
+
+    def __array__(self) -> Any:
+        """The array."""
+
+
+Numbers = HasArray | list[Any] | tuple[Any, ...]  # an argument besides words, which are no lists
 
 # Weights of landmarks below this part of the largest of a row are zero: they would connect, by an
 # amount that nothing resolves, what is disconnected.

@@ -31,7 +31,14 @@ from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import Columns, rows_differ
 from rffpk._utils.tiles import by_blocks
 from rffpk.fusion.spectral import Iteration, combined
-from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification, check_kernels, matched
+from rffpk.maps.kernels import (
+    PRECOMPUTED,
+    FittedKernel,
+    Kernels,
+    Specification,
+    check_kernels,
+    matched,
+)
 from rffpk.power import PowerKMeans
 
 # Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
@@ -181,7 +188,7 @@ class KernelFusion(Clusterer):
     _stage = "weights"  # of the records of iterations
     _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
 
-    kernels: Any = None
+    kernels: Kernels = None
     views: Any = None
     center: bool = True
     normalize: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any, Self
 
@@ -19,7 +20,13 @@ from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.maps.fourier import Gamma
-from rffpk.maps.kernels import Specification, check_one_kernel, check_sparse, one_kernel
+from rffpk.maps.kernels import (
+    PairwiseKernel,
+    Specification,
+    check_one_kernel,
+    check_sparse,
+    one_kernel,
+)
 
 
 @parameters
@@ -144,7 +151,7 @@ class NystroemKernelKMeans(Clusterer):
     (200, 5)
     """
 
-    kernel: Any = "rbf"
+    kernel: PairwiseKernel | Callable[..., float] = "rbf"
     gamma: Gamma | float | None = "mean"
     degree: float = 3
     coef0: float = 1

@@ -15,10 +15,10 @@ from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
 from rffpk._utils import validation
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto
-from rffpk.maps.kernels import check_kernels
+from rffpk.maps.kernels import Kernels, check_kernels
 
 Init = Literal["k-means++", "random", "spectral"]
 
@@ -242,10 +242,10 @@ class RMKKM(Clusterer):
     (2,)
     """
 
-    kernels: Any = None
+    kernels: Kernels = None
     views: Any = None
     weight_norm: float = 0.5
-    init: Init | Any = "k-means++"
+    init: Init | Numbers = "k-means++"
     max_iter: int = 300
     tol: float = 1e-4
     cache: Auto | bool = "auto"

@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from sklearn.cluster import kmeans_plusplus
 
 from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import basis_of, fixed_signs
 from rffpk._utils.messages import warn
@@ -230,7 +230,7 @@ class SMKC(KernelFusion):
     )
 
     n_anchors: Auto | int = "auto"
-    anchors: Anchors | Any = "uniform"
+    anchors: Anchors | Numbers = "uniform"
     tol: float = 1e-4
     normalize_rows: bool = False
     # what a fit sets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
@@ -17,7 +17,14 @@ from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
 from rffpk._utils.tiles import row_tiles, run_all, tiles
 from rffpk.maps.fourier import center_and_spread, check_gamma, resolve_gamma
 
-BANKS = ("du2015",)
+# The names of scikit-learn's pairwise kernels.
+PairwiseKernel = Literal[
+    "additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"
+]
+Bank = Literal["du2015"]
+Precomputed = Literal["precomputed"]
+Kernels = Bank | Precomputed | list[Any] | tuple[Any, ...] | None  # of several views
+BANKS = get_args(Bank)
 PRECOMPUTED = "precomputed"
 
 # A precomputed kernel may differ from its transpose by this fraction of its largest entry.
