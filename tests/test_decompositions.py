@@ -62,9 +62,7 @@ def test_balanced_designs_are_clustered_by_every_class(name):
         assert rffpk.DiffusionMap(2, random_state=0).fit_transform(X).shape == (len(X), 2)
         for kind in VIEWS:
             assert len(kind(k, random_state=0).fit([X, X[:, ::2]]).labels_) == len(X)
-        numbers = range(2, min(5, len(X)))
-        chosen = rffpk.select_n_clusters(X, numbers, n_resamples=2, random_state=0)
-        assert chosen.n_clusters in numbers
+        assert 1 <= rffpk.select_n_clusters(X, random_state=0).n_clusters <= len(X)
 
 
 def test_as_many_clusters_as_categories_of_a_star():

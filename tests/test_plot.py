@@ -146,9 +146,9 @@ def test_weights_memberships_validity_and_noise(ax):
     assert_allclose(np.sort(shown, axis=0), np.sort(views.predict_proba([X, X[:, :1]], s=-1.0), 0))
     assert (np.diff(shown.argmax(axis=1)) >= 0).all()
     ax.clear()
-    selection = select_n_clusters(X, range(2, 5), random_state=0)
-    plot.validity(selection, "stability", ax)
-    assert_array_equal(ax.lines[0].get_ydata(), selection.indices["stability"])
+    selection = select_n_clusters(X, random_state=0)
+    plot.validity(selection, ax)
+    assert_array_equal(ax.lines[0].get_ydata(), selection.scores)
 
 
 def test_new_axes_are_made_where_none_are_given():
@@ -169,8 +169,6 @@ def test_models_without_what_is_drawn_are_refused(ax):
         plot.noise(plain, ax)
     with pytest.raises(ValueError, match="names has 1 entries for 2 views"):
         plot.view_weights(RFFMultiKernelPowerKMeans(2).fit([X, X]), ["one"], ax)
-    with pytest.raises(ValueError, match="index == 'score'"):
-        plot.validity(select_n_clusters(X, [2], random_state=0), "score", ax)
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch):

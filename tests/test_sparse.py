@@ -25,7 +25,6 @@ from rffpk import (
     RFFKernelPowerKMeans,
     cmeans,
     load,
-    select_n_clusters,
 )
 from rffpk._anneal import decompositions, hamerly
 from rffpk._core import use_thread_work
@@ -427,8 +426,6 @@ def test_what_does_not_take_sparse_rows_says_so():
     ):
         with pytest.raises(TypeError, match="X is sparse, and .* dense"):
             model.fit(X)
-    with pytest.raises(TypeError, match="X is sparse, and select_n_clusters takes dense"):
-        select_n_clusters(X)
     with pytest.raises(TypeError, match="X, but dense"):
         cmeans(X, 2)
     with pytest.raises(TypeError, match="X gave a block that is sparse"):

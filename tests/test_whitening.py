@@ -219,5 +219,3 @@ def test_sizes_beyond_the_type_are_refused(size, message):
 def test_whitening_without_a_linear_view_is_refused():
     with pytest.raises(ValueError, match="whitening == 0.5 is for views"):
         MultiView(2, kernels="rbf", whitening=0.5).fit(random_rows(50, 4))
-    with pytest.raises(ValueError, match="whitening == 0.5 makes other features"):
-        rffpk.select_n_clusters(random_rows(50, 4), [2, 3], estimator=PowerKMeans(whitening=0.5))

@@ -532,17 +532,28 @@ eigenvalues_ : ndarray of shape (n_clusters,)
     Largest eigenvalues of the learned kernel, in falling order.
 """)
 
+# of those that find the number of clusters
+FOUND = entries("""
+n_clusters : "auto" or int
+    Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds in
+    the rows, or in the sample of a source; it may be 1.
+n_clusters_ : int
+    Number of clusters.
+selection_ : NClustersSelection
+    Good numbers of clusters, with scores and partitions; set only if `n_clusters` is "auto".
+""")
+
 ESTIMATORS = {
     "RandomFourierFeatures": FEATURES,
     "DiffusionMap": DIFFUSION,
-    "PowerKMeans": POWER | NOISE,
-    "RFFKernelPowerKMeans": RANDOM_FEATURES | NOISE,
+    "PowerKMeans": POWER | FOUND | NOISE,
+    "RFFKernelPowerKMeans": RANDOM_FEATURES | FOUND | NOISE,
     "RFFMultiKernelPowerKMeans": without(
         RANDOM_FEATURES | VIEWS | NOISE, "whitening", "cluster_centers_", "inertia_",
         "objective_",
     ),
     "DiffusionPowerKMeans": without(
-        POWER | DIFFUSION | STORED | NOISE, "random_state", "cluster_centers_", "inertia_",
+        POWER | DIFFUSION | STORED | FOUND | NOISE, "random_state", "cluster_centers_", "inertia_",
         "membership_exponent_",
     ),
     "FuzzyCMeans": without(

@@ -19,6 +19,7 @@ from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.validation import Auto
+from rffpk.maps.cluster_number import NClustersSelection, adjusted_rand_index
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     Metric,
@@ -27,7 +28,7 @@ from rffpk.maps.diffusion_map import (
     warn_of_components,
 )
 from rffpk.maps.neighbours import map_rows
-from rffpk.power import AnnealedClusterer, PowerKMeans, adjusted_rand_index
+from rffpk.power import AnnealedClusterer, PowerKMeans, given_number
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
 # lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
@@ -44,8 +45,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : "auto" or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
+        in the rows, or in the sample of a source; it may be 1.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
         and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
@@ -179,6 +181,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Fitted feature map, with the time and the components that were chosen.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids in the space of the diffusion features, in the dtype of X.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is "auto".
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
@@ -272,6 +278,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     1.0
     """
 
+    n_clusters: Auto | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     n_components: Auto | int = "auto"
     n_neighbors: Auto | int = "auto"
     n_landmarks: Auto | int = "auto"
@@ -282,6 +289,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     memory_limit: int | None = None
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
+    n_clusters_: int = field(init=False)
+    selection_: NClustersSelection = field(init=False)
+
+    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
 

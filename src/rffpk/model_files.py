@@ -14,6 +14,7 @@ from rffpk._utils.model_state import ESTIMATORS, RECORDS
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
+from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.outliers import Outliers
@@ -31,6 +32,7 @@ RECORDS |= {
     "WeightedViews": WeightedViews,
     "RunningSums": RunningSums,
     "Outliers": Outliers,
+    "NClustersSelection": NClustersSelection,
     "Spectrum": Spectrum,
     "Neighbourhoods": Neighbourhoods,
     "Whitening": Whitening,

@@ -24,8 +24,8 @@ from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import optional_module
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
+from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.profiles import ClusterProfiles, length, rows_at
-from rffpk.selection import NClustersSelection
 from rffpk.tables import TablePreprocessor
 
 # The colors of Okabe and Ito without yellow, which is too light for points on white, and markers;
@@ -312,15 +312,13 @@ def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -
     return ax
 
 
-def validity(selection: NClustersSelection, index: str | None = None, ax: Any = None) -> Any:
-    """An index of validity against the number of clusters.
+def validity(selection: NClustersSelection, ax: Any = None) -> Any:
+    """Scores of the good numbers of clusters.
 
     Parameters
     ----------
     selection : NClustersSelection
-        The result of `select_n_clusters`.
-    index : str, optional
-        Name of the index; by default the one that decided.
+        What `select_n_clusters` returns, or `selection_` of a fitted estimator.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -329,12 +327,11 @@ def validity(selection: NClustersSelection, index: str | None = None, ax: Any = 
     ax : matplotlib Axes
         The vertical line is the number that was chosen.
     """
-    index = selection.criterion if index is None else index
-    validation.check_choice(index, "index", tuple(selection.indices))
     ax = _axes(ax)
-    ax.plot(selection.tried, selection.indices[index], "o-", color=_COLORS[0])
+    ax.vlines(selection.numbers, 0, selection.scores, color=_COLORS[0])
+    ax.plot(selection.numbers, selection.scores, "o", color=_COLORS[0])
     ax.axvline(selection.n_clusters, color="black", linestyle="--", linewidth=1)
-    ax.set(xlabel="number of clusters", ylabel=index.replace("_", " "))
+    ax.set(xlabel="number of clusters", ylabel="mean log eigengap")
     ax.xaxis.get_major_locator().set_params(integer=True)
     return ax
 

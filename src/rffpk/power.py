@@ -24,6 +24,7 @@ from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps import fourier
+from rffpk.maps.cluster_number import NClustersSelection, adjusted_rand_index
 from rffpk.maps.unit_rows import Metric, check_metric, metric_map
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
@@ -89,6 +90,11 @@ class AnnealedClusterer(Clusterer):
         return search.Plan(starts, int(swaps), critical=critical)
 
 
+def given_number(self: Any) -> Any:
+    """The number of clusters that is given; 1 where it is to be found."""
+    return 1 if is_option(self.n_clusters, "auto") else self.n_clusters
+
+
 @parameters
 class PowerKMeans(AnnealedClusterer):
     """Power k-means: k-means annealed from a smooth objective.
@@ -100,8 +106,9 @@ class PowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : "auto" or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
+        in the rows, or in the sample of a source; it may be 1.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
         and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
@@ -205,6 +212,10 @@ class PowerKMeans(AnnealedClusterer):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
         Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is "auto".
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
@@ -288,10 +299,15 @@ class PowerKMeans(AnnealedClusterer):
     (5, 2)
     """
 
+    n_clusters: Auto | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     metric: Metric = "euclidean"
     whitening: float | None = None
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
+    n_clusters_: int = field(init=False)
+    selection_: NClustersSelection = field(init=False)
+
+    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True
@@ -319,8 +335,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : "auto" or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
+        in the rows, or in the sample of a source; it may be 1.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
         and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
@@ -456,6 +473,10 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         the clusters of k-means; `DiffusionPowerKMeans`, or a larger `gamma`, finds others.
     cluster_centers_ : ndarray of shape (n_clusters, 2 D)
         Centroids in feature space, in the dtype of X.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is "auto".
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
@@ -545,6 +566,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     (64, 128)
     """
 
+    n_clusters: Auto | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     kernel: fourier.Kernel = "rbf"
     gamma: fourier.Gamma | float = "mean"
     n_frequencies: fourier.Frequencies | int = "auto"
@@ -553,6 +575,10 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     memory_limit: int | None = None
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
+    n_clusters_: int = field(init=False)
+    selection_: NClustersSelection = field(init=False)
+
+    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True
@@ -614,16 +640,3 @@ def agreement_of_labels(
             break
         theta, index = sums.centroids(theta, rows.dtype), outputs["labels"]
     return adjusted_rand_index(before, index)
-
-
-def adjusted_rand_index(a: Array, b: Array) -> float:
-    """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
-    and its warnings of many clusters could only be silenced in all threads."""
-    table = np.zeros((a.max() + 1, b.max() + 1))
-    np.add.at(table, (a, b), 1)
-    both, in_a, in_b, pairs = (
-        float((counts * (counts - 1)).sum())
-        for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum())
-    )
-    chance, most = in_a * in_b / max(pairs, 1), (in_a + in_b) / 2
-    return (both - chance) / (most - chance) if most > chance else 1.0

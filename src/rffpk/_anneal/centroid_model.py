@@ -16,7 +16,7 @@ from rffpk._anneal.objective import PowerMean
 from rffpk._rows.missing import present_bits
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import automatic_sample_size, is_source
+from rffpk._rows.sample import automatic_sample_size, is_source, least_number
 from rffpk._rows.store import mapped_views
 from rffpk._rows.streams import make_stream
 from rffpk._rows.sums import Sums, onto_sphere, typicality
@@ -41,7 +41,7 @@ _OF_ROWS = (
 
 def first_rows(model: Any) -> int:
     """The number of rows that the first fit of a stream of batches takes."""
-    k, sample = int(model.n_clusters), model.sample
+    k, sample = least_number(model), model.sample
     if sample is None or is_option(sample, "auto"):
         return automatic_sample_size(k)
     return max(int(sample), k)

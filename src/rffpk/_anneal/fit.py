@@ -42,6 +42,7 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto
+from rffpk.maps.cluster_number import select_number
 
 M = TypeVar("M", bound=Any)
 
@@ -232,6 +233,11 @@ def check_search(model: Any) -> None:
     sample = getattr(model, "sample", None)
     if sample is not None and not validation.is_option(sample, "auto"):
         validation.check_int(sample, "sample", 1)
+    if isinstance(model.n_clusters, str) and not isinstance(model.init, str):
+        raise ValueError(
+            "n_clusters == 'auto' needs initial centroids that are drawn: set init to a word, or "
+            "n_clusters to the number of the centroids."
+        )
     if getattr(model, "half_life", None) is not None:
         validation.check_real(model.half_life, "half_life", 0, include="neither", also="None")
 
@@ -245,7 +251,7 @@ def prepare(
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
     sample = row_sample(model, X, sample_weight, problem.sample, problem.n_map_rows, context.random)
-    k = context.k = validation.check_n_clusters(model.n_clusters, sample.n, sample.counted)
+    k = context.k = _number(model, sample, context)
     if getattr(model, "allow_missing_views", False):
         context.coverage = sample.coverage(k)
     model._feature_maps = maps = problem.maps(sample, context)
@@ -277,6 +283,22 @@ def prepare(
         mapped=any(maps), objective=objective, plan=problem.plan(k, exponent, objective),
         least_exponent=problem.least_exponent,
     )  # fmt: skip
+
+
+def _number(model: Any, sample: RowSample, context: FitContext) -> int:
+    """The number of clusters, found where it is "auto"; sets it."""
+    vars(model).pop("selection_", None)
+    wanted = model.n_clusters
+    if isinstance(wanted, str):
+        xs, weight = sample.some()
+        cosine = vars(model).get("metric") == "cosine"
+        random = np.random.RandomState(context.random.randint(2**31 - 1))
+        found = select_number(xs[0], weight, cosine, random, context.n_threads)
+        model.selection_, wanted = found, found.n_clusters
+        if context.history.progress is not None:
+            context.history.progress.say(f"The rows have {wanted} clusters.")
+    model.n_clusters_ = validation.check_n_clusters(wanted, sample.n, sample.counted)
+    return int(model.n_clusters_)
 
 
 def _of_features(sample: RowSample, rows: Rows, mapping: Mapping) -> tuple[RowSample, Mapping]:

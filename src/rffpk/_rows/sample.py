@@ -77,6 +77,11 @@ def automatic_sample_size(k: int) -> int:
     return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
 
 
+def least_number(model: Any) -> int:
+    """The number of clusters that samples are made for: 1 until it is found."""
+    return int(getattr(model, "_given_number", model.n_clusters))
+
+
 def _starting_size(given: Auto | int, k: int) -> int:
     """The number of rows, out of many, that starts run on, for the parameter `sample`."""
     return automatic_sample_size(k) if isinstance(given, str) else max(int(given), k)
@@ -104,7 +109,7 @@ def row_sample(
 ) -> RowSample:
     """What a model needs to know of all rows, with samples for its parameter `sample` and of at
     least so many rows; those of a source are read once."""
-    k = int(model.n_clusters)
+    k = least_number(model)
     first = None if given is None else _starting_size(given, k)
     size = max(automatic_sample_size(k), least, first or 0)
     how = Sampling(size, first, _seed(random), config.n_threads(model.n_jobs))

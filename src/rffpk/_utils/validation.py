@@ -169,7 +169,7 @@ def check_search_parameters(
 ) -> None:
     """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
     if `inits`, the names that init accepts, is given."""
-    check_int(estimator.n_clusters, "n_clusters", 1)
+    check_int(getattr(estimator, "_given_number", estimator.n_clusters), "n_clusters", 1)
     if not is_option(estimator.n_init, "auto"):
         check_int(estimator.n_init, "n_init", 1)
     if inits is not None:

@@ -310,7 +310,7 @@ def centroid_landmarks(
     some = X[index]
     seeds, _ = _distinct(some, m + 1, random)
     seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
-    landmarks = _k_means(some, p, seeds, n_threads)
+    landmarks = k_means(some, p, seeds, n_threads)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
     return Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads).widened(some, p)
 
@@ -368,7 +368,7 @@ def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
     return distinct_rows(X)
 
 
-def _k_means(X: Columns, weight: Array | None, centroids: Columns, n_threads: int) -> Columns:
+def k_means(X: Columns, weight: Array | None, centroids: Columns, n_threads: int) -> Columns:
     """Centroids after a few passes over the rows of X; those of empty clusters stay."""
     p = np.ones(len(X)) if weight is None else weight
     ends = np.arange(len(X) + 1)

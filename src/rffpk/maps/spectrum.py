@@ -151,6 +151,18 @@ def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
     return 2 + int(np.argmax(gaps[1:] / gaps[:-1]))
 
 
+def eigengaps(spectrum: Spectrum, largest: int) -> Array:
+    """log((1 - mu_(k+1)) / (1 - mu_k)) of the functions that cover enough rows for k clusters, at
+    the places k to `largest`; zeros where there are too few, and at 0 and 1."""
+    found = np.zeros(largest + 1)
+    for k in range(2, min(largest, len(spectrum.gaps)) + 1):
+        gaps = spectrum.gaps[spectrum.slow(k)]
+        if len(gaps) >= k:
+            least = max(_RESOLVED * gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)], 1e-6)
+            found[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
+    return found
+
+
 # ---- the leading eigenpairs of large matrices --------------------------------------------------
 
 Multiply = Callable[[Array], Array]  # of (n, b) arrays by a symmetric matrix of order n
