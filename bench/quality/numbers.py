@@ -4,7 +4,8 @@
 
 DIR holds NAME.npz (bench/README.md); the battery is that of bench.quality.battery. Made besides:
 rows without clusters, uniform and of one Gaussian, and well-separated blobs. Prints a table as
-Markdown: the shares of sets whose number is right, is within a quarter, and is among the numbers returned.
+Markdown: the shares of sets whose number is right, is within a quarter, and is among the
+numbers returned.
 """
 
 from __future__ import annotations

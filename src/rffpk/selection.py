@@ -54,7 +54,7 @@ def select_n_clusters(
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from rffpk import select_n_clusters
-    >>> X, _ = make_blobs(500, centers=5, cluster_std=0.5, random_state=2)
+    >>> X, _ = make_blobs(500, centers=5, cluster_std=0.4, random_state=3)
     >>> select_n_clusters(X, random_state=0).n_clusters
     5
     """

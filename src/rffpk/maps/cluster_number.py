@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.cluster import kmeans_plusplus
-from sklearn.mixture import GaussianMixture
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import svd
@@ -38,7 +37,7 @@ _LARGEST = 6.0  # logarithm of an eigengap that counts
 _GAP = 1.5  # mean logarithm of an eigengap that tells clusters apart, or ...
 _VALLEY = 0.2  # ... mean log ratio of distances across borders and inside clusters, ...
 _AGREEMENT = 0.25  # ... if the clusters of different graphs agree so well
-_GAIN = 0.35  # of the BIC for each row, by which a mixture is better than one Gaussian
+_GAIN = 0.4  # of the BIC for each row, by which a mixture is better than one Gaussian
 _MIXTURE_ROWS, _MIXTURE_COLUMNS, _MOST_PARTS = 1500, 5, 30
 _FAILURES = 4  # numbers in a row that do not lower the BIC, which end the search
 _NEIGHBOURS, _SCALE = 11, 5  # of a row, itself the first; the one whose distance is the scale there
@@ -106,7 +105,7 @@ class _Evidence:
         ]
         found = [eigengaps(graph.spectrum, pairs) for graph in self.graphs]
         self.scores = np.mean([np.clip(each, 0, _LARGEST) for each in found], axis=0)
-        self._mixture: GaussianMixture | None = None
+        self._mixture: Any = None
         self._points = np.zeros((0, 0))
 
     def _graph(self, whitening: float | None, times: int, spherical: bool, pairs: int) -> Diffusion:
@@ -188,7 +187,7 @@ class _Evidence:
         if p is not None:
             drawn = self.random.choice(drawn, len(drawn), p=p / p.sum())
         points = self._points[drawn]
-        models, bics = list[GaussianMixture](), list[float]()
+        models, bics = list[Any](), list[float]()
         for k in range(1, min(_MOST_PARTS, len(np.unique(points, axis=0)) // 5) + 1):
             models.append(self._mixture_of(points, k))
             bics.append(models[-1].bic(points) / len(points))
@@ -199,9 +198,11 @@ class _Evidence:
         self._mixture = models[int(np.argmin(bics))]
         return int(self._mixture.n_components)
 
-    def _mixture_of(self, points: Array, k: int) -> GaussianMixture:
+    def _mixture_of(self, points: Array, k: int) -> Any:
         """A mixture that starts at the clusters of k-means, which is the same for any number of
         threads."""
+        from sklearn.mixture import GaussianMixture  # it takes a while, and few fits need it
+
         seeds, _ = kmeans_plusplus(points, k, random_state=self.random.randint(2**31 - 1))
         centroids = k_means(points, None, seeds, self.n_threads)
         labels = Neighbourhoods(centroids, 1, 0.0, self.n_threads).chosen(points).ravel()
@@ -214,7 +215,7 @@ class _Evidence:
             precisions_init=np.repeat(precision[None], k, axis=0), init_params="random_from_data",
             max_iter=1000, random_state=0,
         )  # fmt: skip
-        return cast(GaussianMixture, mixture.fit(points))
+        return mixture.fit(points)
 
 
 def rotated_labels(functions: Array) -> Array:
