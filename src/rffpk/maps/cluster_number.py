@@ -13,8 +13,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import svd
-from rffpk._utils.sparse_rows import Columns
-from rffpk._utils.validation import rows_differ
+from rffpk._utils.sparse_rows import Columns, rows_differ
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
