@@ -193,6 +193,7 @@ def test_attributes_that_fits_set_are_those_described(cls):
         names = {n for n in names if n.endswith("_") and n[0] != "_" and hasattr(model, n)}
         fitted = {n: getattr(model, n) for n in names}
         found |= {*fitted}
+        found |= {"selection_"} & {*kinds}  # of a number that is found
         for name, value in fitted.items():
             check_kind(name, value, kinds[name], model)
         check_history(model, inspect.getdoc(cls))

@@ -297,8 +297,10 @@ def _number(model: Any, sample: RowSample, context: FitContext) -> int:
         model.selection_, wanted = found, found.n_clusters
         if context.history.progress is not None:
             context.history.progress.say(f"The rows have {wanted} clusters.")
-    model.n_clusters_ = validation.check_n_clusters(wanted, sample.n, sample.counted)
-    return int(model.n_clusters_)
+    k = validation.check_n_clusters(wanted, sample.n, sample.counted)
+    if hasattr(model, "_given_number"):
+        model.n_clusters_ = k
+    return k
 
 
 def _of_features(sample: RowSample, rows: Rows, mapping: Mapping) -> tuple[RowSample, Mapping]:

@@ -441,7 +441,8 @@ def fit_diffusion_map(
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-    return mapped._draw(X, weight, estimator.n_clusters_, unit_variance, times, pairs_a_cluster)
+    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
+    return mapped._draw(X, weight, k, unit_variance, times, pairs_a_cluster)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

@@ -373,7 +373,7 @@ def fit_map(
     """The feature map of a view, fitted on a sample of the rows, with the `n_frequencies`,
     `sampling` and `n_jobs` of an estimator."""
     x, weight = sample.some_with(view)
-    k = estimator.n_clusters_
+    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
     D = n_frequencies(estimator.n_frequencies, k)
     if not isinstance(D, str):
         # the features of the seeding rows, and sums of the clusters, at least once for each thread
