@@ -43,6 +43,11 @@ class Ending:
         """Whether memberships are nearly 1/k."""
         return nearly_equal_memberships(self.soft, self.hard, self.k, self.s)
 
+    @property
+    def merged(self) -> bool:
+        """Whether centroids coincide, or memberships are nearly equal."""
+        return self.flat or self.distinct < self.k
+
     def cause(self) -> str:
         """Why centroids of enough distinct rows coincide, and what to do."""
         if not self.flat:

@@ -22,7 +22,7 @@ from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
 from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
 from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace
-from rffpk._anneal.noise import Noise, find_noise
+from rffpk._anneal.noise import find_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
@@ -32,7 +32,7 @@ from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
-from rffpk._rows.sums import Sums, nearly_equal_memberships
+from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.dask_collections import is_dask
@@ -219,7 +219,7 @@ def fit_model(
             run, end = search_centroids(found, context)
             result = finish(model, found, run, end, context)
             if noise is not None:
-                _add_noise(result.attributes, noise)
+                noise.add_to(result.attributes)
             publish(model, result, end, context)
             problem.published(result, context)
         if checkpoint is not None:
@@ -321,13 +321,6 @@ def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
         return problem.init
     found = problem.given(rows, k)
     return checked_centroids(problem.init, (k, len(rows.shift))) if found is None else found
-
-
-def _add_noise(attributes: dict[str, Any], noise: Noise) -> None:
-    """What noise adds to the attributes of a fitted model."""
-    attributes |= {"outlier_scores_": noise.scores, "_outliers": noise.outliers}
-    if "memberships_" in attributes:
-        attributes["memberships_"][noise.rows] = 0
 
 
 # ---- search --------------------------------------------------------------------------------------
@@ -497,7 +490,7 @@ def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     publish_end(model, result.attributes, end, context)
-    if is_merged(result.ending):
+    if result.ending.merged:
         some = result.prepared.some
         causes = context.causes or [few_rows("X", *result.prepared.given)]
         causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
@@ -514,9 +507,3 @@ def publish_end(model: Any, attributes: dict[str, Any], end: StartEnd, context: 
             f"max_iter={model.max_iter} passes ended the run before it converged.",
             ConvergenceWarning,
         )
-
-
-def is_merged(ending: Ending) -> bool:
-    """Whether centroids coincide, or memberships are nearly equal."""
-    flat = nearly_equal_memberships(ending.soft, ending.hard, ending.k, ending.s)
-    return flat or ending.distinct < ending.k

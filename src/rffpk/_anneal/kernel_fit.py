@@ -16,7 +16,7 @@ from rffpk._anneal import decompositions
 from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite, warn_of_ending
 from rffpk._anneal.decompositions import kernel_components, kernel_variance, total_squares
 from rffpk._anneal.feature_steps import FeatureSpace
-from rffpk._anneal.fit import is_merged, publish_end
+from rffpk._anneal.fit import publish_end
 from rffpk._anneal.kernel_products import CenteredKernel, Products
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
@@ -365,7 +365,7 @@ def publish(
     """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
     vars(model).pop("memberships_", None)  # of an earlier fit
     publish_end(model, attributes, end, context)
-    if is_merged(ending) and found.space.products.definite:  # else that warning names the cause
+    if ending.merged and found.space.products.definite:  # else that warning names the cause
         warn_of_ending(ending, [few_rows("X", found.xs, found.space.weight)])
     for centered in model._kernels:
         centered.kernel.drop_matrix()

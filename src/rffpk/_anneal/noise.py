@@ -30,6 +30,12 @@ class Noise:
     scores: Array  # (n,)
     weight: Array | None  # of the rows that are left
 
+    def add_to(self, attributes: dict[str, Any]) -> None:
+        """Add what noise is to the attributes of a fitted model."""
+        attributes |= {"outlier_scores_": self.scores, "_outliers": self.outliers}
+        if "memberships_" in attributes:
+            attributes["memberships_"][self.rows] = 0
+
 
 def check_noise(noise: Any) -> None:
     """The parameter: None, "auto", or a share of the rows."""
