@@ -96,9 +96,8 @@ def test_views_stand_side_by_side(sparse):
 
 def test_noise_belongs_to_the_rest():
     rows = np.r_[X, [[60.0] * 4]]
-    model = rffpk.RFFMultiKernelPowerKMeans(
-        3, kernels="linear", noise_threshold=0.2, random_state=0
-    ).fit(rows)
+    model = rffpk.RFFMultiKernelPowerKMeans(3, kernels="linear", noise=0.03, random_state=0)
+    model.fit(rows)
     noise = (model.labels_ < 0).sum()
     assert noise
     found = describe(model, rows, n_resamples=1, random_state=0)

@@ -114,9 +114,8 @@ def test_threads_and_files_leave_the_tree(tmp_path):
 
 def test_noise_stays_noise():
     rows = np.r_[X, [[60.0] * 4]]
-    model = rffpk.RFFMultiKernelPowerKMeans(
-        6, kernels="linear", noise_threshold=0.2, random_state=0
-    ).fit(rows)
+    model = rffpk.RFFMultiKernelPowerKMeans(6, kernels="linear", noise=0.03, random_state=0)
+    model.fit(rows)
     assert model.labels_[-1] == -1
     assert_array_equal(model.cut(2) == -1, model.labels_ == -1)
     assert model.cut(2).max() == 1

@@ -14,12 +14,12 @@ from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import check_cache
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.validation import Auto
-from rffpk.maps.cluster_number import NClustersSelection, adjusted_rand_index
+from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     Metric,

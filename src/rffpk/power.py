@@ -19,12 +19,12 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import check_cache
 from rffpk._utils import validation
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps import fourier
-from rffpk.maps.cluster_number import NClustersSelection, adjusted_rand_index
+from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.unit_rows import Metric, check_metric, metric_map
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md

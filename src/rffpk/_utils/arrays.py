@@ -125,3 +125,16 @@ class Unit:
 Map = Fourier | Landmarks | Unit | None
 
 View = tuple[Array, Map]  # the columns (n, d) of a view and its map
+
+
+def adjusted_rand_index(a: Array, b: Array) -> float:
+    """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
+    and its warnings of many clusters could only be silenced in all threads."""
+    table = np.zeros((a.max() + 1, b.max() + 1))
+    np.add.at(table, (a, b), 1)
+    both, in_a, in_b, pairs = (
+        float((counts * (counts - 1)).sum())
+        for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum())
+    )
+    chance, most = in_a * in_b / max(pairs, 1), (in_a + in_b) / 2
+    return (both - chance) / (most - chance) if most > chance else 1.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.cluster import kmeans_plusplus
 
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.linalg import svd
 from rffpk._utils.sparse_rows import Columns, rows_differ
 from rffpk.maps.neighbours import (
@@ -227,16 +227,3 @@ def rotated_labels(functions: Array) -> Array:
     pivots = qr(functions.T, mode="r", pivoting=True)[1][:k]
     left, _, right = svd(functions[pivots].T)
     return np.argmax(np.abs(functions @ (left @ right)), axis=1)
-
-
-def adjusted_rand_index(a: Array, b: Array) -> float:
-    """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
-    and its warnings of many clusters could only be silenced in all threads."""
-    table = np.zeros((a.max() + 1, b.max() + 1))
-    np.add.at(table, (a, b), 1)
-    both, in_a, in_b, pairs = (
-        float((counts * (counts - 1)).sum())
-        for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum())
-    )
-    chance, most = in_a * in_b / max(pairs, 1), (in_a + in_b) / 2
-    return (both - chance) / (most - chance) if most > chance else 1.0
