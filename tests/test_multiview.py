@@ -260,6 +260,7 @@ def test_the_critical_exponent_with_typicality_is_where_a_perturbation_stops_gro
 @pytest.mark.parametrize("sample", [None, 200])
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_stored_features_change_nothing_but_rounding(views, sample, possibilistic):
+    """Starts on stored features have single precision, and end at slightly other places."""
     stored, computed = (
         RFFMultiKernelPowerKMeans(
             4,
@@ -274,8 +275,8 @@ def test_stored_features_change_nothing_but_rounding(views, sample, possibilisti
     )
     assert stored.cache_ is True and computed.cache_ is False
     assert_array_equal(stored.labels_, computed.labels_)
-    assert_allclose(stored.cluster_centers_, computed.cluster_centers_, atol=1e-9)
-    assert_allclose(stored.kernel_weights_, computed.kernel_weights_, rtol=1e-9)
+    assert_allclose(stored.cluster_centers_, computed.cluster_centers_, atol=3e-5)
+    assert_allclose(stored.kernel_weights_, computed.kernel_weights_, rtol=1e-4)
 
 
 def test_one_array_gets_a_bank_of_bandwidths(views):
@@ -422,7 +423,7 @@ def test_starts_are_compared_with_the_penalty_of_the_view_weights(views):
     assert 0 < len(swaps) <= 8 * (20 + 10 * 4)
     assert adjusted_rand_score(y, model.labels_) > 0.9
     objective = [r["objective"] for r in model.history_ if r["stage"] == "hard"]
-    assert objective[-1] <= best * (1 + 1e-9)
+    assert objective[-1] <= best * (1 + 1e-6)  # that of rows in single precision
 
 
 @pytest.mark.exhaustive

@@ -278,7 +278,7 @@ cache : "auto", True or False
     computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the costs, it
     at least halves the time of the passes over all rows (of 30, or of 5 after a sample). The
     features of a sample are stored unless `cache` is False, if `memory_limit` allows it. Results
-    are the same up to rounding.
+    are the same up to rounding, in the starts up to that of float32.
 random_state : int, RandomState instance or None
     Draws the rows that gamma is estimated from, the frequencies, the sample, the initial centroids,
     and their disturbances and swaps. An int gives the same result in each call.

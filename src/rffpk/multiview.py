@@ -211,7 +211,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the
         costs, it at least halves the time of the passes over all rows (of 30, or of 5 after a
         sample). The features of a sample are stored unless `cache` is False, if `memory_limit`
-        allows it. Results are the same up to rounding.
+        allows it. Results are the same up to rounding, in the starts up to that of float32.
     memory_limit : int or None, default=None
         Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
         what the machine, or the container, has available, at least 16 MB.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from rffpk._anneal.kernel_products import Products
 from rffpk._rows.passes import make_rows, one_pass
@@ -24,11 +25,12 @@ from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
 from rffpk._utils.sparse_rows import Columns, SparseRows, centered_products, dense
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
-KERNEL_ROWS = 500  # ... With an exact kernel, vectors for m rows cost O(m^3): fewer rows are taken.
+# ... With an exact kernel or typicality decompositions for m rows cost O(m^3): fewer are taken.
+KERNEL_ROWS = 500
 
 # Components are left out that have this part of the variance together: less than the error of the
 # random features themselves. All features follow in the last passes.
-_LEFT_OUT = 1e-3
+_LEFT_OUT = 1e-2
 
 # For the hard objective of one view more may be left out. Of k clusters only k - 1 directions
 # matter: without the components after the r-th the cost of a partition changes by a constant and by
@@ -54,8 +56,8 @@ _MARGIN = 2.0  # A search must take this many times as long as the decomposition
 _VIEWS_MARGIN = 5.0
 _FEWEST = 64  # A pass over fewer features takes no longer than one over fewer still.
 
-# Features that are copied, twice with row weights: at most 64 MB each in float64.
-_NUMBERS = 1 << 23
+# Features of a view that are copied, twice with row weights: at most 128 MB each in float64.
+_NUMBERS = 1 << 24
 
 # The shape of clusters is seen on so many rows, or on fewer if these have this many numbers.
 _SHAPE_ROWS, _SHAPE_NUMBERS = 20_000, 1 << 20
@@ -71,7 +73,8 @@ _COPIES = 5  # of the components of a kernel, while they are computed
 
 def exponent_of_rows(rows: Rows, features: Columns) -> float:
     """The critical exponent of rows, from their `some_features`; 0 if they are equal."""
-    some = slice(None, None, max(1, len(features) // _FEATURE_ROWS))
+    most = _FEATURE_ROWS if rows.eta is None else KERNEL_ROWS
+    some = slice(None, None, max(1, len(features) // most))
     features, rows = features[some], rows.take(some)
     if rows.unit_centroids:
         return _finite(_of_unit_rows(rows, features))
@@ -227,14 +230,15 @@ def typical_critical_exponent(
     if present is not None:
         z = _scaled(z, q, present[kept])
     if len(z) < z.shape[1]:  # coordinates in the space of the rows
-        z = np.transpose(np.linalg.qr(z.T)[1])
-    R = (z.T * (q * u)) @ z
+        z = np.transpose(np.linalg.qr(z.T, mode="r"))
     P = m / (m - 1) * (z.T * (q * (1 - u))) @ z
-    values, vectors = eigh(P)
-    if values[-1] >= 0.5:
+    try:
+        root = np.linalg.cholesky(np.eye(len(P)) / 2 - P)
+    except np.linalg.LinAlgError:
         return 0.5
-    roots = vectors / np.sqrt(0.5 - values)  # of the inverse of I/2 - P
-    growth = _largest_eigenvalue(roots.T @ R @ roots)
+    growth = _largest_squared_singular_value(
+        solve_triangular(root, z.T * np.sqrt(q * u), lower=True)
+    )
     return 1 - 1 / growth if growth > 0 else -math.inf
 
 
@@ -291,7 +295,10 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     nearest -= outputs.pop("features")  # in place: there may be some megabytes of each
     if present is not None:
         nearest[~present] = 0
-    return _of_vectors(rows.scaled(nearest), p, present) - _BELOW
+    nearest = rows.scaled(nearest)
+    if present is None and 2 * len(nearest) < nearest.shape[1]:
+        return _of_gram(nearest @ nearest.T, p) - _BELOW
+    return _of_vectors(nearest, p, present) - _BELOW
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
@@ -331,55 +338,77 @@ def features_of(gram: Array) -> Array:
 
 @dataclass(frozen=True)
 class Compressed:
-    """Rows of fewer features, and the way back from their centroids."""
+    """Rows of fewer or shorter numbers, and the way back from their centroids."""
 
     rows: Rows
-    bases: list[Array]  # (F_l, r_l), orthonormal columns
+    bases: list[Array] | None  # (F_l, r_l), orthonormal columns; None: all features, shifted
     left_out: float  # of one view: sum_i p_i times the squared lengths of what is left out
 
     def expand(self, theta: Array) -> Array:
         """Centroids in the space of all features, shifted."""
+        if self.bases is None:
+            return theta
         edges = np.cumsum([basis.shape[1] for basis in self.bases])[:-1]
         parts = np.split(theta, edges, axis=1)
         return np.hstack([part @ basis.T for part, basis in zip(parts, self.bases)])
 
 
-def compressed(rows: Rows, k: int, storage: Storage, hard: bool = False) -> Compressed | None:
-    """The rows with the principal components of each view as features, if these are at most half as
-    many and a search for k centroids is longer than the decompositions; else None. `hard`: starts
-    are compared by the hard objective, for which fewer components of one view suffice.
+def compressed(
+    rows: Rows, k: int, storage: Storage, hard: bool = False, single: bool = False
+) -> Compressed | None:
+    """The rows with the principal components of each view as features, if these take at most half
+    the memory and a search for k centroids is longer than the decompositions; else None. `hard`:
+    starts are compared by the hard objective, for which fewer components of one view suffice.
+    `single`: in single precision, which halves the time of a pass over float64, with all features
+    where components do not pay.
 
     O(n F min(n, F)) time.
     """
-    widths = [len(shift) for shift in rows.shifts]
-    sizes = [min(rows.n, F) for F in widths]
+    widths = rows.widths
+    short = rows.present is not None or rows.stream is not None
+    short |= k == 1 or sum(widths) < _FEWEST or rows.n * max(widths) > _NUMBERS
     hard = hard and len(widths) == 1 and rows.eta is None
-    cost = sum(
-        2.0 * rows.n * F * m + _decomposition_cost(m, k if hard else None)
-        for F, m in zip(widths, sizes)
-    )
-    search = _PASSES * rows.n * sum(widths) * (4.0 * k + _READ)
-    lacking = rows.present is not None or rows.stream is not None
-    short = k == 1 or sum(widths) < _FEWEST or lacking
-    short |= hard and k > min(sizes)  # which need all components
-    margin = _MARGIN if hard else _VIEWS_MARGIN
-    if short or margin * cost > search or rows.n * sum(widths) > _NUMBERS:
+    dtype = np.dtype(np.float32) if single else rows.dtype
+    shorter, pays = dtype != rows.dtype, _pays(rows, k, hard)
+    if short or not (pays or shorter):
         return None
     rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
     if has_maps(rows):  # features may not be stored
         return None
-    pairs = [_components(rows, i, k if hard else None) for i in range(len(widths))]
-    if 2 * sum(basis.shape[1] for _, basis in pairs) > sum(widths):
-        return None
+    pairs = [_components(rows, i, k if hard else None) for i in range(len(widths))] if pays else []
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
-    shifts = [np.zeros(x.shape[1], dtype=rows.dtype) for x in xs]
-    if rows.unit_centroids:
-        bases = [_with_direction(bases[0], rows.shift)]
-        xs = [np.ascontiguousarray(dense(rows.xs[0]) @ bases[0], dtype=rows.dtype)]
-        shifts = [np.asarray(rows.shift @ bases[0], dtype=rows.dtype)]
-    small = replace(rows, xs=xs, shifts=shifts)
-    left_out = total_squares(rows) - total_squares(small) if hard else 0.0
-    return Compressed(small, bases, left_out)
+    if xs and 2 * dtype.itemsize * sum(x.shape[1] for x in xs) <= rows.dtype.itemsize * sum(widths):
+        shifts = [np.zeros(x.shape[1]) for x in xs]
+        if rows.unit_centroids:
+            bases = [_with_direction(bases[0], rows.shift)]
+            xs, shifts = [dense(rows.xs[0]) @ bases[0]], [np.asarray(rows.shift @ bases[0])]
+        small = _with_columns(rows, xs, shifts, dtype)
+        return Compressed(small, bases, total_squares(rows) - total_squares(small) if hard else 0.0)
+    if not shorter:
+        return None
+    xs = [dense(x) - shift for x, shift in zip(rows.xs, rows.shifts)]
+    return Compressed(_with_columns(rows, xs, [0 * each for each in rows.shifts], dtype), None, 0.0)
+
+
+def _pays(rows: Rows, k: int, hard: bool) -> bool:
+    """Whether a search for k centroids is longer than the decompositions."""
+    sizes = [min(rows.n, F) for F in rows.widths]
+    if hard and k > min(sizes):  # which need all components
+        return False
+    cost = sum(
+        2.0 * rows.n * F * m + _decomposition_cost(m, k if hard else None)
+        for F, m in zip(rows.widths, sizes)
+    )
+    search = _PASSES * rows.n * sum(rows.widths) * (4.0 * k + _READ)
+    return (_MARGIN if hard else _VIEWS_MARGIN) * cost <= search
+
+
+def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) -> Rows:
+    """The rows with other columns and shifts, in this dtype."""
+    xs = [np.ascontiguousarray(x, dtype=dtype) for x in xs]
+    shifts = [shift.astype(dtype) for shift in shifts]
+    weight = None if rows.weight is None else rows.weight.astype(dtype, copy=False)
+    return replace(rows, xs=xs, shifts=shifts, weight=weight)
 
 
 def _with_direction(basis: Array, center: Array) -> Array:

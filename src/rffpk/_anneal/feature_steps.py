@@ -183,9 +183,10 @@ class FeatureRun:
         shift = self._shift(theta, moved.previous)
         return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
 
-    def count_distinct(self, theta: Array, hard: float) -> int:
-        """The number of distinct centroids; the tolerance is relative to a hard objective."""
-        relative, absolute = self._close()
+    def count_distinct(self, theta: Array, hard: float, dtype: Any = None) -> int:
+        """The number of distinct centroids; the tolerance is relative to a hard objective, but not
+        below rounding errors of `dtype`, by default that of the rows."""
+        relative, absolute = self._close(dtype)
         return count_distinct(self.rows.scaled(theta), max(relative * hard, absolute))
 
     def nearly_hard_exponent(self) -> float:
@@ -207,10 +208,10 @@ class FeatureRun:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
         return math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
 
-    def _close(self) -> tuple[float, float]:
+    def _close(self, dtype: Any = None) -> tuple[float, float]:
         """Squared distances up to which centroids coincide: a factor of the hard objective, and a
         distance."""
-        relative, absolute = coincidence(self.variance, self.rows.dtype)
+        relative, absolute = coincidence(self.variance, dtype or self.rows.dtype)
         return relative / self.rows.total_weight, absolute
 
     def _disturb(self, size: float) -> None:

@@ -34,7 +34,7 @@ from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array, Numbers
+from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import reporting
 from rffpk._utils.files import check_labels_to, label_writer
@@ -270,7 +270,10 @@ def prepare(
     if samples:
         samples[0] = storage.sample(samples[0])
     base = samples[0] if samples else storage.all_rows(rows, k, ALL_PASSES)
-    components = compressed(base, k, storage, problem.hard) if problem.automatic else None
+    components = None
+    if problem.automatic:
+        bounded = all(isinstance(each, Fourier) for each in rows.maps)
+        components = compressed(base, k, storage, problem.hard, bounded)
     pool = components.rows if components is not None else base if samples else some
     seeding = seeding_rows(pool, k, context.random)
     features = passes.some_features(seeding)
@@ -374,7 +377,8 @@ def finish(
     centers = (run.theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
     soft, hard, inertia = _evaluated(model, run, rows, theta, end.s, context)
-    distinct = run.count_distinct(theta, hard.hard)
+    searched = found.base if found.components is None else found.components.rows
+    distinct = run.count_distinct(theta, hard.hard, searched.dtype)
     s = -math.inf if plan.schedule.ends_hard else end.s
     ending = Ending(context.k, distinct, s, soft.soft, soft.hard, plan.critical, plan.lowered_by)
     attributes = {
