@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 import rffpk
+from rffpk.selection import NClustersSelection
 
 SECTIONS = [
     "Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "References", "Examples",
@@ -33,23 +34,24 @@ GIVEN = {"kernel": "precomputed"}
 ALL_GIVEN = {"kernels": "precomputed"}
 SOFT = {"s_final": -3.0, "anneal_every": 2}
 STORED = {"store_memberships": True}
+FOUND = {"noise": 0.1, "n_clusters": "auto"}
 
 # Fits of each class that set all of its attributes, between them: for most, one of a frame.
 FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES} | {
     "RandomFourierFeatures": [({}, FRAME), ({"sampling": "structured"}, ROWS)],
     "PowerKMeans": [
         (STORED, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
-        ({"noise": 0.1}, ROWS),
+        (FOUND, ROWS),
     ],
     "DiffusionMap": [({}, FRAME), ({"whitening": 0.5}, ROWS)],
     "DiffusionPowerKMeans": [
-        ({"noise": 0.1}, ROWS), (STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS),
+        (FOUND, ROWS), (STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS),
     ],
     "FuzzyCMeans": [
         ({"sample": 20}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)
     ],
     "RFFKernelPowerKMeans": [
-        ({"noise": 0.1}, ROWS), (STORED, FRAME), ({"cache": False, "sample": 20}, ROWS),
+        (FOUND, ROWS), (STORED, FRAME), ({"cache": False, "sample": 20}, ROWS),
     ],
     "RFFMultiKernelPowerKMeans": [
         (STORED, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),
@@ -80,6 +82,7 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES} | {
     "NystroemKernelKMeans": [(STORED, FRAME), ({"n_anchors": 9, "n_components": 3}, ROWS)],
 }  # fmt: skip
 KINDS = {
+    "NClustersSelection": NClustersSelection,
     "ndarray": np.ndarray, "float": float, "int": int, "bool": bool, "list": list, "tuple": tuple,
     "RandomFourierFeatures": rffpk.RandomFourierFeatures, "DiffusionMap": rffpk.DiffusionMap,
 }  # fmt: skip
@@ -193,7 +196,6 @@ def test_attributes_that_fits_set_are_those_described(cls):
         names = {n for n in names if n.endswith("_") and n[0] != "_" and hasattr(model, n)}
         fitted = {n: getattr(model, n) for n in names}
         found |= {*fitted}
-        found |= {"selection_"} & {*kinds}  # of a number that is found
         for name, value in fitted.items():
             check_kind(name, value, kinds[name], model)
         check_history(model, inspect.getdoc(cls))

@@ -1,5 +1,6 @@
 """The pages: their blocks of Python run, in their order, and their links lead somewhere."""
 
+import inspect
 import json
 import logging
 import os
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import rffpk
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -60,6 +63,14 @@ def test_figures_of_the_readme_are_recorded_ones():
         assert len(real) == 31 and round(float(np.mean(real)), 3) == float("0." + nmi)
         [noisy] = [record for record in of_method if record["set"] == "moons, noise"]
         assert round(float(np.mean(noisy["ARI"])), 2) == float(ari)
+
+
+def test_the_reference_has_the_first_sentence_of_each_docstring():
+    page = (ROOT / "docs" / "api.md").read_text()
+    for name in set(rffpk.__all__) - {"__version__"}:
+        sentence = inspect.getdoc(getattr(rffpk, name)).split("\n\n")[0].replace("\n", " ")
+        line = rf"^\| \[`{name}`\]\(\S+\) \| {re.escape(sentence)} \|$"
+        assert re.search(line, page, re.MULTILINE), f"{name}: {sentence}"
 
 
 def test_every_page_is_listed():
