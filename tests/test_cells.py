@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
+from sklearn.neighbors import kneighbors_graph
 
 from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFMultiKernelPowerKMeans
 from rffpk.cells import cluster
@@ -47,6 +48,21 @@ def test_several_representations_are_views():
     assert isinstance(model, RFFMultiKernelPowerKMeans)
     assert_array_equal(adata.uns["rffpk"]["params"]["use_rep"], ["X_pca", "protein"])
     assert_array_equal(pd.crosstab(adata.obs.truth, adata.obs.rffpk).max(axis=1), 40)
+
+
+def test_a_graph_that_is_there_is_used():
+    adata = cells()
+    graph = kneighbors_graph(adata.X, 12, mode="connectivity")
+    adata.uns["nearest"] = {"connectivities_key": "nearest_connectivities"}
+    adata.obsp = {"nearest_connectivities": graph}
+    model = cluster(adata, 3, neighbors_key="nearest")
+    expected = DiffusionPowerKMeans(3, metric="precomputed", random_state=0).fit(graph)
+    assert_array_equal(model.labels_, expected.labels_)
+    assert_array_equal(pd.crosstab(adata.obs.truth, adata.obs.rffpk).max(axis=1), 40)
+    params = adata.uns["rffpk"]["params"]
+    assert params["neighbors_key"] == "nearest" and "use_rep" not in params
+    with pytest.raises(ValueError, match="neighbors_key == 'neighbors', must be in adata.uns"):
+        cluster(adata, 3, neighbors_key="neighbors")
 
 
 @pytest.mark.parametrize(

@@ -306,10 +306,10 @@ n_landmarks : "auto" or int
     rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44 clusters; of more
     rows 5 sqrt(m) centroids, with m the rows that are looked at (220 000 at most in a clustering),
     but 1000 and 5 k at least.
-metric : {"euclidean", "cosine"}
+metric : {"euclidean", "cosine", "precomputed"}
     Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
     usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their
-    units differ.
+    units differ. "precomputed": X is the graph itself, see Notes.
 whitening : "auto", None or float
     A number from 0 to 1: neighbors are found among the leading principal components, two for each
     cluster at most, each divided by this power of its standard deviation; 0 only projects, 1 gives

@@ -18,6 +18,7 @@ def cluster(
     n_clusters: int,
     *,
     use_rep: str | Sequence[str] = "X_pca",
+    neighbors_key: str | None = None,
     key_added: str = "rffpk",
     random_state: Any = 0,
     **parameters: Any,
@@ -26,7 +27,7 @@ def cluster(
 
     One representation is clustered by `DiffusionPowerKMeans`; several, such as of the RNA and the
     proteins of the same cells, are views of one `RFFMultiKernelPowerKMeans`, each with a graph of
-    its own. No graph of neighbors is needed before.
+    its own. No graph of neighbors is needed before, but one that is there can be used.
 
     Parameters
     ----------
@@ -38,6 +39,10 @@ def cluster(
         Number of clusters, from 1 to the number of cells.
     use_rep : str or sequence of str, default="X_pca"
         Name in ``adata.obsm`` of what is clustered, or "X" for ``adata.X``; several are views.
+    neighbors_key : str or None, default=None
+        Name in ``adata.uns`` of what ``scanpy.pp.neighbors`` has found, "neighbors" unless it was
+        told otherwise. Its connectivities are the graph then, in place of `use_rep`. None: the
+        model makes its own graph.
     key_added : str, default="rffpk"
         Name of what is written.
     random_state : int, RandomState instance or None, default=0
@@ -48,21 +53,27 @@ def cluster(
     Returns
     -------
     model : object
-        The fitted estimator, whose `predict` takes the same representation of new cells.
+        The fitted estimator, whose `predict` takes the same representation of new cells; with
+        `neighbors_key` their connectivities to the cells of `adata`.
 
     Raises
     ------
     ValueError, TypeError
-        If `adata` has no such representation, or a parameter is not as described; nothing is
-        written then.
+        If `adata` has no such representation or graph, or a parameter is not as described; nothing
+        is written then.
     """
     if not all(hasattr(adata, name) for name in ("obs", "obsm", "uns")):
         raise TypeError(f"adata is of type {type(adata).__name__}, must be an AnnData object.")
     if not isinstance(key_added, str):
         raise TypeError(f"key_added == {key_added!r}, must be a string.")
-    names = [use_rep] if isinstance(use_rep, str) else [*use_rep]
-    views = [_representation(adata, name) for name in names]
     common = {"random_state": random_state, "store_memberships": True, **parameters}
+    used: dict[str, Any] = {"neighbors_key": neighbors_key}
+    if neighbors_key is None:
+        names = [use_rep] if isinstance(use_rep, str) else [*use_rep]
+        used = {"use_rep": names[0] if len(names) == 1 else np.array(names)}
+        views = [_representation(adata, name) for name in names]
+    else:
+        common["metric"], views = "precomputed", [_connectivities(adata, neighbors_key)]
     model: Any
     if len(views) == 1:
         model = DiffusionPowerKMeans(n_clusters, **common).fit(views[0])
@@ -71,7 +82,7 @@ def cluster(
         model = RFFMultiKernelPowerKMeans(n_clusters, **common).fit(views)
     adata.obs[key_added] = _categories(model.labels_)
     adata.obsm[f"{key_added}_memberships"] = model.memberships_
-    adata.uns[key_added] = {"params": _written(model, names)}
+    adata.uns[key_added] = {"params": {**_written(model), **used}}
     return model
 
 
@@ -85,6 +96,16 @@ def _representation(adata: Any, name: Any) -> Any:
     return adata.obsm[name]
 
 
+def _connectivities(adata: Any, key: Any) -> Any:
+    """The affinities that scanpy has found, a sparse matrix."""
+    if key not in adata.uns or "connectivities_key" not in adata.uns[key]:
+        raise ValueError(
+            f"neighbors_key == {key!r}, must be in adata.uns as scanpy.pp.neighbors(adata) writes "
+            "it."
+        )
+    return adata.obsp[adata.uns[key]["connectivities_key"]]
+
+
 def _categories(labels: Any) -> Any:
     """A categorical of strings, in the order of the numbers."""
     import pandas as pd  # whoever has an AnnData object has it
@@ -93,7 +114,7 @@ def _categories(labels: Any) -> Any:
     return pd.Categorical([str(label) for label in labels], categories=names)
 
 
-def _written(model: Any, names: list[str]) -> dict[str, Any]:
+def _written(model: Any) -> dict[str, Any]:
     """The parameters that differ from the defaults, as values that files of AnnData hold."""
     default = type(model)().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items()
@@ -102,8 +123,7 @@ def _written(model: Any, names: list[str]) -> dict[str, Any]:
         name: value if isinstance(value, (bool, int, float, str)) else repr(value)
         for name, value in given.items()
     }
-    use_rep = names[0] if len(names) == 1 else np.array(names)
-    return {"method": type(model).__name__, "version": __version__, "use_rep": use_rep, **plain}
+    return {"method": type(model).__name__, "version": __version__, **plain}
 
 
 def _is_same(value: Any, default: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import field
 from itertools import combinations, product
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
 from rffpk._utils.sparse_rows import Columns
-from rffpk._utils.validation import Auto
+from rffpk._utils.validation import Auto, is_graph, is_option
 from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
@@ -27,6 +28,7 @@ from rffpk.maps.diffusion_map import (
     fit_diffusion_map,
     warn_of_components,
 )
+from rffpk.maps.graphs import NUMBER_OF_GRAPH
 from rffpk.maps.neighbours import map_rows
 from rffpk.power import AnnealedClusterer, PowerKMeans, given_number
 
@@ -151,10 +153,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function; at most 10^6.
-    metric : {"euclidean", "cosine"}, default="euclidean"
+    metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
         Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
         usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if
-        their units differ.
+        their units differ. "precomputed": X is the graph itself, see Notes.
     whitening : "auto", None or float, default="auto"
         A number from 0 to 1: neighbors are found among the leading principal components, two for
         each cluster at most, each divided by this power of its standard deviation; 0 only projects,
@@ -263,6 +265,17 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k); there are
     no more than 3 k components. `predict` gives rows that were fitted their labels.
 
+    With ``metric="precomputed"`` X is a graph, a sparse or dense matrix (n_samples, n_samples) of
+    affinities >= 0, larger for nearer rows: scanpy's ``obsp["connectivities"]``, UMAP's ``graph_``,
+    or scikit-learn's ``kneighbors_graph``. A is taken as (A + A') / 2, and steps lead along its
+    edges; a row without any is a component of its own. A graph D of distances, such as
+    ``KNeighborsTransformer(mode="distance")`` gives, becomes one of affinities by ``D.data =
+    numpy.exp(-D.data**2 / (2 * (D.data**2).mean()))``: sparse distances are not told from
+    affinities. New rows are given by their affinities to the fitted rows, (n_new, n_samples), and
+    get the mean of the features of these; rows without any, and those of components that are left
+    out, get zeros. `n_neighbors`, `n_landmarks` and `whitening` must have their defaults. `noise`
+    and `partial_fit` need rows.
+
     References
     ----------
     .. [1] Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized cuts. KDD 2004.
@@ -300,11 +313,19 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         super()._check_parameters()
         check_diffusion(self)
         check_cache(self.cache, self.memory_limit)
+        if is_graph(self) and self.noise is not None:
+            raise ValueError(
+                f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
+                "distances."
+            )
+        if is_graph(self) and is_option(self.n_clusters, "auto"):
+            raise ValueError(f"n_clusters == 'auto' needs rows: {NUMBER_OF_GRAPH}.")
 
     def _problem(self, **more: Any) -> Problem:
         return super()._problem(
             maps=self._maps, cache=self.cache, memory_limit=self.memory_limit,
-            n_map_rows=map_rows(self.n_landmarks), rows_name="the diffusion map of X",
+            n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
+            rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT, **more,
         )  # fmt: skip
 
@@ -378,6 +399,8 @@ def _options(parameters: Any) -> list[Option]:
         whitenings = (parameters.whitening,)
     elif parameters.metric == "euclidean":
         whitenings = _WHITENINGS
+    if is_graph(parameters):
+        return [Option(None, 1)]
     times = _TIMES if isinstance(parameters.n_neighbors, str) else (1,)
     return [Option(*pair) for pair in product(whitenings, times)]
 

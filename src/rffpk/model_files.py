@@ -15,6 +15,7 @@ from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.cluster_number import NClustersSelection
+from rffpk.maps.graphs import Nodes
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.outliers import Outliers
@@ -35,6 +36,7 @@ RECORDS |= {
     "NClustersSelection": NClustersSelection,
     "Spectrum": Spectrum,
     "Neighbourhoods": Neighbourhoods,
+    "Nodes": Nodes,
     "Whitening": Whitening,
     "UnitRows": UnitRows,
     "SparseRows": SparseRows,

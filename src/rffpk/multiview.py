@@ -366,6 +366,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         for kernel in self._kernels_of_views(1):
             if isinstance(kernel, DiffusionMap):
                 diffusion_map.check_diffusion(kernel)
+                if validation.is_graph(kernel):
+                    raise ValueError(
+                        "kernels has a DiffusionMap with metric == 'precomputed', which only "
+                        "DiffusionPowerKMeans takes."
+                    )
             elif kernel is not None:
                 fourier.check_kernel(*kernel, self.sampling)
 

@@ -146,9 +146,11 @@ def describe(
         raise TypeError("X is a source or a collection of Dask, must be rows in memory.")
     n_resamples = validation.check_int(n_resamples, "n_resamples", 0)
     random = validation.check_random_state(random_state)
-    given = validation.is_precomputed(last)
+    given = validation.is_precomputed(last) or validation.is_graph(last)
     if given and (n_resamples or table is None):
-        raise ValueError("n_resamples must be 0, and a table given, where kernels are precomputed.")
+        raise ValueError(
+            "n_resamples must be 0, and a table given, where kernels or a graph are precomputed."
+        )
     labels, k = np.asarray(model.predict(X)), len(last.linkage_) + 1
     weight = validation.check_sample_weight(sample_weight, len(labels), X)
     p = np.ones(len(labels)) if weight is None else weight

@@ -7,6 +7,7 @@ from typing import Any
 from rffpk._utils import config, validation
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.maps.cluster_number import NClustersSelection, select_number
+from rffpk.maps.graphs import NUMBER_OF_GRAPH
 from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
 
 _CLASSES = (DiffusionPowerKMeans, PowerKMeans, RFFKernelPowerKMeans)
@@ -62,6 +63,8 @@ def select_n_clusters(
     if type(estimator) not in _CLASSES:
         names = ", ".join(kind.__name__ for kind in _CLASSES)
         raise TypeError(f"estimator == {estimator!r}, must be one of {names}.")
+    if validation.is_graph(estimator):
+        raise ValueError(f"estimator has metric='precomputed', must take rows: {NUMBER_OF_GRAPH}.")
     random = validation.check_random_state(random_state)
     rows = validation.check_rows(PowerKMeans(), X, reset=True)
     weight = validation.check_sample_weight(sample_weight, len(rows), X)

@@ -209,6 +209,8 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     """
     model: Any = self
     model._check_parameters()
+    if validation.is_graph(model):
+        raise ValueError("partial_fit takes rows, not parts of a graph: metric == 'precomputed'.")
     if isinstance(X, Iterator):
         if sample_weight is not None:
             raise ValueError("sample_weight is given for an iterator: pass batches one by one.")

@@ -19,15 +19,14 @@ from rffpk._utils.sparse_rows import (
     some_columns,
     sparse_rows,
 )
+from rffpk._utils.square import looks_like_kernel, written_out
 from rffpk._utils.validation import (
     check_plain,
     check_rows,
     finite_array,
     is_option,
     is_precomputed,
-    looks_like_kernel,
     named,
-    refuse_sparse,
     warn_if_kernel,
     widened,
 )
@@ -274,7 +273,7 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
 def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
     """The view in an array, or as `SparseRows` if it is sparse."""
     if is_precomputed(estimator):
-        refuse_sparse(x, name, f"{type(estimator).__name__} with precomputed kernels")
+        x = written_out(x, name)
     if not sparse.issparse(x):
         check_plain(x, name)
     dtypes = [np.float64, np.float32]

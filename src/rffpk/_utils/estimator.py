@@ -37,7 +37,7 @@ from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
 from rffpk._utils.tree import groups, ward
-from rffpk._utils.validation import Auto, is_precomputed
+from rffpk._utils.validation import Auto, is_graph, is_precomputed
 
 C = TypeVar("C", bound=type[Any])
 
@@ -102,7 +102,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not is_precomputed(self)
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_precomputed(self) or is_graph(self)
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):

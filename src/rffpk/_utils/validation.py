@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
 from rffpk._utils.messages import warn
-from rffpk._utils.narrow_rows import NarrowRows, narrow_rows, plain
+from rffpk._utils.narrow_rows import NarrowRows, narrow_rows
 from rffpk._utils.sparse_rows import (
     Columns,
     SparseRows,
@@ -27,6 +27,7 @@ from rffpk._utils.sparse_rows import (
     rows_differ,
     sparse_rows,
 )
+from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel, written_out
 
 Auto = Literal["auto"]
 
@@ -38,16 +39,6 @@ MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 
 
 # How the dtypes of nominal columns print in pandas, polars and Arrow.
 _NOMINAL = ("category", "Categorical", "Enum", "dictionary")
-
-# What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
-# same to the association of all partitions; this is the least that makes affinities semidefinite.
-OF_DISTANCES = "Distances D become kernel values by numpy.exp(-D**2 / (2 * (D**2).mean()))."
-OF_AFFINITIES = (
-    "Affinities W become kernel values by W - numpy.linalg.eigvalsh(W)[0] * numpy.eye(len(W))."
-)
-
-_FEWEST_ROWS = 4  # a matrix of fewer rows may be symmetric by chance
-_SYMMETRY = 1e-6  # entries of a symmetric matrix differ by less of the largest, by rounding
 
 
 @contextlib.contextmanager
@@ -282,9 +273,14 @@ def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
 
 
 def is_precomputed(estimator: Any) -> bool:
-    """Whether X is a kernel matrix or a list of them, which are dense."""
+    """Whether X is a kernel matrix or a list of them."""
     kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
     return is_option(kernel, "precomputed")
+
+
+def is_graph(estimator: Any) -> bool:
+    """Whether X is a matrix of affinities, the graph of a diffusion."""
+    return is_option(getattr(estimator, "metric", None), "precomputed")
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
@@ -292,7 +288,7 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
     if sparse.issparse(X):
         raise TypeError(
             f"{name} is sparse, and {taker} takes dense rows: convert them by toarray, if memory "
-            "allows it. Estimators take sparse rows and views in memory that are no kernel matrix."
+            "allows it. Estimators take sparse rows and views in memory."
         )
 
 
@@ -306,7 +302,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     `_in_float64` in fit.
     """
     if is_precomputed(estimator):
-        refuse_sparse(X, "X", type(estimator).__name__)
+        X = written_out(X, "X")
     if not sparse.issparse(X):
         check_plain(X, "X")
     if is_list_of_views(X):
@@ -330,6 +326,11 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
             )  # fmt: skip
             check_finite(X, "X", given, estimator)
             X = sparse_rows(X) if sparse.issparse(X) else X
+    if reset and is_graph(estimator) and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X.shape == {X.shape}, must be square: with metric='precomputed' it is a graph, the "
+            "affinities of all pairs of rows."
+        )
     if reset:
         estimator._in_float64 = beyond_float32(X)
         warn_if_kernel(estimator, X, "X")
@@ -352,24 +353,6 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
             f"fusions of several kernels take.{remedy}",
             UserWarning,
         )
-
-
-def looks_like_kernel(x: Columns) -> bool:
-    """Whether x is symmetric, not diagonal, and has a constant diagonal or one that bounds the
-    other entries, K_ij^2 <= K_ii K_jj. Of most tables the first row and column decide."""
-    n = len(x)
-    if x.shape != (n, n) or n < _FEWEST_ROWS:
-        return False
-    table = x.matrix if isinstance(x, SparseRows) else plain(x)
-    with np.errstate(over="ignore", invalid="ignore"):
-        close = _SYMMETRY * max(table.max(), -table.min())
-        if abs(table[[0]] - table[:, [0]].T).max() > close or abs(table - table.T).max() > close:
-            return False
-        diagonal, entries = table.diagonal(), sparse.coo_array(table)
-        norms = np.sqrt(np.maximum(diagonal, 0))
-        bounds = norms[entries.row] * norms[entries.col] + close
-        likely = np.ptp(diagonal) <= close or (np.abs(entries.data) <= bounds).all()
-    return bool(likely and (entries.row != entries.col).any())
 
 
 def widened(X: Any, estimator: Any) -> Any:

@@ -430,7 +430,6 @@ class KernelFusion(Clusterer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = validation.is_option(self.kernels, PRECOMPUTED)
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 

@@ -18,6 +18,7 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.validation import Auto, is_option
+from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers, unit_rows
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
@@ -29,7 +30,10 @@ from rffpk.maps.spectrum import (
 )
 from rffpk.maps.whitening import Whitening, fit_whitening
 
-Metric = Literal["euclidean", "cosine"]
+Metric = Literal["euclidean", "cosine", "precomputed"]
+
+# What is set by fits that look for neighbours.
+_OF_NEIGHBOURS = {"landmarks_", "n_neighbors_", "bandwidth_"}
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
@@ -62,10 +66,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
-    metric : {"euclidean", "cosine"}, default="euclidean"
+    metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
         Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
         usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if
-        their units differ.
+        their units differ. "precomputed": X is the graph itself, see Notes.
     whitening : "auto", None or float, default="auto"
         A number from 0 to 1: neighbors are found among the leading principal components, two for
         each cluster at most, each divided by this power of its standard deviation; 0 only projects,
@@ -88,7 +92,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
         Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X; a CSR array
-        if X is sparse; components with `whitening`, one column for each.
+        if X is sparse; components with `whitening`, one column for each. Neither these nor
+        `n_neighbors_` and `bandwidth_` are set with ``metric="precomputed"``.
     whitening_ : float or None
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
@@ -133,6 +138,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     `fit` and `transform` cost O(n_samples n_landmarks n_features), and the eigenvectors of a graph
     of n_landmarks nodes some hundred products with it; it takes O(n_landmarks n_functions) memory.
     `transform` gives rows that were fitted the features that they had in `fit`.
+
+    With ``metric="precomputed"`` X is a graph, a sparse or dense matrix (n_samples, n_samples) of
+    affinities >= 0, larger for nearer rows: scanpy's ``obsp["connectivities"]``, UMAP's ``graph_``,
+    or scikit-learn's ``kneighbors_graph``. A is taken as (A + A') / 2, and steps lead along its
+    edges; a row without any is a component of its own. A graph D of distances, such as
+    ``KNeighborsTransformer(mode="distance")`` gives, becomes one of affinities by ``D.data =
+    numpy.exp(-D.data**2 / (2 * (D.data**2).mean()))``: sparse distances are not told from
+    affinities. New rows are given by their affinities to the fitted rows, (n_new, n_samples), and
+    get the mean of the features of these; rows without any, and those of components that are left
+    out, get zeros. `n_neighbors`, `n_landmarks` and `whitening` must have their defaults.
 
     Where rows are more than `n_landmarks` allows, the walk is that of a random sample of the rows,
     drawn in proportion to the sample weights, if there are more than 100 for each landmark. A row
@@ -211,56 +226,76 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
         the default number of neighbours, and fewer eigenpairs may suffice."""
+        for name in _OF_NEIGHBOURS & vars(self).keys():  # of an earlier fit
+            delattr(self, name)
         self._spherical = self.metric == "cosine"
-        random, n_threads = (
-            validation.check_random_state(self.random_state),
-            config.n_threads(self.n_jobs),
-        )
-        k = n_clusters or MAX_CLUSTERS
-        rows = unit_rows(X) if self._spherical else X
         self.choices_: list[dict[str, Any]] = []
         self.whitening_ = None if self.whitening == "auto" else self.whitening
         self._whitening: Whitening | None = None
-        if self.whitening_ is not None:
-            exponent = float(self.whitening_)
-            self._whitening = fit_whitening(rows, weight, exponent, k, random, n_threads)
-        rows = rows if self._whitening is None else self._whitening(rows)
+        k = n_clusters or MAX_CLUSTERS
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         pairs = pairs_a_cluster * k if pairs_a_cluster else n_pairs(k, wanted)
-        sparse = isinstance(rows, SparseRows)
         # Components last for ever: beside k of them no other function counts.
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         enough = max(n_clusters, 2) if n_clusters and automatic else None
-        found = diffusion(
-            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse),
-            NeighbourCount(r, times), least_share(k), pairs, enough,
-            self._spherical and self._whitening is None, random, n_threads,
-        )  # fmt: skip
+        found: Diffusion | GraphDiffusion
+        if self.metric == PRECOMPUTED:
+            found = graph_diffusion(X, weight, least_share(k), pairs, enough)
+        else:
+            found = self._diffusion(X, weight, k, times, pairs, enough)
         self._publish(found, X.dtype, n_clusters, unit_variance)
         if found.node is not None:
             self._fitted = X, found.node
         return self
 
+    def _diffusion(
+        self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None
+    ) -> Diffusion:
+        """The diffusion among neighbours; sets what says of them."""
+        random = validation.check_random_state(self.random_state)
+        n_threads = config.n_threads(self.n_jobs)
+        rows = unit_rows(X) if self._spherical else X
+        if self.whitening_ is not None:
+            exponent = float(self.whitening_)
+            self._whitening = fit_whitening(rows, weight, exponent, k, random, n_threads)
+            rows = self._whitening(rows)
+        r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
+        sparse = isinstance(rows, SparseRows)
+        found = diffusion(
+            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse),
+            NeighbourCount(r, times), least_share(k), pairs, enough,
+            self._spherical and self._whitening is None, random, n_threads,
+        )  # fmt: skip
+        landmarks = found.neighbourhoods.landmarks
+        self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
+        self.n_neighbors_, self.bandwidth_ = found.neighbourhoods.r, found.neighbourhoods.bandwidth
+        validation.check_underflow(_variance(landmarks), [landmarks])
+        return found
+
     def _publish(
-        self, found: Diffusion, dtype: Any, n_clusters: int | None, unit_variance: bool
+        self,
+        found: Diffusion | GraphDiffusion,
+        dtype: Any,
+        n_clusters: int | None,
+        unit_variance: bool,
     ) -> None:
         """Sets what is fitted."""
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
-        landmarks = found.neighbourhoods.landmarks
-        self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
-        self.n_neighbors_ = found.neighbourhoods.r
-        self.bandwidth_ = found.neighbourhoods.bandwidth
         self.component_shares_, self._n_kept = found.shares, found.n_kept
-        validation.check_underflow(_variance(landmarks), [landmarks])
-        index, scale = self._chosen(n_clusters, unit_variance)
+        index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
-        own = found.own
-        self._own_features = None if own is None else _scaled(own, index, scale).astype(dtype)
+        own: Array | None
+        if isinstance(found, GraphDiffusion):  # as `transform` computes them
+            own = found.neighbourhoods.means(found.graph, self.landmark_features_)
+        else:
+            own = found.own if found.own is None else _scaled(found.own, index, scale)
+        self._own_features = None if own is None else own.astype(dtype)
         self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
 
-    def _chosen(self, n_clusters: int | None, unit_variance: bool) -> tuple[Array, Array]:
+    def _chosen(
+        self, n_clusters: int | None, unit_variance: bool, n_nodes: int
+    ) -> tuple[Array, Array]:
         """Sets `time_`; the numbers of the functions to keep, and what they are multiplied by."""
         spectrum = self._spectrum
         k = n_clusters or self.suggest_n_clusters()
@@ -274,7 +309,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             if max(1, len(index)) < self.n_components:
                 raise ValueError(
                     f"n_components == {self.n_components}, but the walk has {len(index)} slow "
-                    f"functions on its {len(self._neighbourhoods.landmarks)} nodes."
+                    f"functions on its {n_nodes} nodes."
                 )
         if unit_variance:
             return index, spectrum.unit_decay(index, self.time_)
@@ -411,6 +446,7 @@ def check_diffusion(estimator: Any) -> None:
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
     validation.check_choice(estimator.metric, "metric", get_args(Metric))
+    check_no_choice(estimator)
     if not is_option(estimator.whitening, "auto"):
         validation.check_whitening(estimator.whitening)
 
@@ -454,8 +490,10 @@ def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> Non
     more = ", ..." if len(shares) > 5 else ""
     small = len(shares) - n_kept
     left = f" {small} of them are small and left out." if small > 0 else ""
+    given = mapped.metric == PRECOMPUTED
+    remedy = "More edges connect" if given else "A larger n_neighbors connects"
     warn(
         f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
-        f"{more} of the rows.{left} A larger n_neighbors connects them.",
+        f"{more} of the rows.{left} {remedy} them.",
         ConvergenceWarning,
     )

@@ -14,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
+from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES
 from rffpk._utils.tiles import row_tiles, run_all, tiles
 from rffpk.maps.fourier import center_and_spread, check_gamma, resolve_gamma
 
@@ -148,15 +149,15 @@ def check_no_distances(K: Array, name: str) -> None:
     else:  # to anchors that are rows
         found = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
     if found:
-        kind = "distances or affinities" if _have_triangles(K) else "affinities"
-        remedy = f" {validation.OF_AFFINITIES}" if square else ""
+        kind = "distances or affinities" if have_triangles(K) else "affinities"
+        remedy = f" {OF_AFFINITIES}" if square else ""
         raise ValueError(
             f"{name} looks like a matrix of {kind}, must be one of kernel values. "
-            f"{validation.OF_DISTANCES}{remedy}"
+            f"{OF_DISTANCES}{remedy}"
         )
 
 
-def _have_triangles(K: Array) -> bool:
+def have_triangles(K: Array) -> bool:
     """Whether the roots of the entries, and so the entries if they are distances or squares of
     such, satisfy the triangle inequality; by some of the columns."""
     roots = np.sqrt(K.astype(np.float64))

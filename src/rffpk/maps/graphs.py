@@ -1,0 +1,160 @@
+"""Diffusions on graphs that are given as matrices of affinities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+
+from rffpk._utils.arrays import Array
+from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.validation import is_option
+from rffpk.maps.kernels import have_triangles
+from rffpk.maps.spectrum import Spectrum, connected, decompose
+
+PRECOMPUTED = "precomputed"
+
+# What to do for a number of clusters.
+NUMBER_OF_GRAPH = "of a graph DiffusionMap(metric='precomputed').fit(X).suggest_n_clusters() does"
+
+# Parameters that choose a graph, and their values where one is given.
+_OF_GRAPHS = {"n_neighbors": ("auto",), "n_landmarks": ("auto",), "whitening": ("auto", None)}
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The rows of a graph as the nodes of a walk, and how others have their functions."""
+
+    mass: Array  # (n,): weights; zero for those that are left out
+
+    def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
+        """The means of the lines of a matrix (n, q), weighed by the affinities of the rows of X to
+        the nodes: (len(X), q) in their dtype; zeros where all affinities are zero."""
+        check_affinities(X)
+        return self.means(scaled(X), matrix).astype(X.dtype)
+
+    def means(self, affinities: csr_array, matrix: Array) -> Array:
+        """The same in float64 for affinities that have been checked and scaled."""
+        sums, total = affinities @ (self.mass[:, None] * matrix), affinities @ self.mass
+        there = total[:, None] > 0
+        return np.divide(sums, total[:, None], out=np.zeros_like(sums), where=there)
+
+    def mapped(self, matrix: Array, X: Columns) -> None:
+        """Passes do not make these features."""
+
+
+@dataclass(frozen=True)
+class GraphDiffusion:
+    """A diffusion on a given graph, and its slow functions."""
+
+    neighbourhoods: Nodes
+    graph: csr_array  # symmetric
+    spectrum: Spectrum
+    extension: Array  # (n, q): means of the lines are the slow functions; zeros if left out
+    shares: Array  # of the rows, of connected components, falling; small single nodes left out
+    n_kept: int  # components that are not left out
+
+    @property
+    def node(self) -> Array:
+        """The node that is each row."""
+        return np.arange(len(self.extension))
+
+
+def check_no_choice(estimator: Any) -> None:
+    """Refuse the parameters that choose a graph where one is given."""
+    if not is_option(estimator.metric, PRECOMPUTED):
+        return
+    for name, values in _OF_GRAPHS.items():
+        value = getattr(estimator, name)
+        if not (value is None and None in values) and not is_option(value, "auto"):
+            raise ValueError(
+                f"{name} == {value!r}, must have its default: with metric='precomputed' X is the "
+                "graph."
+            )
+
+
+def check_graph(X: Columns) -> None:
+    """Refuse what is no square matrix of affinities, but may be one of distances."""
+    check_affinities(X)
+    n = len(X)
+    table = X.matrix if isinstance(X, SparseRows) else X
+    others = len(X.data) if isinstance(X, SparseRows) else np.count_nonzero(X)
+    if n > 2 and others == n * (n - 1) and not table.diagonal().any():
+        whole = X.toarray() if isinstance(X, SparseRows) else X
+        if have_triangles(whole):
+            raise ValueError(
+                "X is zero on its diagonal alone and obeys the triangle inequality like a matrix "
+                "of distances, must be one of affinities, larger for nearer rows. Distances D "
+                "become such by numpy.exp(-D**2 / (2 * s**2)) with a distance s of near rows; "
+                "affinities are taken once their diagonal is above zero."
+            )
+
+
+def check_affinities(X: Columns) -> None:
+    """Refuse entries below zero."""
+    least = float((X.data if isinstance(X, SparseRows) else X).min(initial=0))
+    if least < 0:
+        raise ValueError(
+            f"X contains {least:.4g}, must be >= 0: with metric='precomputed' it holds affinities, "
+            "larger for nearer rows."
+        )
+
+
+def scaled(X: Columns) -> csr_array:
+    """Affinities as a sparse matrix of float64 with entries up to one, by a power of two, which
+    rounds nothing."""
+    table = csr_array(X.matrix if isinstance(X, SparseRows) else X, dtype=np.float64)
+    exponent = np.frexp(table.data.max(initial=0))[1]
+    table.data = np.ldexp(table.data, -exponent)
+    return table
+
+
+def symmetric(X: Columns, mass: Array) -> csr_array:
+    """(A + A') / 2, with an entry on the diagonal where a row has none that counts."""
+    half = scaled(X) / 2
+    graph = csr_array(half + half.T)
+    alone = graph @ mass == 0
+    if alone.any():
+        graph = csr_array(graph + diags_array(alone.astype(np.float64)))
+    graph.eliminate_zeros()
+    graph.sort_indices()
+    return graph
+
+
+def graph_diffusion(
+    X: Columns, weight: Array | None, least_share: float, pairs: int, enough: int | None
+) -> GraphDiffusion:
+    """The walk along the edges of a graph, in proportion to their affinities and to the weights of
+    the rows where they end. Parameters are those of `diffusion`.
+
+    Its eigenvalues are from -1 to 1; those of the walk half of whose steps stay are from zero to
+    one, and have the same order and functions.
+    """
+    check_graph(X)
+    n = len(X)
+    mass = np.ones(n) if weight is None else weight / weight.max()
+    graph = symmetric(X, mass)
+    weighted = csr_array(diags_array(mass) @ graph @ diags_array(mass))
+    degrees = np.asarray(weighted.sum(axis=1)).ravel()
+    labels, _ = connected(weighted, degrees)
+    shares = np.bincount(labels, mass) / mass.sum()
+    several = np.bincount(labels) > 1
+    large = shares >= least_share
+    kept = (large[labels] | ~large.any()) & (degrees > 0)
+    shares = np.sort(shares[(large | several) & (shares > 0)])[::-1]
+    weighted, degrees = weighted[kept][:, kept], degrees[kept]
+    labels = np.unique(labels[kept], return_inverse=True)[1]
+    n_kept = int(labels.max()) + 1
+    pairs = pairs if enough is None or n_kept < enough else n_kept - 1
+    scale = diags_array(1 / np.sqrt(degrees))
+    walk = csr_array(scale @ weighted @ scale)
+    spectrum, functions = decompose(lambda v: (v + walk @ v) / 2, degrees, labels, pairs)
+    spectrum = Spectrum(np.minimum(2 * spectrum.gaps, 1), spectrum.shares)
+    mu = 1 - spectrum.gaps
+    extension = np.zeros((n, functions.shape[1]))
+    extension[kept] = functions / np.where(mu > 0, mu, np.inf)
+    return GraphDiffusion(
+        Nodes(np.where(kept, mass, 0)), graph, spectrum, extension, shares, n_kept
+    )

@@ -1,0 +1,226 @@
+"""Graphs and sparse kernels as input."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array
+from sklearn.base import clone
+from sklearn.datasets import make_moons
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
+
+import rffpk
+from rffpk import DiffusionMap, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans
+from rffpk.maps.neighbours import NeighbourCount, mutual_neighbours
+
+MOONS, KINDS = make_moons(300, noise=0.06, random_state=2)
+DIRECTED = kneighbors_graph(MOONS, 12, mode="connectivity")
+GRAPH = (DIRECTED + DIRECTED.T) / 2
+
+
+def model(**parameters):
+    fixed = {"n_clusters": 2, "metric": "precomputed", "random_state": 0}
+    return DiffusionPowerKMeans(**{**fixed, **parameters})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model().fit(GRAPH)
+
+
+def test_the_walk_is_that_of_its_definition():
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(MOONS))
+    A = GRAPH.toarray() * np.outer(weight, weight)
+    degrees = A.sum(axis=1)
+    values = np.linalg.eigvalsh(A / np.sqrt(np.outer(degrees, degrees)))[::-1]
+    found = DiffusionMap(6, metric="precomputed", time=5.0).fit(GRAPH, sample_weight=weight)
+    assert_allclose(found.eigenvalues_[:40], values[1:41].clip(0), atol=1e-9)
+    features = found.transform(GRAPH)
+    assert_allclose(A / degrees[:, None] @ features, features * found.eigenvalues_[:6], atol=1e-9)
+    assert_allclose(degrees @ features**2 / degrees.sum(), np.exp(-5 * (1 - values[1:7])))
+    with pytest.raises(AttributeError):
+        found.landmarks_  # noqa: B018
+
+
+def test_the_graph_of_own_neighbours_has_the_own_walk():
+    own = DiffusionMap(5, time=9.0).fit(MOONS)
+    nodes = own.landmarks_
+    _, Z = mutual_neighbours(nodes, np.ones(len(nodes)), NeighbourCount(None), 1)
+    given = DiffusionMap(5, metric="precomputed", time=9.0).fit(Z.T @ Z)
+    assert_allclose(given.eigenvalues_[:20], own.eigenvalues_[:20], atol=1e-9)
+    roots = np.sqrt(own.eigenvalues_[:5])
+    assert_allclose(given.transform(Z.T @ Z), own.landmark_features_ * roots, atol=1e-6)
+
+
+def test_rows_of_weight_two_are_two_rows():
+    twice = np.r_[np.arange(300), np.arange(90)]
+    weight = np.where(np.arange(300) < 90, 2.0, 1.0)
+    parameters = {"n_components": 4, "time": 7.0, "metric": "precomputed"}
+    weighted = DiffusionMap(**parameters).fit(GRAPH, sample_weight=weight)
+    doubled = DiffusionMap(**parameters).fit(GRAPH[twice][:, twice])
+    assert_allclose(weighted.eigenvalues_[:9], doubled.eigenvalues_[:9], atol=1e-9)
+    features = doubled.transform(GRAPH[:, twice])
+    assert_allclose(np.abs(weighted.transform(GRAPH)), np.abs(features), atol=1e-7)
+    none = np.where(np.arange(300) < 9, 0.0, 1.0)
+    without = DiffusionMap(**parameters).fit(GRAPH, sample_weight=none)
+    less = DiffusionMap(**parameters).fit(GRAPH[9:, 9:])
+    assert_allclose(without.transform(GRAPH)[9:], less.transform(GRAPH[9:, 9:]), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        csr_matrix, csr_array, coo_array, lambda A: A.toarray(), lambda A: A.astype(np.float32),
+        lambda A: (1e300 * A).tocsr(), lambda A: (1e-300 * A).toarray(),
+    ],
+)  # fmt: skip
+def test_two_moons_are_found_and_fitted_rows_keep_their_labels(form, fitted):
+    A = form(GRAPH)
+    found = model().fit(A)
+    assert adjusted_rand_score(KINDS, found.labels_) == 1
+    assert_array_equal(found.labels_, fitted.labels_)
+    assert_array_equal(found.predict(A), found.labels_)
+    assert_array_equal(found.predict(csr_array(A)[100:140]), found.labels_[100:140])
+    mapped = DiffusionMap(metric="precomputed")
+    assert_array_equal(mapped.fit_transform(A), mapped.transform(A))
+    assert mapped.transform(A).dtype == A.dtype
+
+
+def test_graphs_are_made_symmetric(fitted):
+    for A in (DIRECTED, DIRECTED.T, DIRECTED.astype(bool), DIRECTED.toarray().astype(int)):
+        found = model().fit(A)
+        assert_array_equal(found.labels_, fitted.labels_)
+        assert_array_equal(found.feature_map_.eigenvalues_, fitted.feature_map_.eigenvalues_)
+
+
+def test_new_rows_are_given_by_their_affinities(fitted):
+    X, kinds = make_moons(200, noise=0.06, random_state=1)
+    new = rbf_kernel(X, MOONS, gamma=100)
+    assert adjusted_rand_score(kinds, fitted.predict(new)) == 1
+    assert_array_equal(fitted.predict(csr_array(new)), fitted.predict(new))
+    assert_array_equal(fitted.predict(new.astype(np.float32)[:9]), fitted.predict(new)[:9])
+    assert_array_equal(fitted.feature_map_.transform(np.zeros((1, 300))), 0)
+    with pytest.raises(ValueError, match="X has 9 features"):
+        fitted.predict(new[:, :9])
+
+
+def test_rows_without_edges_are_components():
+    parts = csr_array(np.kron(np.eye(2), np.ones((4, 4))))
+    A = csr_array((parts.data, parts.indices, parts.indptr), shape=parts.shape)
+    A.resize((10, 10))  # two rows without edges, ...
+    A = csr_array(A + diags_array([0.0] * 9 + [3.0]))  # ... one with a diagonal
+    found = DiffusionPowerKMeans(4, metric="precomputed", random_state=0).fit(A)
+    assert_allclose(found.feature_map_.component_shares_, [0.4, 0.4, 0.1, 0.1])
+    expected = [0] * 4 + [1] * 4 + [2, 3]
+    assert adjusted_rand_score(expected, found.labels_) == 1
+    with pytest.warns(UserWarning, match="More edges connect them"):
+        DiffusionMap(metric="precomputed").fit(A)
+
+
+def test_results_are_the_same_for_any_number_of_threads(fitted):
+    other = model(n_jobs=2).fit(GRAPH)
+    assert_array_equal(other.cluster_centers_, fitted.cluster_centers_)
+    assert_array_equal(other.labels_, fitted.labels_)
+
+
+def test_samples_of_many_rows_are_cut_from_the_features():
+    found = model(sample=50).fit(DIRECTED)
+    assert found.sample_size_ == 50
+    assert_array_equal(found.predict(GRAPH), found.labels_)
+
+
+def test_models_are_copied_pickled_and_saved(fitted, tmp_path):
+    assert clone(fitted).fit(GRAPH).objective_ == fitted.objective_
+    fitted.save(tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(fitted)), rffpk.load(tmp_path / "model")):
+        assert_array_equal(copy.predict(GRAPH), fitted.labels_)
+    rows = clone(fitted).set_params(metric="euclidean").fit(MOONS)
+    graph = rows.feature_map_.set_params(metric="precomputed").fit(GRAPH)
+    assert not hasattr(graph, "bandwidth_")
+
+
+def test_cross_validation_splits_rows_and_columns():
+    assert model().__sklearn_tags__().input_tags.pairwise
+    assert not model(metric="cosine").__sklearn_tags__().input_tags.pairwise
+    for A in (GRAPH, GRAPH.toarray()):
+        assert np.isfinite(cross_val_score(model(), A, cv=3)).all()
+    K = rbf_kernel(MOONS)
+    exact = KernelKMeans(2, kernel="precomputed", random_state=0)
+    assert cross_val_predict(exact, K, cv=3).shape == (300,)
+
+
+D = pairwise_distances(MOONS)
+REFUSED = [
+    (GRAPH[:, :20], {}, r"X.shape == \(300, 20\), must be square"),
+    (-GRAPH, {}, "X contains -1, must be >= 0: .*affinities"),
+    (D, {}, "X is zero on its diagonal alone .*distances"),
+    (csr_array(D**2), {}, "X is zero on its diagonal alone .*distances"),
+    (GRAPH * np.nan, {}, "X contains NaN"),
+    (GRAPH, {"n_neighbors": 9}, "n_neighbors == 9, must have its default"),
+    (GRAPH, {"n_landmarks": 99}, "n_landmarks == 99, must have its default"),
+    (GRAPH, {"whitening": 0.5}, "whitening == 0.5, must have its default"),
+]
+
+
+@pytest.mark.parametrize("X, parameters, message", REFUSED)
+@pytest.mark.parametrize("cls", [DiffusionMap, DiffusionPowerKMeans])
+def test_what_is_no_graph_is_refused(cls, X, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        cls(2, metric="precomputed", **parameters).fit(X)
+
+
+def test_what_needs_rows_is_refused(fitted):
+    with pytest.raises(ValueError, match="noise == 'auto', must be None"):
+        model(noise="auto").fit(GRAPH)
+    with pytest.raises(ValueError, match="partial_fit takes rows"):
+        model().partial_fit(GRAPH)
+    halves = GRAPH.toarray().reshape(2, 150, 300)
+    with pytest.raises(ValueError, match=r"X.shape == \(150, 300\), must be square"):
+        model().fit(lambda: iter(halves))
+    with pytest.raises(ValueError, match="estimator has metric='precomputed'"):
+        rffpk.select_n_clusters(GRAPH.toarray(), model())
+    with pytest.raises(ValueError, match=r"n_clusters == 'auto' needs rows: .*suggest_n_clusters"):
+        model(n_clusters="auto").fit(GRAPH)
+    with pytest.raises(ValueError, match="n_resamples must be 0, and a table given"):
+        rffpk.describe(fitted, GRAPH)
+    profiles = rffpk.describe(fitted, GRAPH, table=MOONS, n_resamples=0)
+    assert sorted(profiles.sizes) == [150, 150]
+    views = rffpk.RFFMultiKernelPowerKMeans(2, kernels=[DiffusionMap(metric="precomputed")] * 2)
+    with pytest.raises(ValueError, match="kernels has a DiffusionMap"):
+        views.fit([MOONS, MOONS])
+    with pytest.raises(ValueError, match="X contains -1"):
+        fitted.predict(-GRAPH[:4])
+
+
+def test_the_remedies_for_distances_work():
+    s = np.sort(D, axis=1)[:, 6].mean()
+    affinities = np.exp(-(D**2) / (2 * s**2))
+    assert adjusted_rand_score(KINDS, model().fit(affinities).labels_) == 1
+    # without the diagonal, they are still no distances
+    labels = model().fit(affinities - np.eye(300)).labels_
+    assert adjusted_rand_score(KINDS, labels) == 1
+    graph = KNeighborsTransformer(n_neighbors=12, mode="distance").fit_transform(MOONS)
+    graph.data = np.exp(-(graph.data**2) / (2 * (graph.data**2).mean()))
+    assert adjusted_rand_score(KINDS, model().fit(graph).labels_) == 1
+
+
+def test_sparse_kernels_are_written_out(monkeypatch):
+    K = csr_array(np.where(D < 0.6, np.exp(-(D**2)), 0) + 9 * np.eye(300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        for cls in (KernelKMeans, KernelPowerKMeans):
+            exact = cls(2, kernel="precomputed", random_state=0)
+            sparse, dense = clone(exact).fit(K), exact.fit(K.toarray())
+            assert_array_equal(sparse.dual_coef_, dense.dual_coef_)
+            assert_array_equal(sparse.predict(K[:5]), dense.predict(K.toarray()[:5]))
+    fused = rffpk.MKKM(2, kernels="precomputed", random_state=0)
+    expected = clone(fused).fit([K.toarray(), K.toarray()]).labels_
+    assert_array_equal(fused.fit([K, K.toarray()]).labels_, expected)
+    monkeypatch.setattr("rffpk._utils.square.fits_memory", lambda needed: False)
+    with pytest.raises(MemoryError, match="X is a sparse kernel .*DiffusionPowerKMeans"):
+        exact.fit(K)
