@@ -63,6 +63,11 @@ def test_a_graph_that_is_there_is_used():
     assert params["neighbors_key"] == "nearest" and "use_rep" not in params
     with pytest.raises(ValueError, match="neighbors_key == 'neighbors', must be in adata.uns"):
         cluster(adata, 3, neighbors_key="neighbors")
+    adata.uns["neighbors"] = {"params": {}}  # as older files have it
+    with pytest.raises(ValueError, match=r"is of adata.obsp\['connectivities'\], which is missing"):
+        cluster(adata, 3, neighbors_key="neighbors")
+    adata.obsp["connectivities"] = graph
+    assert_array_equal(cluster(adata, 3, neighbors_key="neighbors").labels_, model.labels_)
 
 
 @pytest.mark.parametrize(

@@ -420,7 +420,6 @@ def test_random_features_are_those_of_dense_rows(kernel, gamma, dtype):
 def test_what_does_not_take_sparse_rows_says_so():
     X = topics(60, 12, 3)[0]
     for model in (
-        KernelKMeans(2, kernel="precomputed"),
         KernelKMeans(2, kernel=lambda x, y: float(x @ y)),
         NystroemKernelKMeans(2, kernel="chi2"),
     ):

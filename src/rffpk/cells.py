@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,12 +98,16 @@ def _representation(adata: Any, name: Any) -> Any:
 
 def _connectivities(adata: Any, key: Any) -> Any:
     """The affinities that scanpy has found, a sparse matrix."""
-    if key not in adata.uns or "connectivities_key" not in adata.uns[key]:
+    found = adata.uns.get(key) if isinstance(key, str) else None
+    if not isinstance(found, Mapping):
         raise ValueError(
             f"neighbors_key == {key!r}, must be in adata.uns as scanpy.pp.neighbors(adata) writes "
             "it."
         )
-    return adata.obsp[adata.uns[key]["connectivities_key"]]
+    name = found.get("connectivities_key", "connectivities")
+    if name not in adata.obsp:
+        raise ValueError(f"neighbors_key == {key!r} is of adata.obsp[{name!r}], which is missing.")
+    return adata.obsp[name]
 
 
 def _categories(labels: Any) -> Any:

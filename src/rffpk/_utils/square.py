@@ -10,7 +10,7 @@ from scipy import sparse
 
 from rffpk._utils.config import fits_memory
 from rffpk._utils.narrow_rows import plain
-from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.sparse_rows import Columns, SparseRows, sparse_rows
 
 # What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
 # same to the association of all partitions; this is the least that makes affinities semidefinite.
@@ -52,4 +52,7 @@ def written_out(K: Any, name: str) -> Any:
             f"{name} is a sparse kernel that takes {needed:.2g} bytes with its zeros: pass it as a "
             "graph to DiffusionPowerKMeans with metric='precomputed', which stays sparse."
         )
-    return K.toarray()
+    try:
+        return sparse_rows(K.tocsr()).toarray()
+    except ValueError as error:
+        raise ValueError(f"{name} is not acceptable: {error}") from error
