@@ -270,10 +270,8 @@ def prepare(
     if samples:
         samples[0] = storage.sample(samples[0])
     base = samples[0] if samples else storage.all_rows(rows, k, ALL_PASSES)
-    components = None
-    if problem.automatic:
-        bounded = all(isinstance(each, Fourier) for each in rows.maps)
-        components = compressed(base, k, storage, problem.hard, bounded)
+    bounded = all(isinstance(each, Fourier) for each in rows.maps)
+    components = compressed(base, k, storage, problem.hard, bounded) if problem.automatic else None
     pool = components.rows if components is not None else base if samples else some
     seeding = seeding_rows(pool, k, context.random)
     features = passes.some_features(seeding)
@@ -377,8 +375,7 @@ def finish(
     centers = (run.theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
     soft, hard, inertia = _evaluated(model, run, rows, theta, end.s, context)
-    searched = found.base if found.components is None else found.components.rows
-    distinct = run.count_distinct(theta, hard.hard, searched.dtype)
+    distinct = run.count_distinct(theta, hard.hard, found.seeding.dtype)
     s = -math.inf if plan.schedule.ends_hard else end.s
     ending = Ending(context.k, distinct, s, soft.soft, soft.hard, plan.critical, plan.lowered_by)
     attributes = {
