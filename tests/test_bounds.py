@@ -123,7 +123,8 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
     assert_array_equal(bounded.labels_, plain.labels_)
     assert_allclose(bounded.cluster_centers_, plain.cluster_centers_, rtol=0, atol=1e-10)
     costs = [[r["objective"] for r in m.history_ if r["stage"] == "hard"] for m in models]
-    assert_allclose(*costs, rtol=1e-10)
+    # starts on random features run in single precision
+    assert_allclose(*costs, rtol=1e-6 if estimator is RFFKernelPowerKMeans else 1e-10)
 
 
 def test_bounds_are_not_used_with_typicality():

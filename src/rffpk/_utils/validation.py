@@ -341,7 +341,9 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
     """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
     clusters = hasattr(estimator, "n_clusters")
     kernels = hasattr(estimator, "kernels") or hasattr(estimator, "kernel")
-    if clusters and kernels and not is_precomputed(estimator) and looks_like_kernel(x):
+    if len(x) != x.shape[1] or not (clusters and kernels) or is_precomputed(estimator):
+        return
+    if looks_like_kernel(x):
         kind, remedy = "kernel values or affinities", ""
         if isinstance(x, SparseRows):
             kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"

@@ -446,7 +446,8 @@ def check_diffusion(estimator: Any) -> None:
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
     validation.check_choice(estimator.metric, "metric", get_args(Metric))
-    check_no_choice(estimator)
+    if is_option(estimator.metric, PRECOMPUTED):
+        check_no_choice(estimator)
     if not is_option(estimator.whitening, "auto"):
         validation.check_whitening(estimator.whitening)
 

@@ -64,8 +64,6 @@ class GraphDiffusion:
 
 def check_no_choice(estimator: Any) -> None:
     """Refuse the parameters that choose a graph where one is given."""
-    if not is_option(estimator.metric, PRECOMPUTED):
-        return
     for name, values in _OF_GRAPHS.items():
         value = getattr(estimator, name)
         if not (value is None and None in values) and not is_option(value, "auto"):
