@@ -36,6 +36,12 @@ def test_labels_memberships_and_parameters_are_written():
     assert_array_equal(model.predict(adata.obsm["X_pca"]), expected.labels_)
 
 
+def test_the_number_comes_out_of_the_data():
+    adata = cells()
+    assert cluster(adata, random_state=1).n_clusters_ == 3
+    assert adata.uns["rffpk"]["params"]["n_clusters"] == "auto"
+
+
 def test_ten_clusters_are_in_the_order_of_their_numbers():
     adata = cells()
     cluster(adata, 11, use_rep="X")
@@ -55,6 +61,7 @@ def test_a_graph_that_is_there_is_used():
     graph = kneighbors_graph(adata.X, 12, mode="connectivity")
     adata.uns["nearest"] = {"connectivities_key": "nearest_connectivities"}
     adata.obsp = {"nearest_connectivities": graph}
+    assert cluster(adata, neighbors_key="nearest").n_clusters == 3
     model = cluster(adata, 3, neighbors_key="nearest")
     expected = DiffusionPowerKMeans(3, metric="precomputed", random_state=0).fit(graph)
     assert_array_equal(model.labels_, expected.labels_)

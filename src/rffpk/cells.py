@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from rffpk._utils.config import __version__
+from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.maps.diffusion_map import DiffusionMap
+from rffpk.maps.graphs import PRECOMPUTED
 from rffpk.multiview import RFFMultiKernelPowerKMeans
 
 
 def cluster(
     adata: Any,
-    n_clusters: int,
+    n_clusters: Auto | int = "auto",
     *,
     use_rep: str | Sequence[str] = "X_pca",
     neighbors_key: str | None = None,
@@ -23,7 +25,7 @@ def cluster(
     random_state: Any = 0,
     **parameters: Any,
 ) -> DiffusionPowerKMeans | RFFMultiKernelPowerKMeans:
-    """Cluster cells, as ``scanpy.tl.leiden`` does, into a number of clusters.
+    """Cluster cells, as ``scanpy.tl.leiden`` does.
 
     One representation is clustered by `DiffusionPowerKMeans`; several, such as of the RNA and the
     proteins of the same cells, are views of one `RFFMultiKernelPowerKMeans`, each with a graph of
@@ -35,8 +37,10 @@ def cluster(
         Annotated cells. Written to are ``adata.obs[key_added]``, the labels as a categorical of
         strings, ``adata.obsm[key_added + "_memberships"]``, the memberships of the cells in the
         clusters "0", "1", ..., and ``adata.uns[key_added]``, the parameters.
-    n_clusters : int
-        Number of clusters, from 1 to the number of cells.
+    n_clusters : "auto" or int, default="auto"
+        Number of clusters, from 1 to the number of cells. "auto": that which `select_n_clusters`
+        finds, or with `neighbors_key` the one after the largest eigengap of the graph, at most 20.
+        Several representations need a number.
     use_rep : str or sequence of str, default="X_pca"
         Name in ``adata.obsm`` of what is clustered, or "X" for ``adata.X``; several are views.
     neighbors_key : str or None, default=None
@@ -73,7 +77,9 @@ def cluster(
         used = {"use_rep": names[0] if len(names) == 1 else np.array(names)}
         views = [_representation(adata, name) for name in names]
     else:
-        common["metric"], views = "precomputed", [_connectivities(adata, neighbors_key)]
+        common["metric"], views = PRECOMPUTED, [_connectivities(adata, neighbors_key)]
+        if is_option(n_clusters, "auto"):
+            n_clusters = DiffusionMap(metric="precomputed").fit(views[0]).suggest_n_clusters()
     model: Any
     if len(views) == 1:
         model = DiffusionPowerKMeans(n_clusters, **common).fit(views[0])

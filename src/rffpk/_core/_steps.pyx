@@ -259,9 +259,9 @@ cdef void onto_sphere(double *theta, const double *before, const double *center,
                       size_t F, double least_length) noexcept nogil:
     """Scale the centroids theta + center to length one; those of at most `least_length` stay where
     they were `before`."""
-    cdef size_t j, f
+    cdef size_t _j, f
     cdef double length, y
-    for j in range(k):
+    for _j in range(k):
         length = 0
         for f in range(F):
             y = theta[f] + center[f]

@@ -1,5 +1,5 @@
-/* The first stage: rows are transposed to lines of the tile. Numbers of small types are widened, and
- * rows scaled to length one, on the way: no copy of the rows is made. */
+/* The first stage: rows are transposed to lines of the tile. Numbers of small types are widened,
+ * and rows scaled to length one, on the way: no copy of the rows is made. */
 #ifndef RFFPK_LOAD_H
 #define RFFPK_LOAD_H
 
@@ -62,8 +62,8 @@ INLINE vec widen(const int numbers, const char *p)
     switch (numbers) {
     case RFFPK_FLOAT16: return (vec)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
     case RFFPK_BFLOAT16:
-        return (vec)_mm512_slli_epi32(
-            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16);
+        return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)),
+                                      16);
     case RFFPK_INT8:
         return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
     default:
@@ -118,8 +118,8 @@ INLINE void transpose(const int numbers, const char *x, size_t left, size_t d, s
             for (; i + W <= d; i += W)
                 transpose_block(numbers, row + i * size, line, out + i * stride + from, stride);
             if (i < d) /* the last block overlaps the previous one */
-                transpose_block(numbers, row + (d - W) * size, line,
-                                out + (d - W) * stride + from, stride);
+                transpose_block(numbers, row + (d - W) * size, line, out + (d - W) * stride + from,
+                                stride);
             i = d;
         }
         if (left > from + (RFFPK_PREFETCH_BLOCKS + 1) * W)
