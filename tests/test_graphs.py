@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array
+from scipy.sparse import coo_array, csr_array, csr_matrix, diags
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
@@ -113,7 +113,7 @@ def test_rows_without_edges_are_components():
     parts = csr_array(np.kron(np.eye(2), np.ones((4, 4))))
     A = csr_array((parts.data, parts.indices, parts.indptr), shape=parts.shape)
     A.resize((10, 10))  # two rows without edges, ...
-    A = csr_array(A + diags_array([0.0] * 9 + [3.0]))  # ... one with a diagonal
+    A = csr_array(A + diags([0.0] * 9 + [3.0]))  # ... one with a diagonal
     found = DiffusionPowerKMeans(4, metric="precomputed", random_state=0).fit(A)
     assert_allclose(found.feature_map_.component_shares_, [0.4, 0.4, 0.1, 0.1])
     expected = [0] * 4 + [1] * 4 + [2, 3]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.sparse_rows import Columns, SparseRows
@@ -115,7 +115,7 @@ def symmetric(X: Columns, mass: Array) -> csr_array:
     graph = csr_array(half + half.T)
     alone = graph @ mass == 0
     if alone.any():
-        graph = csr_array(graph + diags_array(alone.astype(np.float64)))
+        graph = csr_array(graph + diags(alone.astype(np.float64)))
     graph.eliminate_zeros()
     graph.sort_indices()
     return graph
@@ -134,7 +134,7 @@ def graph_diffusion(
     n = len(X)
     mass = np.ones(n) if weight is None else weight / weight.max()
     graph = symmetric(X, mass)
-    weighted = csr_array(diags_array(mass) @ graph @ diags_array(mass))
+    weighted = csr_array(diags(mass) @ graph @ diags(mass))
     degrees = np.asarray(weighted.sum(axis=1)).ravel()
     labels, _ = connected(weighted, degrees)
     shares = np.bincount(labels, mass) / mass.sum()
@@ -146,7 +146,7 @@ def graph_diffusion(
     labels = np.unique(labels[kept], return_inverse=True)[1]
     n_kept = int(labels.max()) + 1
     pairs = pairs if enough is None or n_kept < enough else n_kept - 1
-    scale = diags_array(1 / np.sqrt(degrees))
+    scale = diags(1 / np.sqrt(degrees))
     walk = csr_array(scale @ weighted @ scale)
     spectrum, functions = decompose(lambda v: (v + walk @ v) / 2, degrees, labels, pairs)
     spectrum = Spectrum(np.minimum(2 * spectrum.gaps, 1), spectrum.shares)
