@@ -52,7 +52,9 @@ def test_the_objective_never_rises(backend, blobs, model, weighted):
     records = passes(model.fit(blobs[0], sample_weight=weight))
     assert len(records) > 4
     disturbed = {r["start"] for r in model.history_ if r.get("kind") == "critical"}
-    compared = 0
+    compared, rounding = 0, 1e-10
+    if isinstance(model, RFFKernelPowerKMeans):  # whose starts run in single precision
+        rounding = 1e-6
     for before, after in itertools.pairwise(records):
         moved = before["start"] in disturbed and before["s"] != after["s"]
         softer = after["s"] > before["s"]  # from k-means to a soft end
@@ -60,7 +62,7 @@ def test_the_objective_never_rises(backend, blobs, model, weighted):
             continue
         if "swap" not in (before["stage"], after["stage"]):
             compared += 1
-            assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
+            assert after["objective"] <= before["objective"] * (1 + rounding), (before, after)
     assert compared >= 4
 
 

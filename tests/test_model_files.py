@@ -30,6 +30,7 @@ from rffpk._utils import tensor_files
 from rffpk._utils.estimator import write_model
 from rffpk._utils.model_state import ESTIMATORS, RECORDS
 from rffpk.model_files import ModelFileError, VersionError
+from rffpk.tables import TablePreprocessor
 
 GOLDEN = Path(__file__).parent / "golden"
 DAMAGED = int(os.environ.get("RFFPK_FUZZ", "2000"))
@@ -112,10 +113,13 @@ def test_a_model_is_the_same_after_a_round_trip(name, number, tmp_path):
 
 @pytest.mark.exhaustive
 def test_all_public_classes_can_be_saved_and_all_records_are_used(tmp_path):
-    assert {*ESTIMATORS.values()} == {*CLASSES} and all(map(inspect.isclass, CLASSES))
+    assert {*ESTIMATORS.values()} == {*CLASSES, TablePreprocessor}
+    assert all(map(inspect.isclass, CLASSES))
     models = [fitted(getattr(rffpk, name), *fit) for name, fits in FITS.items() for fit in fits]
     models.append(rffpk.PowerKMeans(2).fit(NEW).partial_fit(NEW))
     models.append(rffpk.KernelKMeans(2).fit(csr_array(NEW)))
+    models.append(rffpk.PowerKMeans(2, metric="cosine").fit(NEW))
+    models.append(rffpk.DiffusionPowerKMeans(2, metric="precomputed").fit(np.exp(NEW @ NEW.T)))
     kinds = set()
     for model in models:
         model.save(tmp_path / "model")

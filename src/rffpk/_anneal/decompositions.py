@@ -61,6 +61,7 @@ _NUMBERS = 1 << 24
 
 # The shape of clusters is seen on so many rows, or on fewer if these have this many numbers.
 _SHAPE_ROWS, _SHAPE_NUMBERS = 20_000, 1 << 20
+_WIDE_NUMBERS = 1 << 22  # of fewer rows yet, where they are very wide
 
 # Of up to so many rows all components of a kernel may be computed; of more, products with the
 # kernel are as fast as passes over so many.
@@ -283,7 +284,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     section 8."""
     rows = replace(rows.counted(), eta=None)
     most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
-    most = _FEATURE_ROWS if rows.sparse_columns else most
+    most = _FEATURE_ROWS if rows.sparse_columns else min(most, _WIDE_NUMBERS // theta.shape[1] + 1)
     rows = rows.take(np.arange(0, rows.n, -(-rows.n // most)))
     p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     if rows.sparse_columns:
