@@ -59,9 +59,9 @@ _FEWEST = 64  # A pass over fewer features takes no longer than one over fewer s
 # Features of a view that are copied, twice with row weights: at most 128 MB each in float64.
 _NUMBERS = 1 << 24
 
-# The shape of clusters is seen on so many rows, or on fewer if these have this many numbers.
-_SHAPE_ROWS, _SHAPE_NUMBERS = 20_000, 1 << 20
-_WIDE_NUMBERS = 1 << 22  # of fewer rows yet, where they are very wide
+# The shape of clusters is seen on so many rows, on fewer if these have this many numbers, and never
+# on more numbers than the last.
+_SHAPE_ROWS, _SHAPE_NUMBERS, _WIDE_NUMBERS = 20_000, 1 << 20, 1 << 22
 
 # Of up to so many rows all components of a kernel may be computed; of more, products with the
 # kernel are as fast as passes over so many.
