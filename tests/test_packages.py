@@ -75,3 +75,16 @@ def test_topics_of_batches():
         for batch in np.array_split(np.arange(300), 3):
             model.partial_fit([*documents[batch]], embeddings=X[batch])
             assert len({*zip(y[batch], model.topics_)}) == 3
+
+
+def test_documents_far_from_all_others_have_no_topic():
+    bertopic = pytest.importorskip("bertopic")
+    X, y = make_blobs(150, 8, centers=3, random_state=1)
+    X[:5] = 1000 * np.eye(8)[:5]
+    clusterer = PowerKMeans(3, noise=5 / 150, random_state=0, store_memberships=True)
+    model = bertopic.BERTopic(embedding_model=None, umap_model=Unchanged(), hdbscan_model=clusterer)
+    topics, probabilities = model.fit_transform(documents_of(y), embeddings=X)
+    assert [*np.flatnonzero(np.array(topics) == -1)] == [0, 1, 2, 3, 4]
+    assert (probabilities[:5] == 0).all() and len({*zip(y[5:], topics[5:])}) == 3
+    reduced = model.reduce_outliers(documents_of(y), topics, strategy="c-tf-idf")
+    assert -1 not in reduced

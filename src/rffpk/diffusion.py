@@ -23,7 +23,7 @@ from rffpk._utils.validation import Auto, is_graph, is_option
 from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
-    Metric,
+    DiffusionMetric,
     check_diffusion,
     fit_diffusion_map,
     warn_of_components,
@@ -296,7 +296,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_neighbors: Auto | int = "auto"
     n_landmarks: Auto | int = "auto"
     time: Auto | float = "auto"
-    metric: Metric = "euclidean"
+    metric: DiffusionMetric = "euclidean"
     whitening: Auto | float | None = "auto"
     cache: Auto | bool = "auto"
     memory_limit: int | None = None

@@ -30,7 +30,7 @@ from rffpk.maps.spectrum import (
 )
 from rffpk.maps.whitening import Whitening, fit_whitening
 
-Metric = Literal["euclidean", "cosine", "precomputed"]
+DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
 
 # What is set by fits that look for neighbours.
 _OF_NEIGHBOURS = {"landmarks_", "n_neighbors_", "bandwidth_"}
@@ -172,7 +172,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     n_neighbors: Auto | int = "auto"
     n_landmarks: Auto | int = "auto"
     time: Auto | float = "auto"
-    metric: Metric = "euclidean"
+    metric: DiffusionMetric = "euclidean"
     whitening: Auto | float | None = "auto"
     random_state: Any = None
     n_jobs: int | None = None
@@ -445,7 +445,7 @@ def check_diffusion(estimator: Any) -> None:
         validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
-    validation.check_choice(estimator.metric, "metric", get_args(Metric))
+    validation.check_choice(estimator.metric, "metric", get_args(DiffusionMetric))
     if is_option(estimator.metric, PRECOMPUTED):
         check_no_choice(estimator)
     if not is_option(estimator.whitening, "auto"):
