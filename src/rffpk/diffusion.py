@@ -340,7 +340,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
 # ---- which map: the one whose clusters agree most with those of the others -----------------------
 
-# docs/math.md, section 20, has the trials behind these.
+# docs/trials.md has the alternatives to these.
 _WHITENINGS = (None, 0.5, 1.0)
 _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...

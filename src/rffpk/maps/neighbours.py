@@ -23,7 +23,7 @@ from rffpk._utils.sparse_rows import (
 )
 from rffpk._utils.tiles import row_tiles, run_all
 
-# docs/math.md, section 17, has the trials. Up to so many rows all are landmarks, and fewer where a
+# docs/trials.md has the alternatives. Up to so many rows all are landmarks, and fewer where a
 # multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
 _MOST_ROWS = 200_000
 _MOST_SPARSE_ROWS = 30_000  # products of two sparse rows take a hundred times as long
@@ -37,12 +37,12 @@ _SOUGHT = 1.1
 
 _NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
 
-# docs/math.md, section 17: random rows as landmarks lose clusters in background noise, and more
+# docs/trials.md: random rows as landmarks lose clusters in background noise, and more
 # than five passes of k-means gain nothing.
 _ROWS_A_LANDMARK, _PASSES = 20, 5
 
-# Rows whose weights are summed, and how many of them at a time, for each landmark. docs/math.md,
-# section 17: results of more rows are no better.
+# Rows whose weights are summed, and how many of them at a time, for each landmark. Results of more
+# rows are no better (docs/trials.md).
 _SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.

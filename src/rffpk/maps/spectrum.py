@@ -22,7 +22,7 @@ from rffpk.maps.neighbours import (
     mutual_neighbours,
 )
 
-# docs/math.md, section 17, has the trials behind these.
+# docs/trials.md has the alternatives to these.
 _LEAST_SHARE = 0.2  # of 1/k: eigenvectors and components that cover less are left out
 _PER_CLUSTER = 3  # components a cluster, at most
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component

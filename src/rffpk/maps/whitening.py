@@ -16,7 +16,7 @@ from rffpk._utils.sparse_rows import Columns, SparseRows, rows_differ
 from rffpk._utils.tiles import by_blocks
 from rffpk.maps.neighbours import drawn_rows
 
-# docs/math.md, section 20, has the trials behind these.
+# docs/trials.md has the alternatives to these.
 _PER_CLUSTER = 2  # components for each cluster, at most
 _UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length one.
 
