@@ -8,6 +8,7 @@ import pytest
 
 import rffpk
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
+from rffpk._anneal import hamerly, local_passes
 from rffpk._utils.narrow_rows import NarrowRows, narrow_rows
 from rffpk.sources import from_array, from_npy
 
@@ -85,6 +86,42 @@ def test_a_fit_has_the_bits_of_one_to_float32(new, dtype):
     assert np.array_equal(second.predict(small.stored), first.labels_)
 
 
+def as_given(small):
+    """The numbers as a caller has them."""
+    if small.stored.dtype != np.uint16:
+        return small.stored
+    return small.stored.view(pytest.importorskip("ml_dtypes").bfloat16)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtype, metric, bounded):
+    """Rows are compared with few of the centroids, or left out of passes by bounds."""
+    passes = local_passes.LocalPasses
+    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    if bounded:
+        passes = hamerly.HardPasses
+        monkeypatch.setattr(local_passes, "pays", lambda rows, k: False)
+        monkeypatch.setattr(hamerly, "LEAST_ROWS", 1)
+        monkeypatch.setattr(hamerly, "_COST", 0.0)
+    seen, visit = set(), passes._visit
+
+    def watched(own, *args):
+        seen.add(type(own.rows.xs[0]))
+        return visit(own, *args)
+
+    monkeypatch.setattr(passes, "_visit", watched)
+    small, x = rows_of(dtype, (5000, 16))
+    new = partial(PowerKMeans, 100, metric=metric, sample=2500, tol=0, **FAST)
+    first, second = new(n_jobs=2).fit(as_given(small)), new(n_jobs=1).fit(x)
+    assert seen == {type(small), np.ndarray}
+    assert np.array_equal(first.cluster_centers_, second.cluster_centers_)
+    assert np.array_equal(first.labels_, second.labels_)
+    assert first.inertia_ == second.inertia_
+    assert np.array_equal(second.predict(x), first.labels_)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8])
 def test_sources_files_and_batches_of_small_numbers(dtype, tmp_path):
     small, x = rows_of(dtype, (30_000, 4))
@@ -126,7 +163,7 @@ def test_numbers_that_are_not_finite_are_named():
 def test_bfloat16_of_ml_dtypes():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     small, x = rows_of("bfloat16", (500, 4))
-    given = small.stored.view(ml_dtypes.bfloat16)
+    given = as_given(small)
     assert np.shares_memory(narrow_rows(given).stored, given)
     new = partial(PowerKMeans, 4, **FAST)
     assert np.array_equal(new().fit(given).cluster_centers_, new().fit(x).cluster_centers_)

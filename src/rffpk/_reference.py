@@ -415,14 +415,16 @@ def skinny_product(coefficients: Array, matrix: Array, out: Array, n_threads: in
 
 
 def near_pass(
-    x: Array, shift: Array, weight: Array | None, theta: Array, near: Array, order: Array,
-    ends: Array, n_threads: int = 1,
+    x: Array, unit: bool, shift: Array, weight: Array | None, theta: Array, near: Array,
+    order: Array, ends: Array, n_threads: int = 1,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """A pass in which the rows of each cluster are compared with a few centroids alone.
 
     Parameters
     ----------
     x : array (n, d)
+    unit : bool
+        Whether rows are scaled to length one; zeros stay.
     shift : array (d,)
         Subtracted from the rows.
     weight : array (n,), or None
@@ -449,7 +451,7 @@ def near_pass(
     least = np.full((2, len(x)), np.inf)
     for j in range(len(theta)):
         rows = order[ends[j] : ends[j + 1]]
-        phi = x[rows].astype(np.float64) - shift
+        phi = (_unit(x[rows]) if unit else x[rows].astype(np.float64)) - shift
         d = squared_distances(phi, theta[near[j]].astype(np.float64))
         labels[rows] = near[j][d.argmin(axis=1)]
         least[: d.shape[1], rows] = np.sort(d, axis=1)[:, :2].T

@@ -16,11 +16,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.metrics import euclidean_distances
 
-from rffpk._rows.passes import one_pass
+from rffpk._rows.passes import one_pass, shifted_features
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import Sums
 from rffpk._utils import config
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, Unit
+from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tiles import row_tiles
 
 _NEAR = 16  # centroids that a row is compared with
@@ -33,10 +34,10 @@ _WANTED = ("labels", "nearest")
 
 def pays(rows: Rows, k: int) -> bool:
     """Whether such passes are possible, and faster than those over all centroids."""
-    plain = len(rows.xs) == 1 and rows.maps[0] is None and isinstance(rows.xs[0], np.ndarray)
+    columns = len(rows.xs) == 1 and isinstance(rows.maps[0], (Unit, type(None)))
+    dense = columns and not isinstance(rows.xs[0], SparseRows)
     fixed = rows.eta is None and rows.stream is None and rows.present is None
-    fixed = fixed and not rows.unit_centroids
-    return plain and fixed and rows.n * k * len(rows.shift) >= _LEAST_WORK
+    return dense and fixed and rows.n * k * len(rows.shift) >= _LEAST_WORK
 
 
 @dataclass
@@ -51,9 +52,10 @@ class LocalPasses:
     """Passes over the same rows. Memory: O(n), and O(k^2) where centroids are compared."""
 
     def __init__(self, rows: Rows, theta: Array) -> None:
-        self.rows, self.x = rows, rows.xs[0]
-        self.now = self.nearest_of(theta)
-        self._total = self._weighted(self._squares())
+        self.rows = rows
+        sums, outputs = one_pass(rows, theta, -math.inf, want=_WANTED)
+        self.now = Assigned(outputs["labels"], outputs["nearest"])
+        self._squares = float(sums.Q.sum())
         self._cost = self._weighted(self.now.nearest)
         self._near: Array | None = None
 
@@ -76,13 +78,14 @@ class LocalPasses:
         rows, labels, k = self.rows, self.now.labels, len(theta)
         self._add(N, np.flatnonzero(labels != before), labels)
         G = np.bincount(labels, rows.weight, k).astype(np.float64)
-        hard = self._weighted(self.now.nearest)
-        unit, means = rows.weight_unit, float(((N**2).sum(axis=1) / np.where(G > 0, G, 1)).sum())
-        self._cost = max(self._total - unit * means, 0.0) if hard > 0 else 0.0
-        return Sums(N * unit, G * unit, np.zeros((k, 1)), np.zeros(k), hard, hard, rows.widths)
+        hard, unit = self._weighted(self.now.nearest), rows.weight_unit
+        Q = np.full((k, 1), self._squares / k)  # of which the sum alone is known
+        sums = Sums(N * unit, G * unit, Q, np.zeros(k), hard, hard, rows.widths)
+        self._cost = sums.cost_at(rows.centroids(sums, theta), rows.alpha) if hard > 0 else 0.0
+        return sums
 
     def cost(self) -> float:
-        """The hard objective of the labels at the means of their rows."""
+        """The hard objective of the labels at the centroids of their rows."""
         return self._cost
 
     def second(self, theta: Array) -> dict[str, Array]:
@@ -112,7 +115,7 @@ class LocalPasses:
         number = np.cumsum(~removed) - 1
         lost = np.flatnonzero(removed[self.now.labels])
         labels, nearest = number[self.now.labels], self.now.nearest.copy()
-        for part in row_tiles(len(lost), self.x.shape[1]) if len(lost) else ():
+        for part in row_tiles(len(lost), theta.shape[1]) if len(lost) else ():
             rows = self.rows.take(lost[part])
             _, outputs = one_pass(rows, theta[~removed], -math.inf, want=_WANTED)
             labels[lost[part]], nearest[lost[part]] = outputs["labels"], outputs["nearest"]
@@ -137,30 +140,22 @@ class LocalPasses:
         at = np.ascontiguousarray(theta, dtype=rows.dtype)
         order, ends = _by_label(self.now.labels, k)
         labels, nearest, second, stay = config.backend().near_pass(
-            self.x, rows.shifts[0], rows.weight, at, self._near, order, ends, rows.n_threads
-        )
+            rows.xs[0], rows.maps[0] is not None, rows.shifts[0], rows.weight, at, self._near,
+            order, ends, rows.n_threads,
+        )  # fmt: skip
         return Assigned(labels, nearest), second, stay
 
     def _add(self, N: Array, moved: Array, labels: Array) -> None:
         """Add moved rows to the sums."""
-        shift = self.rows.shifts[0]
-        for part in row_tiles(len(moved), self.x.shape[1]) if len(moved) else ():
+        for part in row_tiles(len(moved), N.shape[1]) if len(moved) else ():
             index = moved[part]
             index = index[np.argsort(labels[index], kind="stable")]
-            x = (self.x[index] - shift).astype(np.float64)
+            x = shifted_features(self.rows.take(index)).astype(np.float64)
             if self.rows.weight is not None:
                 x *= self.rows.weight[index][:, None]
             new = labels[index]
             first = np.flatnonzero(np.r_[True, new[1:] != new[:-1]])
             N[new[first]] += np.add.reduceat(x, first)
-
-    def _squares(self) -> Array:
-        """The squared norms of the shifted rows."""
-        found = np.empty(self.rows.n, self.rows.dtype)
-        for part in row_tiles(self.rows.n, self.x.shape[1]):
-            x = self.x[part] - self.rows.shifts[0]
-            found[part] = np.einsum("ij,ij->i", x, x)
-        return found
 
 
 def _by_label(labels: Array, k: int) -> tuple[Array, Array]:

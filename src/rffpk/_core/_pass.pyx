@@ -13,7 +13,7 @@ from libc.string cimport memset
 
 from rffpk._core.headers cimport *
 from rffpk._core._runtime cimport (
-    aligned, check_centroids, data, filled, kernels_for, padded, run_loop, threads_for,
+    aligned, check_centroids, data, dense_rows, filled, kernels_for, padded, run_loop, threads_for,
 )
 
 import numpy as np
@@ -22,13 +22,6 @@ import numpy as np
 POWER, HARD, TYPICALITY = RFFPK_POWER, RFFPK_HARD, RFFPK_TYPICALITY
 SLOT_ROWS = RFFPK_SLOT_ROWS
 MOST_NEIGHBOURS = RFFPK_MOST_NEIGHBOURS
-# The types of small numbers; those of 16 bits that are no half-precision numbers are bfloat16.
-NUMBERS = {
-    np.dtype(np.float16): RFFPK_FLOAT16,
-    np.dtype(np.uint16): RFFPK_BFLOAT16,
-    np.dtype(np.int8): RFFPK_INT8,
-    np.dtype(np.uint8): RFFPK_UINT8,
-}
 STAGES = {
     "load": RFFPK_LOAD,
     "project": RFFPK_PROJECT,
@@ -286,14 +279,10 @@ cdef int fill_rows(rffpk_view *view, size_t i, x, size_t n, dtype) except -1:
     view.indptr = NULL
     view.indices = NULL
     view.numbers = RFFPK_REAL
-    if hasattr(x, "stored"):
-        if view.landmarks.points != NULL or dtype != x.dtype:
-            raise ValueError(f"xs[{i}] has small numbers, must be {dtype}")
-        view.numbers = NUMBERS[x.stored.dtype]
-        view.x = data(x.stored, f"xs[{i}].stored", x.stored.dtype, (n, x.shape[1]))
-        return 0
     if not hasattr(x, "indptr"):
-        view.x = data(x, f"xs[{i}]", dtype, (n, x.shape[1]))
+        view.x = dense_rows(x, f"xs[{i}]", dtype, n, &view.numbers)
+        if view.numbers != RFFPK_REAL and view.landmarks.points != NULL:
+            raise ValueError(f"xs[{i}] has small numbers, must be {dtype}")
         return 0
     if view.landmarks.points != NULL:
         raise ValueError(f"xs[{i}] must not be sparse where landmarks[{i}] is not None")

@@ -1,6 +1,6 @@
 # cython: language_level=3
 """What _runtime.pyx has for the other modules of the core."""
-from rffpk._core.headers cimport rffpk_kernels, rffpk_loop
+from rffpk._core.headers cimport rffpk_kernels, rffpk_loop, rffpk_number
 
 
 cdef int run_loop(rffpk_loop *loop) except -1
@@ -8,6 +8,7 @@ cdef int threads_for(int n_threads, size_t n_items, double work) noexcept
 cdef const rffpk_kernels *kernels_for(dtype) except NULL
 cdef int check_centroids(size_t k, dtype, str name=*) except -1
 cdef const void *data(array, str name, dtype, tuple shape) except? NULL
+cdef const void *dense_rows(x, str name, dtype, size_t n, rffpk_number *numbers) except? NULL
 cdef void *filled(array, str name, dtype, tuple shape) except? NULL
 cdef void *aligned(array) except? NULL
 cdef size_t padded(size_t n_bytes) noexcept

@@ -17,6 +17,14 @@ import numpy as np
 
 cdef const rffpk_variant *variant = NULL  # the one in use
 
+# The types of small numbers; those of 16 bits that are no half-precision numbers are bfloat16.
+NUMBERS = {
+    np.dtype(np.float16): RFFPK_FLOAT16,
+    np.dtype(np.uint16): RFFPK_BFLOAT16,
+    np.dtype(np.int8): RFFPK_INT8,
+    np.dtype(np.uint8): RFFPK_UINT8,
+}
+
 
 def isa_levels():
     """Names of the compiled variants that this processor runs, narrowest first."""
@@ -180,6 +188,18 @@ cdef const void *data(array, str name, dtype, tuple shape) except? NULL:
             f"not {array.dtype} {array.shape}"
         )
     return address(array)
+
+
+cdef const void *dense_rows(x, str name, dtype, size_t n, rffpk_number *numbers) except? NULL:
+    """The address of dense rows and the type of their numbers, which may be small."""
+    shape = n, x.shape[1]
+    if not hasattr(x, "stored"):
+        numbers[0] = RFFPK_REAL
+        return data(x, name, dtype, shape)
+    if dtype != x.dtype:
+        raise ValueError(f"{name} has small numbers, must be {dtype}")
+    numbers[0] = NUMBERS[x.stored.dtype]
+    return data(x.stored, f"{name}.stored", x.stored.dtype, shape)
 
 
 cdef void *filled(array, str name, dtype, tuple shape) except? NULL:

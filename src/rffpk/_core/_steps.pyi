@@ -46,6 +46,7 @@ def take_steps(
 def count_distinct(theta: Array, close: float) -> int: ...
 def near_pass(
     x: Array,
+    unit: bool,
     shift: Array,
     weight: Array | None,
     theta: Array,

@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 from rffpk._core._pass cimport Passes
 from rffpk._core._runtime cimport (
-    aligned, data, filled, kernels_for, padded, run_loop, threads_for,
+    aligned, data, dense_rows, filled, kernels_for, padded, run_loop, threads_for,
 )
 from rffpk._core.headers cimport (
     RFFPK_ALIGN, rffpk_counts, rffpk_kernels, rffpk_loop, rffpk_near,
@@ -334,7 +334,7 @@ ctypedef struct Near:
     char *workspace
 
 
-def near_pass(x, shift, weight, theta, near, order, ends, int n_threads):
+def near_pass(x, bint unit, shift, weight, theta, near, order, ends, int n_threads):
     """Compare each row with the centroids near its own alone. Parameters and results are those of
     the NumPy twin, `rffpk._reference.near_pass`."""
     cdef size_t n = x.shape[0], d = x.shape[1], k = theta.shape[0], c = near.shape[1]
@@ -345,7 +345,8 @@ def near_pass(x, shift, weight, theta, near, order, ends, int n_threads):
     dtype = x.dtype
     labels, stay = np.empty(n, dtype=np.int32), np.empty((k, d))
     nearest, second = np.empty(n, dtype=dtype), np.empty(n, dtype=dtype)
-    given.x = data(x, "x", dtype, (n, d))
+    given.x = dense_rows(x, "x", dtype, n, &given.numbers)
+    given.unit = unit
     given.shift = data(shift, "shift", dtype, (d,))
     given.theta = data(theta, "theta", dtype, (k, d))
     given.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))

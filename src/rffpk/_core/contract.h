@@ -144,10 +144,12 @@ typedef struct {
 /* Rows whose centroids are known, each of which is compared with few: those near its own. The
  * features are columns of one view. */
 typedef struct {
-    const void *x;        /* (n, d) */
-    const void *shift;    /* (d,) */
-    const void *theta;    /* (k, d), shifted */
-    const void *weight;   /* (n,), NULL for ones */
+    const void *x;             /* (n, d) */
+    enum rffpk_number numbers; /* the type of x */
+    int unit;                  /* whether rows are scaled to length one, zeros left as they are */
+    const void *shift;         /* (d,) */
+    const void *theta;         /* (k, d), shifted */
+    const void *weight;        /* (n,), NULL for ones */
     const int32_t *near;  /* (k, n_near): the centroids that rows of a cluster are compared with */
     const int32_t *order; /* (n,): the rows, cluster by cluster */
     const int64_t *ends;  /* (k + 1,): rows of cluster j are order[ends[j]:ends[j + 1]] */

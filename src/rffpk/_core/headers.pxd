@@ -114,6 +114,8 @@ cdef extern from "contract.h" nogil:
         void *) noexcept nogil
     ctypedef struct rffpk_near:
         const void *x
+        rffpk_number numbers
+        int unit
         const void *shift
         const void *theta
         const void *weight

@@ -88,6 +88,17 @@ INLINE vec widen(const int numbers, const char *p)
 #endif
 }
 
+/* The d numbers at `from` become a line, whose numbers beyond d stay as they are. */
+static void load_line(enum rffpk_number numbers, const char *from, size_t d, real *line)
+{
+    const size_t size = bytes_of(numbers);
+    size_t f = 0;
+    for (; f + W <= d; f += W)
+        store(line + f, widen((int)numbers, from + f * size));
+    for (; f < d; f++)
+        line[f] = widen_one((int)numbers, from + f * size);
+}
+
 /* ---- transposition -------------------------------------------------------------------------- */
 
 /* W rows of x, `x_step` bytes apart, become W lines of out. */
@@ -137,24 +148,51 @@ INLINE void transpose(const int numbers, const char *x, size_t left, size_t d, s
 
 /* ---- unit rows ------------------------------------------------------------------------------ */
 
-/* The rows in `lines` (d, cols) are divided by their lengths, which zeros and numbers near them are
- * not; `squares` and `scale` are lines in which nothing is kept. The largest number of a row is
- * divided by first, so that squares neither overflow nor underflow. */
+/* Rows are divided by their lengths, which zeros and numbers near them are not: those below LEAST.
+ * The largest number of a row is divided by first, so that squares neither overflow nor underflow.
+ */
+#define LEAST ((real)(RFFPK_BITS == 32 ? 0x1p-126 : 0x1p-1022))
+
+INLINE vec larger_size(vec most, vec x)
+{
+    const vec size = pick(less(x, splat(0)), -x, x);
+    return pick(less(most, size), size, most);
+}
+
+/* What divides one row by its length: a line of `stride` numbers, whole vectors. */
+static real unit_scale(const real *line, size_t stride)
+{
+    vec most = splat(0), squares = splat(0);
+    for (size_t f = 0; f < stride; f += W)
+        most = larger_size(most, load(line + f));
+    real lane[W], largest = 0;
+    memcpy(lane, &most, sizeof most);
+    for (int i = 0; i < W; i++)
+        largest = lane[i] > largest ? lane[i] : largest;
+    if (largest < LEAST)
+        return 1;
+    const real scale = 1 / largest;
+    for (size_t f = 0; f < stride; f += W) {
+        const vec x = load(line + f) * scale;
+        squares += x * x;
+    }
+    return scale / (real)sqrt(sum_lanes(squares));
+}
+
+/* The rows in `lines` (d, cols); `squares` and `scale` are lines in which nothing is kept. */
 static void scale_to_unit(real *lines, size_t d, size_t cols, size_t stride, real *squares,
                           real *scale)
 {
-    const vec least = splat((real)(RFFPK_BITS == 32 ? 0x1p-126 : 0x1p-1022));
     fill(scale, 0, cols);
     fill(squares, 0, cols);
     for (size_t f = 0; f < d; f++)
         for (size_t col = 0; col < cols; col += W) {
             const vec x = load(lines + f * stride + col);
-            const vec size = pick(less(x, splat(0)), -x, x), largest = load(scale + col);
-            store(scale + col, pick(less(largest, size), size, largest));
+            store(scale + col, larger_size(load(scale + col), x));
         }
     for (size_t col = 0; col < cols; col += W) {
         const vec largest = load(scale + col);
-        store(scale + col, 1 / pick(less(largest, least), splat(1), largest));
+        store(scale + col, 1 / pick(less(largest, splat(LEAST)), splat(1), largest));
     }
     for (size_t f = 0; f < d; f++)
         for (size_t col = 0; col < cols; col += W) {

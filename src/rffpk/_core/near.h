@@ -2,9 +2,7 @@
 #ifndef RFFPK_NEAR_H
 #define RFFPK_NEAR_H
 
-#include "simd.h"
-
-#include <math.h>
+#include "load.h"
 
 /* Rows and centroids whose products are made together: their accumulators and operands fit into the
  * registers. */
@@ -17,6 +15,7 @@ typedef struct {
     size_t lines, stride; /* of centroids, whole panels, and of features, whole vectors */
     real *theta;          /* (lines, stride), zeros beyond what is given */
     real *half;           /* (lines,): half the squared norms */
+    real *shift;          /* (stride,) */
     real *x;              /* (NEAR_ROWS, stride): shifted rows */
     real *square;         /* (NEAR_ROWS,) */
     real *product;        /* (lines / NEAR_CENTROIDS, NEAR_ROWS, NEAR_CENTROIDS) */
@@ -28,7 +27,8 @@ static near_cluster near_lay_out(const rffpk_near *pr, real *memory)
     c.lines = round_up(pr->n_near, NEAR_CENTROIDS);
     c.stride = round_up(pr->d, W);
     c.theta = memory;
-    c.x = c.theta + c.lines * c.stride;
+    c.shift = c.theta + c.lines * c.stride;
+    c.x = c.shift + c.stride;
     c.product = c.x + NEAR_ROWS * c.stride;
     c.half = c.product + NEAR_ROWS * c.lines;
     c.square = c.half + c.lines;
@@ -38,7 +38,7 @@ static near_cluster near_lay_out(const rffpk_near *pr, real *memory)
 static size_t near_bytes(const rffpk_near *pr)
 {
     const size_t lines = round_up(pr->n_near, NEAR_CENTROIDS);
-    const size_t vectors = (lines + NEAR_ROWS) * round_up(pr->d, W);
+    const size_t vectors = (lines + 1 + NEAR_ROWS) * round_up(pr->d, W);
     return (vectors + (NEAR_ROWS + 1) * lines + NEAR_ROWS) * sizeof(real);
 }
 
@@ -53,7 +53,8 @@ INLINE real square_of_line(const real *line, size_t stride)
 
 static void near_load_centroids(const rffpk_near *pr, size_t j, near_cluster *c)
 {
-    memset(c->theta, 0, c->lines * c->stride * sizeof(real));
+    memset(c->theta, 0, (c->lines + 1) * c->stride * sizeof(real)); /* and the shift */
+    memcpy(c->shift, pr->shift, pr->d * sizeof(real));
     for (size_t i = 0; i < pr->n_near; i++) {
         const size_t from = (size_t)pr->near[j * pr->n_near + i];
         real *line = c->theta + i * c->stride;
@@ -64,17 +65,19 @@ static void near_load_centroids(const rffpk_near *pr, size_t j, near_cluster *c)
 
 static void near_prefetch_row(const rffpk_near *pr, size_t row)
 {
-    const char *from = (const char *)((const real *)pr->x + row * pr->d);
-    for (size_t at = 0; at < pr->d * sizeof(real); at += 64)
-        PREFETCH(from + at);
+    const size_t bytes = pr->d * bytes_of(pr->numbers);
+    for (size_t at = 0; at < bytes; at += RFFPK_ALIGN)
+        PREFETCH((const char *)pr->x + row * bytes + at);
 }
 
 static void near_load_row(const rffpk_near *pr, size_t row, size_t at, near_cluster *c)
 {
-    const real *from = (const real *)pr->x + row * pr->d, *shift = pr->shift;
+    const char *from = (const char *)pr->x + row * pr->d * bytes_of(pr->numbers);
     real *line = c->x + at * c->stride;
-    for (size_t f = 0; f < pr->d; f++)
-        line[f] = from[f] - shift[f];
+    load_line(pr->numbers, from, pr->d, line);
+    const real scale = pr->unit ? unit_scale(line, c->stride) : 1;
+    for (size_t f = 0; f < c->stride; f += W)
+        store(line + f, load(line + f) * scale - load(c->shift + f));
     c->square[at] = square_of_line(line, c->stride);
 }
 
