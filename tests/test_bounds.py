@@ -94,6 +94,11 @@ def test_a_centroid_that_moves_far_is_followed(dtype):
         theta[step % 8] += random.standard_normal(5) * 10.0 ** random.uniform(-4, 1)
 
 
+@pytest.mark.promise(
+    "Memory",
+    "Passes that skip rows keep 13 bytes for each row (21 in float64), and copy at most 4 MB "
+    "of the other rows at a time.",
+)
 def test_memory_is_that_of_the_bounds_and_of_small_copies():
     """Thirteen bytes a row, at most eight more where it is active, and some megabytes."""
     X, random = mixture(300_000, 10, 50, np.float32, 3, 0.15)

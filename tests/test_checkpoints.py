@@ -112,6 +112,11 @@ FITS = {
 }
 
 
+@pytest.mark.promise(
+    "Files",
+    "A fit that was killed at any moment goes on from its checkpoint to the same bits. A "
+    "damaged checkpoint, or one of other rows, parameters or versions, is refused.",
+)
 @pytest.mark.few(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", FITS)
@@ -372,6 +377,7 @@ print(killed, resumed)
 """
 
 
+@pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp_path):
@@ -402,6 +408,7 @@ def changed(X, i, j, value):
     return X
 
 
+@pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 @pytest.mark.parametrize(
     ("parameters", "change", "text"),
     [

@@ -124,6 +124,10 @@ def bad_files(folder):
     os.symlink(folder / "ok.csv", folder / "link.csv")
 
 
+@pytest.mark.promise(
+    "Files",
+    "No result of the command line replaces what it reads. Standard output holds results alone.",
+)
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -240,6 +244,7 @@ def test_the_model_is_a_file_that_cannot_run_code(standardize, table, tmp_path, 
     assert_array_equal(rffpk.load(model).predict(X), labels)
 
 
+@pytest.mark.promise(like="test_a_damaged_file_gives_a_named_error_or_a_model")
 def test_pickles_are_not_read(table, tmp_path, capsys):
     class Hostile:
         def __reduce__(self):
@@ -263,6 +268,12 @@ NAMES = ["a,b,c\n" + FLOATS, '"2019","2020","2021"\n' + FLOATS, "\ufeffa,b,c\r\n
 ROWS = [FLOATS, "0\n1\n2\n", "5,3\n1,2\n", "1,1,2\n" + FLOATS, "0.0,1.0,2.0\n" + FLOATS]
 
 
+@pytest.mark.promise(
+    "Files",
+    "A first line of CSV without any number is taken as names. A line of distinct rising "
+    "whole numbers, or one above columns without numbers, is refused until `--header` or "
+    "`--no-header` says what it is. Any other line is a row. Blank lines are refused.",
+)
 @pytest.mark.parametrize("text", MAY_BE_NAMES)
 def test_a_first_line_that_may_be_names_or_a_row_is_refused(text, tmp_path):
     path = tmp_path / "x.csv"
@@ -275,6 +286,7 @@ def test_a_first_line_that_may_be_names_or_a_row_is_refused(text, tmp_path):
         assert len(read_table(str(path), header=True)) == count - 1
 
 
+@pytest.mark.promise(like="test_a_first_line_that_may_be_names_or_a_row_is_refused")
 @pytest.mark.parametrize("text", NAMES + ROWS)
 def test_a_first_line_is_names_without_a_number_and_otherwise_a_row(text, tmp_path):
     path = tmp_path / "x.csv"
@@ -292,6 +304,7 @@ def test_the_flags_of_the_header_reach_both_files(tmp_path, capsys):
         assert json.loads(capsys.readouterr().out)["rows"] == rows
 
 
+@pytest.mark.promise(like="test_a_first_line_that_may_be_names_or_a_row_is_refused")
 @pytest.mark.parametrize(
     "text, number", [("1.5\n\n2\n", 2), ("\n1.5\n", 1), ("a\n1.5\n \t\n2\n\n", 3)]
 )
@@ -312,6 +325,7 @@ def in_a_shell(command, **options):
     return subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=120, **options)
 
 
+@pytest.mark.promise(like="test_errors_are_one_line_and_leave_no_file")
 @pytest.mark.exhaustive
 def test_labels_are_alone_where_standard_error_is_closed(table):
     done = in_a_shell(f"cluster {table} -k 3 --verbose 2>&-")

@@ -125,6 +125,11 @@ def two_blas_threads():
     set_blas_threads(before)
 
 
+@pytest.mark.promise(
+    "Process-wide state",
+    "BLAS has one thread in the whole process while a fit or prediction runs. It has its "
+    "former number when the last of them ends, and in a forked child at once.",
+)
 @pytest.mark.parametrize(
     "order", ["Aa", "AaBb", "ABab", "ABba", "AAaa", "AABaba", "ABaAba", "ABCbca", "ABCacb"]
 )
@@ -144,6 +149,7 @@ def test_the_last_thread_to_leave_restores_the_limit_of_blas(two_blas_threads, o
         thread.shutdown()
 
 
+@pytest.mark.promise(like="test_the_last_thread_to_leave_restores_the_limit_of_blas")
 def test_overlapping_fits_leave_blas_as_it_was(two_blas_threads):
     """The first fit to begin ends first, one of the others fails, and they end in any order."""
     X = np.random.default_rng(0).standard_normal((200, 3))
@@ -217,6 +223,7 @@ def test_a_child_forked_under_the_limit_restores_it(two_blas_threads):
     assert blas_threads() == {2}
 
 
+@pytest.mark.promise(like="test_the_last_thread_to_leave_restores_the_limit_of_blas")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("forking_thread_holds", [False, True])

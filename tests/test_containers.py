@@ -70,6 +70,11 @@ ORDER = np.random.default_rng(0).permutation(N)
 SHUFFLED = FRAMES[1].iloc[ORDER]
 
 
+@pytest.mark.promise(
+    "Input",
+    "Views, or X and its weights, whose indices differ are refused: frames and series are "
+    "never matched by place.",
+)
 @pytest.mark.parametrize("cls", SEVERAL)
 def test_views_in_another_order_are_refused(cls):
     model = model_of(cls)
@@ -85,6 +90,7 @@ def test_views_in_another_order_are_refused(cls):
     assert_array_equal(model.predict(plain), model.labels_)
 
 
+@pytest.mark.promise(like="test_views_in_another_order_are_refused")
 @pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
 def test_weights_in_another_order_are_refused(cls):
     model, frame = model_of(cls), pd.DataFrame(ROWS, NAMES, [*"abcd"])
@@ -223,6 +229,11 @@ LOOSE = {
 }
 
 
+@pytest.mark.promise(
+    "Input",
+    "Objects that are not arrays are refused at once. What the message says to pass gives the "
+    "right clusters.",
+)
 @pytest.mark.parametrize("kind", LOOSE)
 @pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
 def test_what_is_no_array_is_refused_with_what_to_pass(cls, kind):
@@ -314,6 +325,7 @@ def test_lists_and_buffers_are_arrays():
 PRECOMPUTED = [cls for cls in SEVERAL if cls is not rffpk.RFFMultiKernelPowerKMeans]
 
 
+@pytest.mark.promise(like="test_what_is_no_array_is_refused_with_what_to_pass")
 @pytest.mark.parametrize("cls", PRECOMPUTED)
 @pytest.mark.parametrize("stack", [np.stack(KERNELS), np.dstack(KERNELS)], ids=["first", "last"])
 def test_a_stack_of_kernels_is_a_list_of_them(cls, stack):
@@ -387,6 +399,7 @@ BOTH = [
 ]
 
 
+@pytest.mark.promise(like="test_what_is_no_array_is_refused_with_what_to_pass")
 @pytest.mark.parametrize("name, kind, pattern, M", BOTH, ids=[case[0] for case in BOTH])
 def test_distances_and_affinities_are_told_apart(name, kind, pattern, M):
     model = model_of(rffpk.AverageMKKM, kernels="precomputed")
@@ -422,6 +435,11 @@ HOLED = ROWS.copy()
 HOLED[[7, 30], [2, 0]] = np.nan
 
 
+@pytest.mark.promise(
+    "Input",
+    "NaN and infinity are refused with the row and the column of the first one, on workers of "
+    "a cluster too.",
+)
 @pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
 @pytest.mark.parametrize(
     "X, where",

@@ -129,6 +129,11 @@ def test_float32_keeps_its_type(rows, client):
     assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-6)
 
 
+@pytest.mark.promise(
+    "Clusters of machines",
+    "The bits of a fit of Dask collections depend neither on the number of workers nor on "
+    "which worker visits which partition.",
+)
 def test_the_bits_do_not_depend_on_the_workers(rows, monkeypatch):
     # results of three workers are joined in two steps
     monkeypatch.setattr(dask_workers, "_GROUP", 2)
@@ -233,6 +238,7 @@ def test_threads_are_those_of_the_worker(rows):
             assert threads == [expected] * 4
 
 
+@pytest.mark.promise(like="test_the_bits_do_not_depend_on_the_workers")
 @given(st.integers(1, 40), st.integers(0, 2**31))
 def test_results_join_in_the_order_of_partitions(count, seed):
     random, worker = np.random.default_rng(seed), []
@@ -273,6 +279,7 @@ def test_bad_collections(rows, client):
         PowerKMeans(K).fit(X, sample_weight=np.ones(N - 1))
 
 
+@pytest.mark.promise(like="test_missing_numbers_are_found")
 def test_missing_numbers_are_found_on_workers_without_a_log(rows, client, caplog):
     X = rows.copy()
     X[11_003, 2] = np.nan
@@ -297,6 +304,7 @@ def test_a_cluster_without_workers_is_given_up(rows, monkeypatch):
         PowerKMeans(K).fit(divided(rows))
 
 
+@pytest.mark.promise(like="test_a_killed_worker_changes_nothing")
 def test_a_fit_ends_when_the_last_worker_has_left(rows, monkeypatch):
     monkeypatch.setattr(dask_workers, "_WITHOUT_WORKERS", 1.0)
     model = PowerKMeans(K, sample=None, swaps=0, n_init=1, max_iter=1000, tol=0, random_state=0)
@@ -315,6 +323,10 @@ def test_a_fit_ends_when_the_last_worker_has_left(rows, monkeypatch):
     assert not hasattr(model, "cluster_centers_")
 
 
+@pytest.mark.promise(
+    "Clusters of machines",
+    "A worker that is killed changes no bit. A cluster without workers ends the fit with an error.",
+)
 @pytest.mark.filterwarnings("ignore")
 def test_a_killed_worker_changes_nothing(rows, client):
     X = divided(rows, (2000,) * 11 + (1000,))
@@ -335,6 +347,10 @@ def test_a_killed_worker_changes_nothing(rows, client):
 # ---- what is left as it was ---------------------------------------------------------------------
 
 
+@pytest.mark.promise(
+    "Process-wide state",
+    "The size above which Dask warns of large arguments is raised while one is sent, and restored.",
+)
 def test_calls_that_overlap_leave_the_configuration_of_dask():
     """The first of two threads to send something is the first to end."""
     before = dask.config.get(dask_workers._LARGE)

@@ -51,6 +51,11 @@ DESIGNS = {
 }
 
 
+@pytest.mark.promise(
+    "Input",
+    "Every class clusters balanced designs, such as one-hot rows, whose matrices have "
+    "multiple eigenvalues.",
+)
 @pytest.mark.few(5)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_balanced_designs_are_clustered_by_every_class(name):

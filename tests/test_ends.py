@@ -109,6 +109,10 @@ def warnings_of(model, X):
     return [str(warning.message) for warning in caught]
 
 
+@pytest.mark.promise(
+    "Input",
+    "A fit that ends with fewer clusters than asked for warns once, with the cause and the remedy.",
+)
 @pytest.mark.parametrize("case, model", TABLE, ids=str)
 def test_a_degenerate_end_is_named_once(case, model):
     _, X, expected = CASES[case]

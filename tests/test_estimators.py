@@ -132,6 +132,11 @@ def test_fuzzy_c_means_near_one_is_k_means(blobs, m):
     assert_allclose(soft.cluster_centers_, hard.cluster_centers_, atol=0.02)
 
 
+@pytest.mark.promise(
+    "Input",
+    "Integer weights give what repeated rows give, where no draw matters. Rows of weight zero "
+    "have no influence, and weights of one change no bit.",
+)
 @pytest.mark.parametrize("estimator", CLUSTERERS)
 def test_weights_are_repetitions_at_a_fixed_start(backend, blobs, estimator):
     X, _ = blobs
@@ -196,6 +201,7 @@ def test_scale_and_origin_do_not_matter(blobs, estimator, log_scale, origin):
     assert_allclose(moved.inertia_, plain.inertia_ * scale**2, rtol=1e-5)
 
 
+@pytest.mark.promise("Threads", "The bits of a result do not depend on the number of threads.")
 @pytest.mark.parametrize("estimator", CLUSTERERS)
 def test_same_bits_for_any_number_of_jobs(blobs, dtype, estimator):
     X = np.tile(blobs[0], (9, 1)).astype(dtype)

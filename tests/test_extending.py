@@ -250,6 +250,10 @@ def test_a_compiled_package_makes_a_step_of_fuzzy_c_means(compiled):
     assert (u.argmax(axis=1) == by_hand.argmax(axis=1)).all() and {*u.ravel()} == {0, 1}
 
 
+@pytest.mark.promise(
+    "Threads",
+    "The same holds for the sums that compiled packages get from `rffpk.capi`.",
+)
 @pytest.mark.exhaustive
 def test_sums_of_a_compiled_package_have_weights_and_the_bits_of_one_thread(compiled):
     X = make_blobs(9000, 3, centers=4, random_state=0)[0].astype(np.float32) + 1000

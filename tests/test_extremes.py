@@ -40,6 +40,11 @@ SCALES = [
 ]
 
 
+@pytest.mark.promise(
+    "Input",
+    "Scaling X changes no label, from 1e-150 to 1e150 in float64 and from 1e-30 to 1e30 in "
+    "float32.",
+)
 @pytest.mark.parametrize("kind, scale", SCALES)
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_a_scale_changes_nothing(model, kind, scale):
@@ -137,6 +142,11 @@ def test_the_hardest_and_the_softest_fuzzifiers(m, dtype):
                 clone(model).set_params(m=bad).fit(X)
 
 
+@pytest.mark.promise(
+    "Input",
+    "Scaling the sample weights by a power of two, down to 2⁻⁹⁰⁰, scales the costs and "
+    "changes no label.",
+)
 @pytest.mark.parametrize("exponent", [-900, -550, 300])
 @pytest.mark.parametrize("model", CENTROIDS, ids=str)
 def test_a_power_of_two_of_the_weights_is_one_of_the_costs(model, exponent):

@@ -104,6 +104,11 @@ def is_read_or_named(path):
         assert peak < 1e7, path.read_bytes()
 
 
+@pytest.mark.promise(
+    "Files",
+    "Whatever the bytes of a file are, the command line reads numbers, or ends with one line "
+    "that names the file.",
+)
 @pytest.mark.parametrize("suffix", VALID)
 def test_damaged_files_are_read_or_named(suffix, tmp_path):
     path, draw, others = tmp_path / f"x{suffix}", random.Random(0), VALID[suffix]()
@@ -114,6 +119,7 @@ def test_damaged_files_are_read_or_named(suffix, tmp_path):
     assert 0 < read < EXAMPLES
 
 
+@pytest.mark.promise(like="test_damaged_files_are_read_or_named")
 @pytest.mark.parametrize(
     "name, data",
     [

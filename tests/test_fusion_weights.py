@@ -87,6 +87,7 @@ def real():
 # ---- what weights mean --------------------------------------------------------------------------
 
 
+@pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
 @pytest.mark.parametrize("given", [False, True])
 @fixed
 def test_a_weight_is_a_repeated_row(model, given):
@@ -156,6 +157,7 @@ def test_weights_of_nystroem_k_means_are_repeated_rows():
     assert {*fit(model, VIEWS[1], WEIGHT, n_anchors=60).anchors_} <= {*COUNTED}
 
 
+@pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
 @every
 def test_weights_of_one_change_no_bit(model):
     plain, ones = fit(model, VIEWS), fit(model, VIEWS, np.ones(N))
@@ -164,6 +166,7 @@ def test_weights_of_one_change_no_bit(model):
     assert (ones.objective_, ones.inertia_) == (plain.objective_, plain.inertia_)
 
 
+@pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
 @every
 def test_rows_of_weight_zero_have_no_influence_and_a_label(model):
     far = [np.where(WEIGHT[:, None] > 0, x, x + 1e3 * np.arange(N)[:, None]) for x in VIEWS]

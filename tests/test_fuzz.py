@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -133,6 +134,7 @@ def is_named(error):
 
 
 # found so far: sums of squares below zero, warnings of NumPy, an overflow without a name
+@pytest.mark.promise("Input", "Any X gives a valid result or an error that names the argument.")
 @example(rffpk.SMKC(1, center=False, normalize=False), np.full((4, 1), 0.12573022), False)
 @example(rffpk.FAMKKM(2, fusion="kernel", max_iter=1, random_state=0), COLUMN, False)
 @example(rffpk.PowerKMeans(1), np.full((3, 1), 1.2573022e-21, np.float32), False)

@@ -99,6 +99,11 @@ def test_the_linear_kernel_loses_nothing_to_an_offset(model, kernel):
 FAR_FROM = r"X has rows so far from the others that gamma='mean' .* take gamma='median'"
 
 
+@pytest.mark.promise(
+    "Input",
+    'A row far from all others does not change `gamma="median"`. A warning says so where it '
+    "spoils the mean distance.",
+)
 @named([cls(4, random_state=0) for cls in KERNELS])
 def test_a_far_row_is_named_and_changes_no_kernel_of_the_median_distance(model):
     """From 1000 on its kernel with the others is zero."""

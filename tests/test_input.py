@@ -171,6 +171,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.promise("Input", "A fit that fails leaves the estimator as it was.")
 @pytest.mark.parametrize("estimator", CLUSTERERS)
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_refused_fit_leaves_the_model_as_it_was(estimator, what):

@@ -54,6 +54,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.promise(like="test_an_interrupt_ends_a_long_pass")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "calls",
@@ -212,6 +213,7 @@ CASES = [(name, 2000 if name in CUBIC else 6000, {}) for name in CLASSES] if EVE
 CASES += [(name, 1500, more) for name, more in MANY_FEATURES.items()]
 
 
+@pytest.mark.promise(like="test_an_interrupt_ends_a_long_pass")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name, n, more", CASES, ids=lambda value: value if value else "")
 def test_an_interrupt_at_any_moment_ends_a_fit_and_changes_nothing(python, name, n, more):

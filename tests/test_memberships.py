@@ -105,6 +105,11 @@ def bridge(random, n=200):
     return np.c_[8 * places, 0 * places] + noise * random.normal(size=(len(places), 2)), places
 
 
+@pytest.mark.promise(
+    "Memberships and trees",
+    "Rows between two clusters have memberships between 0 and 1 by default, which follow "
+    "their place.",
+)
 @pytest.mark.parametrize(
     "cls", [rffpk.PowerKMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans]
 )
@@ -121,6 +126,7 @@ def test_rows_on_the_way_between_clusters_belong_to_both(cls):
     assert (at_the_end > np.maximum(u, 1 - u) - 1e-9).all()
 
 
+@pytest.mark.promise(like="test_rows_on_the_way_between_clusters_belong_to_both")
 def test_memberships_of_blobs_that_overlap_are_the_shares_of_right_labels():
     rows, y = make_blobs(3000, 4, centers=5, cluster_std=3.0, random_state=3)
     model = rffpk.PowerKMeans(5, random_state=0).fit(rows)

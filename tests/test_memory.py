@@ -7,7 +7,6 @@ peaks and limits; by default a few are.
 import gc
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -24,20 +23,6 @@ CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit"
 
 
 HERE = Path(__file__).parent
-
-
-def test_each_promise_names_a_test_that_exists():
-    page = HERE.parent / "docs" / "promises.md"
-    if not page.exists():
-        pytest.skip("the pages are missing")
-    text = page.read_text()
-    promises = text.partition("\n## ")[0]
-    lines = [line for line in promises.splitlines() if line.startswith("| ") and "**" not in line]
-    for line in lines[1:]:  # after the titles
-        named = re.findall(r"`tests/(\w+\.py)::(\w+)`", line)
-        assert named, line
-        for file, test in named:
-            assert f"def {test}(" in (HERE / file).read_text(), test
 
 
 # ---- failures -----------------------------------------------------------------------------------
@@ -108,6 +93,7 @@ def failures(library, name, module, step, least, n):
     return int(done.stdout)
 
 
+@pytest.mark.promise(like="test_a_limit_of_the_address_space_is_a_memory_error")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CLASSES if EVERY else ["KernelKMeans"])
 def test_an_array_that_cannot_be_allocated_is_a_memory_error(preloaded, name):
@@ -121,6 +107,7 @@ def test_an_array_that_cannot_be_allocated_is_a_memory_error(preloaded, name):
 FEW_CALLS = {"RandomFourierFeatures", "RMKKM", "KernelKMeans"}  # of the pass
 
 
+@pytest.mark.promise(like="test_a_limit_of_the_address_space_is_a_memory_error")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("module", ["_pass", "_runtime"])
 @pytest.mark.parametrize("name", CLASSES if EVERY else ["FuzzyCMeans"])
@@ -190,6 +177,12 @@ LIMITS = [
 ]
 
 
+@pytest.mark.promise(
+    "Memory",
+    "If memory for an array or inside the core runs out, also by `ulimit -v`, the fit raises "
+    "MemoryError, and the estimator is as it was. NumPy does not survive failures of its own "
+    "small buffers, and OpenBLAS ends the process if it cannot allocate its first buffers.",
+)
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no limits here")
 @pytest.mark.parametrize("name, n, parameters", LIMITS if EVERY else LIMITS[:1])
@@ -262,6 +255,10 @@ def formula(name, cached):
     return next(line for line in page.read_text().splitlines() if line.startswith(title))
 
 
+@pytest.mark.promise(
+    "Memory",
+    "The most memory that a fit takes follows the formulas below within 20 %.",
+)
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="no peaks here")
 @pytest.mark.parametrize("name, cached, n, d, L, dtype, parameters", PEAKS if EVERY else PEAKS[:6])
@@ -282,6 +279,7 @@ def test_the_memory_of_a_fit_is_what_the_page_says(
 # ---- growth -------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Memory", "Memory does not grow from fit to fit.")
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(sys, "getallocatedblocks"), reason="only CPython counts blocks")
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ def saved(model, path):
     return rffpk.load(path)
 
 
+@pytest.mark.promise("Files", "A model that was saved and loaded gives the same bits.")
 @pytest.mark.parametrize(
     "name, number",
     [
@@ -216,6 +217,7 @@ def test_what_cannot_be_stored_is_named_before_anything_is_written(message, tmp_
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.promise("Files", "A save that fails leaves the file that was there.")
 def test_a_save_that_fails_leaves_the_file_that_was_there(tmp_path, monkeypatch):
     path = tmp_path / "model"
     path.write_text("before")
@@ -244,6 +246,7 @@ def test_permissions_follow_the_umask(tmp_path):
     assert stat.S_IMODE((tmp_path / "model").stat().st_mode) == 0o640
 
 
+@pytest.mark.promise(like="test_pickles_of_other_versions_are_refused")
 def test_files_of_other_versions_are_refused(tmp_path):
     content = bytes_of(rffpk.PowerKMeans(2), tmp_path)
     major, minor, _ = rffpk.__version__.split(".")
@@ -520,6 +523,12 @@ def hostile(content, source):
     return content[:1]
 
 
+@pytest.mark.promise(
+    "Files",
+    "Loading a model file runs no code. A damaged or hostile file is a named error or a model "
+    "of this package; loading takes at most 1 MB more than its length, or 70 times its "
+    "header.",
+)
 @pytest.mark.exhaustive
 def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
     models = [

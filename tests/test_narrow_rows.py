@@ -65,6 +65,11 @@ def test_every_finite_number_is_widened_exactly(isa, kind):
     assert np.array_equal(features, wide)
 
 
+@pytest.mark.promise(
+    "Memory",
+    "`PowerKMeans`, `FuzzyCMeans` and `RFFKernelPowerKMeans` read arrays of float16, "
+    "bfloat16, int8 and uint8 in place, with the bits of a fit in float32.",
+)
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint8])
 @pytest.mark.parametrize(
     "new",
@@ -171,6 +176,11 @@ def test_bfloat16_of_ml_dtypes():
     assert new().fit(large).cluster_centers_.dtype == np.float64
 
 
+@pytest.mark.promise(
+    "Memory",
+    '`metric="cosine"` makes no copy of dense rows; of sparse rows it copies the values.',
+)
+@pytest.mark.promise(like="test_a_fit_has_the_bits_of_one_to_float32")
 @pytest.mark.parametrize(
     "dtype, metric", [(np.float32, "cosine"), (np.float16, "euclidean"), (np.int8, "cosine")]
 )

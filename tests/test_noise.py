@@ -38,6 +38,11 @@ def noisy_rows(n=600, d=5, seed=0):
 X, Y = noisy_rows()
 
 
+@pytest.mark.promise(
+    "Noise",
+    "With `noise`, labels, memberships, scores and predictions agree, a given share is kept "
+    "exactly, and no centroid lies in noise.",
+)
 @pytest.mark.parametrize("cls, parameters", CLASSES)
 @pytest.mark.parametrize("noise", ["auto", 0.1])
 def test_labels_memberships_and_scores_agree(cls, parameters, noise):
@@ -72,6 +77,7 @@ def test_a_sparse_cluster_is_no_noise():
     assert (PowerKMeans(2, noise="auto", random_state=0).fit(rows).labels_ >= 0).all()
 
 
+@pytest.mark.promise(like="test_labels_memberships_and_scores_agree")
 def test_no_centroid_of_many_lies_in_noise():
     random = np.random.default_rng(0)
     centers = random.standard_normal((100, 64))
@@ -88,6 +94,7 @@ def test_no_centroid_of_many_lies_in_noise():
     assert (lengths > 0.7).all()  # the mean of rows of noise is short
 
 
+@pytest.mark.promise(like="test_labels_memberships_and_scores_agree")
 def test_a_share_is_one_of_the_weight():
     weight = np.random.default_rng(1).integers(0, 4, len(X)).astype(float)
     model = PowerKMeans(4, noise=0.2, random_state=0).fit(X, sample_weight=weight)

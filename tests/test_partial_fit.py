@@ -102,6 +102,7 @@ def test_the_mass_does_not_depend_on_how_rows_come_in_batches():
     assert_allclose(found, (2 ** (-np.arange(260) / 30.0)).sum(), rtol=1e-12)
 
 
+@pytest.mark.promise("Files", "A stream that was saved and loaded goes on with the same bits.")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_saving_and_going_on_gives_the_same_bits(model, dtype, tmp_path):
     X = rows_of(2).astype(dtype)
@@ -268,6 +269,7 @@ def test_the_centroid_of_an_empty_cluster_stays(dtype):
     assert_allclose(model.cluster_centers_[label], X[y == 2][0], rtol=1e-6)
 
 
+@pytest.mark.promise("Input", "A batch of a stream that is refused leaves the estimator as it was.")
 @pytest.mark.parametrize("first", [20, 100], ids=["before the fit", "after the fit"])
 def test_a_refused_batch_changes_nothing(model, first):
     X = rows_of(8)

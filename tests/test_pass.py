@@ -341,6 +341,7 @@ def test_view_costs_without_a_second_pass(implementation):
         assert_allclose(sums.view_costs()[:, view], (g * squared).sum(axis=0), rtol=1e-9)
 
 
+@pytest.mark.promise(like="test_same_bits_for_any_number_of_jobs")
 @given(shapes, st.sampled_from([-1.0, -2.3, -np.inf]), st.integers(0, 2**31))
 def test_same_bits_for_any_number_of_threads(dtype, shape, s, seed):
     n, dims, k = shape
@@ -431,6 +432,7 @@ def test_scaling_of_weights_scales_the_sums(backend, dtype):
         assert_allclose(scaled.soft / factor, plain.soft, rtol=1e-12)
 
 
+@pytest.mark.promise("Memory", "The memory of a pass does not grow with the rows.")
 def test_memory_does_not_grow_with_the_rows():
     peaks = []
     for n in (50_000, 400_000):
@@ -444,6 +446,10 @@ def test_memory_does_not_grow_with_the_rows():
     assert peaks[1] < 400_000 * 4  # less than one number for each row
 
 
+@pytest.mark.promise(
+    "Memory",
+    "C-ordered float32 and float64 arrays are read in place, and no input is changed.",
+)
 def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype):
     X = np.random.default_rng(0).standard_normal((3000, 5)).astype(dtype)
     mapped = np.memmap(tmp_path / "x", dtype=dtype, mode="w+", shape=X.shape)

@@ -71,6 +71,7 @@ def kernels():
     return [rbf_kernel(X, X[:400], gamma=gamma) for gamma in (0.05, 0.2)]
 
 
+@pytest.mark.promise("Files", "Models of precomputed kernels do not hold the training matrix.")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: " ".join(str(model).split()))
 def test_precomputed_kernels_are_not_kept(kernels, model):
     given, new = [K[:400].copy() for K in kernels], [K[400:] for K in kernels]
@@ -89,6 +90,7 @@ def test_precomputed_kernels_are_not_kept(kernels, model):
         assert_array_equal(again.transform(new), model.transform(new))
 
 
+@pytest.mark.promise("Files", "Pickles and model files of other minor versions are refused.")
 @pytest.mark.parametrize(
     "model", [PowerKMeans(2), KernelPowerKMeans(2), MKKM(2), NystroemKernelKMeans(2),
               RandomFourierFeatures(4), DiffusionMap()]

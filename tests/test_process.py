@@ -52,6 +52,15 @@ def changes(path):
             yield "os.environ"
 
 
+@pytest.mark.promise(
+    "Process-wide state",
+    "The package changes no state of the process: no umask, folder, environment, locale, "
+    "signal handler, filter of warnings, logging level or recursion limit. With "
+    "`random_state=None` it draws from NumPy's global generator, as scikit-learn does. "
+    "Handling of floating-point errors and scikit-learn's configuration change in the calling "
+    "thread alone, while it runs. The command line, a process of its own, sets how warnings "
+    "are printed and matplotlib's backend.",
+)
 def test_only_the_command_line_changes_the_process():
     found = {path.name: {*changes(path)} for path in PACKAGE.glob("**/*.py")}
     assert found.pop("__main__.py") == {
@@ -89,6 +98,11 @@ print({{oct(os.stat(name).st_mode & 0o777) for name in os.listdir(".")}}, count 
 """
 
 
+@pytest.mark.promise(
+    "Process-wide state",
+    "Written files have the permissions of those that they replace, or those of any new file "
+    "under the umask.",
+)
 @pytest.mark.skipif(os.name == "nt", reason="no permissions as elsewhere here")
 @pytest.mark.few(1)
 @pytest.mark.parametrize("mask, mode", [(0o022, 0o644), (0o077, 0o600), (0o007, 0o660)])
@@ -99,6 +113,9 @@ def test_files_have_the_permissions_of_any_new_file_and_so_have_those_of_other_t
     assert python(MODES.format(mask=mask)).strip() == f"{{'{mode:#o}'}} True"
 
 
+@pytest.mark.promise(
+    like="test_files_have_the_permissions_of_any_new_file_and_so_have_those_of_other_threads"
+)
 @pytest.mark.skipif(os.name == "nt", reason="no permissions as elsewhere here")
 def test_a_file_is_written_with_the_permissions_of_the_one_that_it_replaces(tmp_path):
     place = tmp_path / "model"
@@ -123,6 +140,10 @@ def referred():
     rffpk.RFFMultiKernelPowerKMeans(3, kernels="linear", eta="within", random_state=0).fit(FEW)
 
 
+@pytest.mark.promise(
+    "Process-wide state",
+    "Warnings of fits inside of a fit are hidden. Warnings of other threads are not.",
+)
 @pytest.mark.parametrize("call", [referred])
 def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(call, monkeypatch):
     """Whatever an inner fit warns of is not said; what another thread says meanwhile is."""
@@ -145,6 +166,7 @@ def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(call, mon
     assert warnings.filters == filters
 
 
+@pytest.mark.promise(like="test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted")
 def test_filters_outlive_calls_that_overlap(monkeypatch):
     """The first of two calls to begin an inner fit is the first to end."""
     filters, inner = list(warnings.filters), rffpk.PowerKMeans.fit
@@ -182,6 +204,7 @@ def state():
     }  # fmt: skip
 
 
+@pytest.mark.promise(like="test_only_the_command_line_changes_the_process")
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_fit_leaves_the_state_of_the_process(name, tmp_path):

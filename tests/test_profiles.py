@@ -29,6 +29,10 @@ def cohen(x, inside, p):
     return (means[0] - means[1]) / np.sqrt(within)
 
 
+@pytest.mark.promise(
+    "Memberships and trees",
+    "`describe` follows its formulas, with weights, sparse rows, views, noise and missing numbers.",
+)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 def test_sizes_means_and_differences_are_those_of_the_formulas(form, weighted):
@@ -59,6 +63,7 @@ def test_missing_numbers_and_constant_columns():
     assert "column 2 1 (+inf)" in str(found)
 
 
+@pytest.mark.promise(like="test_sizes_means_and_differences_are_those_of_the_formulas")
 def test_clusters_that_are_there_are_stable_and_halves_of_one_are_not():
     rows, y = make_blobs(400, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
     stable = describe(rffpk.PowerKMeans(3, random_state=0).fit(rows), rows, random_state=0)

@@ -37,6 +37,7 @@ def passes(model):
 # ---- records ------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("Progress", "Records of passes have the same keys in every class.")
 @clusterers
 def test_records_have_the_same_keys_in_every_class(cls):
     model = cls(3, random_state=0).fit(X)
@@ -160,6 +161,10 @@ def test_the_logger_gets_each_pass_and_nothing_is_printed(cls, caplog, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.promise(
+    "Progress",
+    'Nothing is printed unless `verbose` or the logger "rffpk" is set to.',
+)
 @pytest.mark.exhaustive
 def test_nothing_is_said_unless_asked_for(python):
     code = """

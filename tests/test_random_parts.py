@@ -35,6 +35,10 @@ def exact(kernel, t, gamma):
     return np.prod(1 / (1 + gamma * t**2))
 
 
+@pytest.mark.promise(
+    "Determinism",
+    "Random frequencies and starts follow the distributions of [math.md](math.md).",
+)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
 def test_independent_frequencies_have_the_mean_and_the_variance_derived(kernel):
@@ -92,6 +96,7 @@ def test_the_first_centroid_is_uniform_or_follows_the_weights(init):
         assert not uniform(np.bincount(drawn, minlength=6), DRAWS * np.roll(weight, 1) / 12)
 
 
+@pytest.mark.promise(like="test_independent_frequencies_have_the_mean_and_the_variance_derived")
 def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances():
     """Greedy k-means++ draws 2 + log 2 candidates, in proportion to D^2, and keeps the best: the
     probability of each row follows from that of its rank."""
@@ -151,6 +156,7 @@ def test_landmarks_and_anchors_are_uniform(cls):
     assert uniform(counts, np.full(n, draws * size / n))
 
 
+@pytest.mark.promise("Determinism", "An integer `random_state` fixes every random draw.")
 @pytest.mark.parametrize(
     "cls", [getattr(rffpk, name) for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]
 )
@@ -168,6 +174,10 @@ def test_the_random_state_fixes_everything(cls):
     assert_array_equal(found[0], found[1])
 
 
+@pytest.mark.promise(
+    "Determinism",
+    "Instruction sets differ in rounding alone; labels of separated clusters are the same.",
+)
 def test_labels_of_separated_clusters_are_those_of_every_instruction_set(isa, dtype):
     """Bits differ between instruction sets, labels of separated clusters do not."""
     random = np.random.default_rng(0)
@@ -193,6 +203,13 @@ def at_level(level, function):
         _core.use_isa(before)
 
 
+@pytest.mark.promise(
+    "Determinism",
+    "Where clusters are not separated, the objective of a pass differs between instruction "
+    "sets by at most 10⁻¹² of itself in float64 and 10⁻⁶ in float32, and at most one label in "
+    "a thousand. Whole fits may end at other local optima, whose objectives differ no more "
+    "than those of other seeds.",
+)
 @pytest.mark.parametrize("rule, s", [(_core.POWER, -3.0), (_core.HARD, 0.0)])
 def test_a_pass_differs_between_instruction_sets_by_rounding(isa, dtype, rule, s, normal_rows):
     """The objectives by 1e-12 in float64 and 1e-6 in float32; of thousand labels at most one."""
@@ -215,6 +232,7 @@ def test_a_pass_differs_between_instruction_sets_by_rounding(isa, dtype, rule, s
     assert (labels != plain_labels).sum() <= 3
 
 
+@pytest.mark.promise(like="test_a_pass_differs_between_instruction_sets_by_rounding")
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.RFFKernelPowerKMeans])
 def test_fits_differ_between_instruction_sets_by_less_than_between_seeds(

@@ -125,6 +125,7 @@ def test_outliers_count_less_than_in_kernel_k_means():
     assert adjusted_rand_score(y, plain.labels_[:200]) < 0.5  # it gives the row a cluster
 
 
+@pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
 def test_sample_weights_are_repeated_rows():
     weight = np.random.default_rng(0).integers(1, 4, len(X))
     repeated = np.repeat(np.arange(len(X)), weight)

@@ -23,6 +23,11 @@ X, Y = make_blobs(400, centers=5, cluster_std=0.4, random_state=3)
 CLASSES = [PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans]
 
 
+@pytest.mark.promise(
+    "Memberships and trees",
+    '`n_clusters="auto"` gives the number of `select_n_clusters`, depends on the seed alone, '
+    "and is 1 for rows of one Gaussian and for uniform rows.",
+)
 @pytest.mark.filterwarnings("ignore:The graph of neighbours has")
 @pytest.mark.parametrize("cls", CLASSES)
 def test_five_blobs_are_five_clusters(cls, tmp_path):
@@ -55,6 +60,7 @@ def test_weights_sparse_rows_pipelines_and_batches():
     assert model.n_clusters_ == 5 and len(model.cluster_centers_) == 5
 
 
+@pytest.mark.promise(like="test_five_blobs_are_five_clusters")
 def test_moons_are_two_clusters_and_one_gaussian_or_uniform_rows_are_one():
     moons, _ = make_moons(500, noise=0.05, random_state=0)
     assert select_n_clusters(moons, random_state=0).n_clusters == 2
@@ -71,6 +77,7 @@ def test_equal_and_few_rows():
         assert 1 <= select_n_clusters(X[:n], random_state=0).n_clusters <= n
 
 
+@pytest.mark.promise(like="test_five_blobs_are_five_clusters")
 def test_the_result_depends_on_the_seed_alone():
     first, second = (
         select_n_clusters(X, PowerKMeans(n_jobs=jobs), random_state=1) for jobs in (1, 2)

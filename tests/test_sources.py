@@ -71,6 +71,11 @@ MODELS = [
 ]
 
 
+@pytest.mark.promise(
+    "Memory",
+    "A source gives the bits of an array, however it is cut into blocks. It is read twice "
+    "more often than the fit has passes over all rows.",
+)
 @pytest.mark.few(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("cls", "parameters"), MODELS)
@@ -89,6 +94,7 @@ def test_a_source_gives_the_bits_of_an_array(rows, dtype, cls, parameters, weigh
         assert model.cluster_centers_.dtype == dtype
 
 
+@pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
 def test_one_reading_tells_what_a_fit_needs_and_one_evaluates_it(rows):
     for cls, parameters in ((PowerKMeans, {}), (RFFKernelPowerKMeans, {"n_frequencies": 16})):
         counting = Counting(rows)
@@ -321,6 +327,11 @@ def test_a_source_that_changes_is_refused(rows):
         PowerKMeans(K, random_state=0).fit(shrinking)
 
 
+@pytest.mark.promise(
+    "Memory",
+    "Errors of a source are raised by the fit, its thread ends, and Ctrl-C does not wait for "
+    "the next block.",
+)
 def test_errors_of_a_reader_surface_and_its_thread_ends(rows):
     before, closed = len(sys._current_frames()), []
 
@@ -355,6 +366,7 @@ def interrupts():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.promise(like="test_errors_of_a_reader_surface_and_its_thread_ends")
 @pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_does_not_wait_for_a_block(rows):
     """Ctrl-C while a block is read that takes long."""
@@ -397,6 +409,10 @@ print(sum(found))
 """
 
 
+@pytest.mark.promise(
+    "Memory",
+    "A source may have more rows than memory holds: nothing that a fit keeps grows with them.",
+)
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -608,6 +624,10 @@ def test_spilled_rows(rows, tmp_path):
 # ---- rows that are not those of the read before -------------------------------------------------
 
 
+@pytest.mark.promise(
+    "Memory",
+    "A source whose numbers or their order change between two reads is refused.",
+)
 @pytest.mark.few(2)
 @pytest.mark.parametrize("change", ["one number", "two rows", "all rows", "blocks"])
 @pytest.mark.parametrize("views", [False, True])

@@ -54,6 +54,12 @@ def test_auto_stores_where_the_projection_dominates(d, D, k, worth):
     assert (store.Storage("auto", None).all_rows(rows, k).maps == [None]) is worth
 
 
+@pytest.mark.promise(
+    "Memory",
+    "Stored features take no more than `memory_limit`. Its default is a quarter of what the "
+    "machine, the container and `ulimit -v` leave, at least 16 MB; the page cache counts as "
+    "free.",
+)
 def test_the_memory_limit_holds():
     rows = rows_of(50, [(784, 108)])
     needed = 50 * 216 * 8
@@ -86,6 +92,7 @@ def test_features_that_do_not_fit_are_an_error_before_any_work(monkeypatch):
         RFFKernelPowerKMeans(3, sample=100, init=X[:3]).fit(X)
 
 
+@pytest.mark.promise(like="test_the_memory_limit_holds")
 def test_available_memory_follows_the_smallest_limit(tmp_path, monkeypatch):
     free = config.available_memory()
     assert 2**20 < free

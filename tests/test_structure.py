@@ -102,6 +102,7 @@ def test_only_public_names_of_other_packages_are_imported():
                 assert not private, f"{path.stem}: {private}"
 
 
+@pytest.mark.promise("Process-wide state", "`import rffpk` imports nothing that is optional.")
 def test_the_package_imports_nothing_that_is_optional(python):
     """Besides what a part of scikit-learn imports, which is most of the time."""
     python(

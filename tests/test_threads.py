@@ -32,6 +32,11 @@ OPENMP = _core.threads_by() == "openmp"
 # ---- how many -----------------------------------------------------------------------------------
 
 
+@pytest.mark.promise(
+    "Threads",
+    "No more threads run than `n_jobs`, the CPU affinity, the container's quota and the "
+    "environment allow, in nested calls too.",
+)
 def test_threads_follow_n_jobs_and_limits():
     everything = config.n_threads(None)
     assert everything == config.n_threads(-1) >= 1
@@ -140,6 +145,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 """
 
 
+@pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads here")
 def test_passes_inside_of_calls_start_no_more_threads(python):
     assert python(NESTED_PASSES).strip() == "1"
@@ -166,6 +172,10 @@ print(rffpk.show_config()["thread_limits"], len(bound), calls)
 """
 
 
+@pytest.mark.promise(
+    "Forks",
+    "In the build with OpenMP the threads of passes run in the places of `OMP_PLACES`.",
+)
 @pytest.mark.skipif(not OPENMP, reason="this core is built without OpenMP")
 @pytest.mark.skipif(config.n_threads(None) < 2, reason="there is one place")
 @pytest.mark.parametrize("binding", [{"OMP_PLACES": "threads"}, {"OMP_PROC_BIND": "spread"}])
@@ -203,6 +213,7 @@ def test_calls_run_at_once_but_never_more_than_asked():
     assert watch.most == 3
 
 
+@pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 def test_nested_loops_use_no_more_threads():
     watch = Watch()
 
@@ -270,6 +281,8 @@ def test_slots_wait_for_buffers_where_sums_are_large():
         assert bits(_core.fused_pass(*given, _core.HARD, 0.0, 4)) == expected
 
 
+@pytest.mark.promise(like="test_the_core_does_not_need_the_lock")
+@pytest.mark.promise("Threads", "Estimators may be fitted in several threads at once.")
 def test_passes_in_several_threads_at_once():
     given = problem(20 * _core.SLOT_ROWS)
     expected = bits(_core.fused_pass(*given, _core.POWER, -2.0, 1))
@@ -318,6 +331,12 @@ def interrupt():
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.promise(
+    "Threads",
+    "Ctrl-C ends fits and predictions within a second, and leaves the estimator as it was. "
+    "Two calls may take longer: the last call of ARPACK for more than √(2·10⁸/n) and fewer "
+    "than n/10 eigenvectors of n rows, and the draw of a sample from 10⁸ rows or more.",
+)
 @needs_timers
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_an_interrupt_ends_a_long_pass(interrupt, n_threads):
@@ -334,6 +353,7 @@ def test_an_interrupt_ends_a_long_pass(interrupt, n_threads):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.promise(like="test_an_interrupt_ends_a_long_pass")
 @needs_timers
 def test_an_interrupted_fit_leaves_the_estimator_as_it_was(interrupt):
     X = np.random.default_rng(0).standard_normal((400_000, 30), dtype=np.float32)
@@ -379,6 +399,10 @@ def fits_in_a_child():
         process.join()
 
 
+@pytest.mark.promise(
+    "Forks",
+    "A forked child can fit, whatever the other threads of its parent were doing at the fork.",
+)
 @needs_fork
 @forks
 def test_a_child_forked_after_fits_does_not_hang():
@@ -387,6 +411,7 @@ def test_a_child_forked_after_fits_does_not_hang():
     assert all(fits_in_a_child() for _ in range(3))
 
 
+@pytest.mark.promise(like="test_a_child_forked_after_fits_does_not_hang")
 @pytest.mark.exhaustive
 @needs_fork
 @forks
@@ -409,6 +434,11 @@ def test_a_child_forked_while_another_thread_fits_does_not_hang():
             thread.result()
 
 
+@pytest.mark.promise(
+    "Forks",
+    "A child that a signal handler forks inside a pass gets an exception there and can fit "
+    "afterwards. With OpenMP the child ends the pass by one thread.",
+)
 @needs_fork
 @needs_timers
 @forks
@@ -447,6 +477,10 @@ def test_a_child_that_a_signal_handler_forks_inside_a_pass_does_not_hang():
         assert b"a signal handler forked" in found
 
 
+@pytest.mark.promise(
+    "Process-wide state",
+    "The OpenMP threads of other libraries are limited in the calling thread alone, and restored.",
+)
 @pytest.mark.exhaustive
 def test_spectral_starts_leave_other_threads_alone(python):
     """scikit-learn's k-means starts no thread in them, and the limit of OpenMP is restored."""
@@ -524,6 +558,10 @@ def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
 # ---- without the interpreter's lock -------------------------------------------------------------
 
 
+@pytest.mark.promise(
+    "Threads",
+    "The core runs without the interpreter's lock, on free-threaded Python.",
+)
 @pytest.mark.skipif(
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has the interpreter's lock"
 )

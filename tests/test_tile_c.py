@@ -45,6 +45,7 @@ def output(command):
     return done.stdout
 
 
+@pytest.mark.promise("Memory", "Indices do not overflow at 2³¹ rows.")
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not CORE.is_dir(), reason="the C sources are missing")
 @pytest.mark.parametrize("bits", [32, 64], ids=["f32", "f64"])

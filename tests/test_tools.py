@@ -40,7 +40,9 @@ def change(path, pattern, new):
     path.write_text(changed)
 
 
-@pytest.mark.parametrize("command", [("docstrings.py", "--check"), ("sizes.py",)])
+@pytest.mark.parametrize(
+    "command", [("docstrings.py", "--check"), ("promises.py", "--check"), ("sizes.py",)]
+)
 def test_the_source_passes(command):
     done = run(*command)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

@@ -25,6 +25,7 @@ def squares_of(points):
     return squareform(pdist(points, "sqeuclidean"))
 
 
+@pytest.mark.promise(like="test_cuts_are_nested_and_begin_with_the_labels")
 @pytest.mark.parametrize("k", [1, 2, 3, 40])
 def test_the_tree_is_that_of_scipy(k):
     points = np.random.RandomState(k).randn(k, 3)
@@ -60,6 +61,11 @@ def test_groups_are_numbered_by_their_first_cluster():
     assert_array_equal(groups(tree, 1), [0] * 5)
 
 
+@pytest.mark.promise(
+    "Memberships and trees",
+    "Cuts of a fit are nested and begin with its labels. The costs of mergers add up to the "
+    "total variance, and for clusters of equal weights the tree is SciPy's.",
+)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_cuts_are_nested_and_begin_with_the_labels(cls):
     model = cls(6, random_state=0).fit(X)
@@ -75,6 +81,7 @@ def test_cuts_are_nested_and_begin_with_the_labels(cls):
     assert_array_equal(again.linkage_, tree)
 
 
+@pytest.mark.promise(like="test_cuts_are_nested_and_begin_with_the_labels")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     "model",

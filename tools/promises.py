@@ -1,0 +1,160 @@
+"""The page of promises: written from the marks of the tests that hold them.
+
+`python tools/promises.py` writes the tables of `docs/promises.md`; with `--check` it writes nothing
+and fails where the page differs. A test holds a promise by `@pytest.mark.promise(group, sentence)`,
+and another one the same promise by `@pytest.mark.promise(like="test_of_that_name")`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "promises.md"
+GROUPS = (
+    "Threads", "Forks", "Process-wide state", "Memory", "Clusters of machines", "Determinism",
+    "Memberships and trees", "Noise", "Input", "Progress", "Files",
+)  # fmt: skip
+_BLOCK = re.compile(r"(<!-- (\w+): written by tools/promises.py -->\n).*?(<!-- end -->)", re.S)
+_STAGE = re.compile(r"^#   (\w+) +(.*(?:\n#     +.*)*)", re.M)
+
+
+@dataclass
+class Test:
+    file: str
+    name: str
+    stage: str
+    marks: list[ast.Call]
+
+
+@dataclass
+class Promise:
+    group: str
+    sentence: str
+    holders: list[Test] = field(default_factory=list)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write the tables of docs/promises.md.")
+    parser.add_argument("--check", action="store_true", help="only say whether the page differs")
+    check = parser.parse_args().check
+    page = PAGE.read_text()
+    try:
+        new = completed(page)
+    except ValueError as error:
+        print(error)
+        return 1
+    if new != page and check:
+        print("docs/promises.md differs from the marks of the tests: python tools/promises.py")
+        return 1
+    PAGE.write_text(new)
+    return 0
+
+
+def completed(page: str) -> str:
+    tests = [test for path in sorted((ROOT / "tests").glob("test_*.py")) for test in tests_of(path)]
+    tables = {"promises": promises_table(tests), "stages": stages_table(), "skips": skips_table()}
+    return _BLOCK.sub(lambda found: found[1] + tables[found[2]] + found[3], page)
+
+
+# ---- tests and their marks -----------------------------------------------------------------------
+
+
+def tests_of(path: Path) -> list[Test]:
+    """The tests of a file that have marks of promises, and the stage of CI that runs each."""
+    tree = ast.parse(path.read_text())
+    everywhere = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign)]
+    left_out = [line for line in everywhere if "importorskip" in line or "exhaustive" in line]
+    found = []
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        marks = [mark for mark in node.decorator_list if isinstance(mark, ast.Call)]
+        marks = [mark for mark in marks if ast.unparse(mark.func) == "pytest.mark.promise"]
+        slow = "pytest.mark.exhaustive" in map(ast.unparse, node.decorator_list)
+        stage = stage_of(path.name) if left_out else "exhaustive" if slow else "tests"
+        if marks:
+            found.append(Test(path.name, node.name, stage, marks))
+    return found
+
+
+def stage_of(file: str) -> str:
+    """The stage with the packages that the tests of a file need."""
+    text = (ROOT / ".ci" / "stages.sh").read_text()
+    stages = re.findall(r"^stage_(\w+)\(\) \{\n(.*?)^\}", text, re.M | re.S)
+    return next((name for name, body in stages if f"tests/{file}" in body), "exhaustive")
+
+
+def promises_of(tests: list[Test]) -> list[Promise]:
+    found: dict[str, Promise] = {}
+    others = []
+    for test in tests:
+        for mark in test.marks:
+            words = [ast.literal_eval(word) for word in mark.args]
+            if mark.keywords:
+                others.append((test, ast.literal_eval(mark.keywords[0].value)))
+            elif len(words) != 2 or words[0] not in GROUPS:
+                raise ValueError(f"{test.file}::{test.name}: promise(group, sentence) or (like=)")
+            else:
+                found[test.name] = Promise(words[0], words[1], [test])
+    for test, like in others:
+        if like not in found:
+            raise ValueError(f"{test.file}::{test.name}: no promise stands at {like}")
+        found[like].holders.append(test)
+    return sorted(found.values(), key=lambda promise: GROUPS.index(promise.group))
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def promises_table(tests: list[Test]) -> str:
+    lines, group = ["| promise | tests | stage |", "|---|---|---|"], ""
+    for promise in promises_of(tests):
+        if promise.group != group:
+            group = promise.group
+            lines.append(f"| **{group}** | | |")
+        names = ", ".join(f"`{test.file}::{test.name}`" for test in promise.holders)
+        stages = ", ".join(dict.fromkeys(test.stage for test in promise.holders))
+        lines.append(f"| {promise.sentence} | {names} | {stages} |")
+    return "\n".join(lines) + "\n"
+
+
+def stages_table() -> str:
+    lines = ["| stage | what it tests |", "|---|---|"]
+    for name, text in _STAGE.findall((ROOT / ".ci" / "run").read_text()):
+        text = re.sub(r" *\n# +", " ", text)
+        lines.append(f"| `{name}` | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+def skips_table() -> str:
+    """Packages and abilities of the machine without which tests are skipped."""
+    needs: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "tests").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and (need := need_of(node)):
+                needs.setdefault(need, set()).add(path.name)
+    lines = ["| reason | tests in |", "|---|---|"]
+    lines += [f"| {need} | {', '.join(sorted(needs[need]))} |" for need in sorted(needs)]
+    return "\n".join(lines) + "\n"
+
+
+def need_of(call: ast.Call) -> str:
+    """The reason that a call skips for, or nothing if it does not skip."""
+    function = ast.unparse(call.func)
+    if function == "pytest.importorskip" and isinstance(call.args[0], ast.Constant):
+        return f"no `{call.args[0].value}`"
+    if function == "pytest.mark.skipif":
+        reason = next(word.value for word in call.keywords if word.arg == "reason")
+        return str(ast.literal_eval(reason))
+    if function == "pytest.skip" and isinstance(call.args[0], ast.Constant):
+        return str(call.args[0].value)
+    return ""
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
