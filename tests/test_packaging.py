@@ -1,4 +1,4 @@
-"""The recipe for conda asks for what pyproject.toml asks for."""
+"""What stands in several files of the repository is the same in each."""
 
 import re
 import tomllib
@@ -22,5 +22,12 @@ def test_the_recipe_agrees_with_the_project():
     python = f"python{project['project']['requires-python']}"
     assert section("run") == {*project["project"]["dependencies"], python}
     assert section("host") == {*project["build-system"]["requires"], "python", "pip"}
+
+
+def test_the_version_is_that_of_the_recipe_the_citation_and_the_changelog():
     version = re.search(r"version: '(.*)'", (ROOT / "meson.build").read_text())[1]
     assert f"\n  version: {version}\n" in RECIPE.read_text()
+    citation = (ROOT / "CITATION.cff").read_text()
+    date = re.search(r"^date-released: (.*)$", citation, re.MULTILINE)[1]
+    assert f"\nversion: {version}\n" in citation
+    assert f"## {version} ({date})" in (ROOT / "CHANGELOG.md").read_text().splitlines()
