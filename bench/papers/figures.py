@@ -25,11 +25,27 @@ from bench.timing import seconds
 
 Curves = dict[str, list[float]]
 
+CAPTIONS = {
+    "convergence": "The objective by iteration: it must never rise.",
+    "sensitivity": "ACC on hw2 by lambda: where lines are level the choice does not matter.",
+    "frequencies": "ACC by the number of frequencies: from where on more bring nothing.",
+    "von_mises_fisher": "NMI by the number of clusters: which method keeps most of it.",
+    "rings": "A color is a cluster that was found: an arc of two colors is an error.",
+    "anchors": "The error of SMKC's subspace, and the least multiple of the rate above it.",
+    "landmarks": "ACC by the number of landmarks: from where on more bring nothing.",
+    "time": "Seconds of a fit by the number of rows: the slope is the exponent of growth.",
+}
+
 
 def draw(name: str, data: Path, out: Path) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return FIGURES[name](data, out)
+
+
+def picture(name: str) -> list[str]:
+    """Lines of Markdown: the picture, and what to see in it."""
+    return [f"![{name}]({name}.png)", "", f"*{CAPTIONS[name]}*", ""]
 
 
 def plot(
@@ -46,7 +62,7 @@ def plot(
         axis.set_yscale("log")
     axis.legend()
     plots.save(figure, out / f"{name}.png")
-    lines = [f"![{name}]({name}.png)", ""]
+    lines = picture(name)
     if len(x) < 30:
         rows = [
             [f"{value:g}", *(f"{v[i]:.4g}" if i < len(v) else "" for v in curves.values())]
@@ -219,7 +235,7 @@ def rings(data: Path, out: Path) -> str:
         rows.append((name, f"{np.mean(found):.3f}", f"{min(found):.3f}"))
     _scatter(X, labels, out / "rings.png")
     lines = [tables.markdown(("method", "mean ARI of 20 starts", "worst"), rows)]
-    lines += ["", "![rings](rings.png)", "", "The paper: 1.0 for KPK, 0.78 for kernel k-means."]
+    lines += ["", *picture("rings"), "The paper: 1.0 for KPK, 0.78 for kernel k-means."]
     return "\n".join(lines)
 
 
