@@ -113,7 +113,7 @@ def test_frequencies_have_the_spectral_density_of_the_kernel(X, sampling):
     assert_allclose((omega**4).mean(), 3, rtol=0.05)
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("d", [*DIMENSIONS, 9000])
 @pytest.mark.parametrize("D", [1, 7, 64, 130])
 def test_structured_projection_is_that_of_its_matrix(isa, dtype, d, D):
     """The butterflies of the core against the frequencies written out, which the twin uses."""

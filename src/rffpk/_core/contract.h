@@ -30,10 +30,10 @@ enum rffpk_rule { RFFPK_POWER = 0, RFFPK_HARD = 1, RFFPK_TYPICALITY = 2 };
 /* The parts of the work on a tile, in their order. A benchmark omits some to measure the share of
  * each; every other caller asks for all of them. */
 enum rffpk_stage {
-    RFFPK_LOAD = 1, /* and transpose */
-    RFFPK_PROJECT = 2,
-    RFFPK_SINCOS = 4, /* for identity features: shift and norms; for landmark features also the
-                       * nearest landmarks, their weights and the combination */
+    RFFPK_LOAD = 1,    /* and transpose */
+    RFFPK_PROJECT = 2, /* on structured frequencies: and load */
+    RFFPK_SINCOS = 4,  /* for identity features: shift and norms; for landmark features also the
+                        * nearest landmarks, their weights and the combination */
     RFFPK_DISTANCES = 8,
     RFFPK_WEIGHTS = 16,
     RFFPK_SUMS = 32,

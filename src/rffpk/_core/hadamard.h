@@ -19,8 +19,21 @@ enum { FULL = 4 };
 enum { FULL = 3 };
 #endif
 
+/* 1, which the compiler does not know: a - b * one is then a fused multiply-add, where there are
+ * such, with the same bits as a - b. Many processors add and multiply-add in different units, and
+ * butterflies keep both busy. */
+INLINE vec opaque_one(void)
+{
+    vec one = splat(1);
+#if defined(__FMA__) && !defined(RFFPK_PLAIN)
+    __asm__("" : "+x"(one));
+#endif
+    return one;
+}
+
 INLINE void butterflies(const int stages, vec *v)
 {
+    const vec one = opaque_one();
     UNROLL
     for (int half = 1; half < 1 << stages; half *= 2) {
         UNROLL
@@ -28,21 +41,21 @@ INLINE void butterflies(const int stages, vec *v)
             if (!(i & half)) {
                 const vec a = v[i], b = v[i + half];
                 v[i] = a + b;
-                v[i + half] = a - b;
+                v[i + half] = a - b * one;
             }
     }
 }
 
 /* strip <- first group of H S applied to `from`, whose lines from `have` on count as zero. */
-INLINE void read_lines(const int stages, const real *from, size_t stride, size_t have,
-                       const real *signs, real *strip, size_t p)
+INLINE void read_lines(const int stages, const real *from, size_t have, const real *signs,
+                       real *strip, size_t p)
 {
     const size_t n = (size_t)1 << stages;
     for (size_t i = 0; i < p; i += n, strip += n * W) {
         vec v[1 << FULL];
         UNROLL
         for (size_t r = 0; r < n; r++)
-            v[r] = i + r < have ? load(from + (i + r) * stride) * signs[i + r] : splat(0);
+            v[r] = i + r < have ? load(from + (i + r) * W) * signs[i + r] : splat(0);
         butterflies(stages, v);
         UNROLL
         for (size_t r = 0; r < n; r++)
@@ -50,10 +63,12 @@ INLINE void read_lines(const int stages, const real *from, size_t stride, size_t
     }
 }
 
-/* strip <- a group of H applied to strip; with signs, the last group of one H, the signs, and the
- * same group as the first of the next H. h is the distance between the lines that the first stage
- * of the group adds. `stages`, and h at most calls, are constants. */
-INLINE void transform(const int stages, const size_t h, const real *signs, real *strip, size_t p)
+/* strip <- a group of H applied to strip; `twice`, the last group of one H, the signs, and the same
+ * group as the first of the next H. h is the distance between the lines that the first stage of the
+ * group adds. All parameters before `signs`, h at most calls only, are constants: lines stay in
+ * registers only where the compiler sees which work they take part in. */
+INLINE void transform(const int stages, const size_t h, const int twice, const real *signs,
+                      real *strip, size_t p)
 {
     const size_t n = (size_t)1 << stages;
     for (size_t base = 0; base < p; base += h * n)
@@ -63,7 +78,7 @@ INLINE void transform(const int stages, const size_t h, const real *signs, real 
             for (size_t r = 0; r < n; r++)
                 v[r] = load(strip + (i + r * h) * W);
             butterflies(stages, v);
-            if (signs) {
+            if (twice) {
                 UNROLL
                 for (size_t r = 0; r < n; r++)
                     v[r] *= signs[i + r * h];
@@ -95,7 +110,7 @@ INLINE void write_lines(const int stages, const size_t h, const real *strip, rea
 
 /* call(stages, ...) with a constant in the place of `stages` */
 #define WITH_STAGES(call, stages, ...)                                                             \
-    switch (stages) {                                                                              \
+    switch ((int)(stages)) {                                                                       \
     case 0: call(0, __VA_ARGS__); break;                                                           \
     case 1: call(1, __VA_ARGS__); break;                                                           \
     case 2: call(2, __VA_ARGS__); break;                                                           \
@@ -103,10 +118,20 @@ INLINE void write_lines(const int stages, const size_t h, const real *strip, rea
     default: call(FULL, __VA_ARGS__);                                                              \
     }
 
-/* to <- H S1 H S2 H S3 from. signs: p numbers each of S3, S2, S1. strip: scratch of p lines of W
- * numbers. */
-static void hadamard_thrice(const real *signs, size_t p, const real *from, size_t from_stride,
-                            size_t have, real *strip, real *to, size_t to_stride, size_t want)
+/* call(stages, h, ...) with constants, in the place of h only for the distances up to p = 2^(3
+ * FULL): a variable one takes as many registers as lines. */
+#define WITH_DISTANCE(call, stages, h, ...)                                                        \
+    if (h == (size_t)1 << FULL)                                                                    \
+        WITH_STAGES(call, stages, (size_t)1 << FULL, __VA_ARGS__)                                  \
+    else if (h == (size_t)1 << 2 * FULL)                                                           \
+        WITH_STAGES(call, stages, (size_t)1 << 2 * FULL, __VA_ARGS__)                              \
+    else                                                                                           \
+        WITH_STAGES(call, stages, h, __VA_ARGS__)
+
+/* to <- H S1 H S2 H S3 from. signs: p numbers each of S3, S2, S1. from: lines of W numbers. strip:
+ * scratch of p such lines. */
+static void hadamard_thrice(const real *signs, size_t p, const real *from, size_t have, real *strip,
+                            real *to, size_t to_stride, size_t want)
 {
     int first = 0, last = 0; /* stages of the first and of the last group, which may have none */
     while (first < FULL && (size_t)1 << first < p)
@@ -119,33 +144,16 @@ static void hadamard_thrice(const real *signs, size_t p, const real *from, size_
             last = 1;
         }
 
-    WITH_STAGES(read_lines, first, from, from_stride, have, signs, strip, p)
+    WITH_STAGES(read_lines, first, from, have, signs, strip, p)
     for (size_t g = second; g < h; g <<= FULL)
-        transform(FULL, g, NULL, strip, p);
-    if (h == 1 << FULL) /* the code for a constant is faster */
-        WITH_STAGES(transform, last, (size_t)1 << FULL, signs + p, strip, p)
-    else
-        WITH_STAGES(transform, last, h, signs + p, strip, p)
+        WITH_DISTANCE(transform, FULL, g, 0, NULL, strip, p)
+    WITH_DISTANCE(transform, last, h, 1, signs + p, strip, p)
     for (size_t g = h >> FULL; g >= second; g >>= FULL)
-        transform(FULL, g, NULL, strip, p);
-    WITH_STAGES(transform, first, 1, signs + 2 * p, strip, p)
+        WITH_DISTANCE(transform, FULL, g, 0, NULL, strip, p)
+    WITH_STAGES(transform, first, 1, 1, signs + 2 * p, strip, p)
     for (size_t g = second; g < h; g <<= FULL)
-        transform(FULL, g, NULL, strip, p);
-    if (h == 1 << FULL)
-        WITH_STAGES(write_lines, last, (size_t)1 << FULL, strip, to, to_stride, want)
-    else
-        WITH_STAGES(write_lines, last, h, strip, to, to_stride, want)
-}
-
-/* signs: for each block of p frequencies p numbers each of S3, which contains the scale, S2 and S1.
- * x has d lines, phases D. */
-static void project_structured(const real *signs, size_t d, size_t D, size_t p, const real *x,
-                               real *phases, real *strip, size_t cols, size_t stride)
-{
-    for (size_t first = 0; first < D; first += p, signs += 3 * p)
-        for (size_t col = 0; col < cols; col += W)
-            hadamard_thrice(signs, p, x + col, stride, d, strip, phases + first * stride + col,
-                            stride, D - first < p ? D - first : p);
+        WITH_DISTANCE(transform, FULL, g, 0, NULL, strip, p)
+    WITH_DISTANCE(write_lines, last, h, strip, to, to_stride, want)
 }
 
 #endif

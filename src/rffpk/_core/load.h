@@ -210,12 +210,19 @@ static void scale_to_unit(real *lines, size_t d, size_t cols, size_t stride, rea
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
-/* The rows of a tile, of the `left` from x on, become lines of out. `scratch` is a line of which
- * nothing is kept. */
-static void load_rows(const rffpk_view *v, const char *x, size_t left, size_t d, real *out,
-                      real *scratch, const tile *t)
+/* The first row of the tile, of a dense view. */
+static const char *rows_of(const rffpk_view *v, const tile *t)
 {
-    const size_t rows = t->rows, cols = t->cols, stride = t->stride;
+    return (const char *)v->x + t->begin * columns_of(v) * bytes_of(v->numbers);
+}
+
+/* The rows of a tile become lines of out; those that follow, up to `end`, may be prefetched.
+ * `scratch` is a line of which nothing is kept. */
+static void load_rows(const rffpk_view *v, size_t end, real *out, real *scratch, const tile *t)
+{
+    const char *x = rows_of(v, t);
+    const size_t rows = t->rows, cols = t->cols, stride = t->stride, d = columns_of(v);
+    const size_t left = rows ? end - t->begin : 0;
     switch (v->numbers) {
     case RFFPK_FLOAT16: transpose(RFFPK_FLOAT16, x, left, d, rows, cols, out, stride); break;
     case RFFPK_BFLOAT16: transpose(RFFPK_BFLOAT16, x, left, d, rows, cols, out, stride); break;

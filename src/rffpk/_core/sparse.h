@@ -8,7 +8,6 @@
 #ifndef RFFPK_SPARSE_H
 #define RFFPK_SPARSE_H
 
-#include "hadamard.h"
 #include "tile.h"
 #include "vecmath.h"
 
@@ -86,11 +85,10 @@ static void gather(entries e, const real *table, size_t n, real *out)
 
 /* ---- projection ----------------------------------------------------------------------------- */
 
-/* The columns of rows beside other views, written out with their zeros. */
+/* The columns of rows, written out with their zeros. */
 static void load_sparse(const rffpk_view *v, real *phi, const tile *t)
 {
-    for (size_t f = 0; f < v->d; f++)
-        memset(phi + f * t->stride, 0, t->cols * sizeof(real));
+    memset(phi, 0, v->d * t->stride * sizeof(real));
     for (size_t r = 0; r < t->rows; r++) {
         const entries e = entries_of(v, t, r);
         for (size_t a = 0; a < e.count; a++)
@@ -101,8 +99,6 @@ static void load_sparse(const rffpk_view *v, real *phi, const tile *t)
 /* Scratch of the projection of W rows, and of what `sparse_distances` and `sparse_sums` need. */
 static size_t sparse_scratch(const rffpk_problem *pr, const rffpk_view *v)
 {
-    if (v->signs)
-        return (v->p + v->d) * W;
     if (v->D)
         return round_up(v->D, W) * W;
     if (!sparse_columns(pr))
@@ -125,24 +121,6 @@ static void project_sparse(const rffpk_view *v, real *phases, tile *t)
             for (size_t i = 0; i < W && f + i < D; i++)
                 store(phases + (f + i) * t->stride + col, w[i] * (real)QUARTER_TURNS);
         }
-    }
-}
-
-/* The structured projection of W rows at a time, written out with their zeros. */
-static void project_sparse_structured(const real *signs, const rffpk_view *v, real *phases, tile *t)
-{
-    real *x = t->strip + v->p * W;
-    for (size_t col = 0; col < t->cols; col += W) {
-        memset(x, 0, v->d * W * sizeof(real));
-        for (size_t r = 0; r < W; r++) {
-            const entries e = entries_of(v, t, col + r);
-            for (size_t a = 0; a < e.count; a++)
-                x[(size_t)e.columns[a] * W + r] += e.values[a];
-        }
-        const real *these = signs;
-        for (size_t first = 0; first < v->D; first += v->p, these += 3 * v->p)
-            hadamard_thrice(these, v->p, x, W, v->d, t->strip, phases + first * t->stride + col,
-                            t->stride, v->D - first < v->p ? v->D - first : v->p);
     }
 }
 

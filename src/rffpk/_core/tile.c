@@ -21,9 +21,9 @@ _Static_assert(MIN_TILE_ROWS % STEP == 0, "a tile is whole steps");
 /* Numbers of scratch of a view. */
 static size_t scratch_of(const rffpk_problem *pr, const rffpk_view *v)
 {
-    if (v->indptr)
-        return sparse_scratch(pr, v);
-    return v->signs ? v->p * W : 0;
+    if (v->signs)
+        return structured_scratch(v);
+    return v->indptr ? sparse_scratch(pr, v) : 0;
 }
 
 /* What the views need. */
@@ -31,7 +31,7 @@ static void shape_views(const rffpk_problem *pr, tile *t)
 {
     t->d = t->scratch = t->block_lines = t->r_most = 0;
     for (const rffpk_view *v = pr->views; v < pr->views + pr->n_views; v++) {
-        if (!v->indptr && (v->D || v->landmarks.points) && columns_of(v) > t->d)
+        if (transposed(v) && columns_of(v) > t->d)
             t->d = columns_of(v);
         if (v->landmarks.points)
             t->block_lines = BLOCK_LINES;

@@ -13,8 +13,8 @@ typedef struct {
     size_t most_rows, stride, lines; /* lines of phi */
     size_t begin, rows, cols;        /* the first row in work, their number, and that rounded up to
                                       * whole steps, up to which all lines are computed */
-    size_t d, scratch; /* largest d of the projected dense views; numbers of `strip` */
-    real *x;           /* (d, rows): the rows of one view, transposed */
+    size_t d, scratch;               /* largest d of the views that `x` holds; numbers of `strip` */
+    real *x;                         /* (d, rows): the rows of one view, transposed */
     real *phi; /* (lines, rows): shifted features | ||phi_l||^2 of each view | ones, or of each view
                 * 1 where a row has it, else 0 | padding */
     real *dist;   /* (k, rows): squared distances d, then d' */
@@ -86,6 +86,16 @@ static void take_rows(tile *t, size_t begin, size_t end)
     t->begin = begin;
     t->rows = end - begin < t->most_rows ? end - begin : t->most_rows;
     t->cols = round_up(t->rows, STEP);
+}
+
+/* W rows of the tile, from column `col` on, as a tile whose lines hold no others. */
+static tile slice(const tile *t, size_t col)
+{
+    tile s = *t;
+    s.begin += col;
+    s.rows = t->rows < col ? 0 : t->rows - col < W ? t->rows - col : W;
+    s.cols = s.stride = W;
+    return s;
 }
 
 static void load_row_weights(const rffpk_problem *pr, tile *t)

@@ -71,17 +71,53 @@ static void load_present(const rffpk_problem *pr, tile *t)
     }
 }
 
-/* ---- project -------------------------------------------------------------------------------- */
+/* ---- load and project ----------------------------------------------------------------------- */
 
-/* phases <- Omega' x in quarter turns */
-static void project(const rffpk_view *v, const real *packed, real *phases, tile *t)
+/* Whether `x` holds the rows of the view: not where they are the features, nor where the projection
+ * loads them. */
+static int transposed(const rffpk_view *v)
 {
-    if (v->indptr && v->signs)
-        project_sparse_structured(packed, v, phases, t);
+    return v->landmarks.points || (v->D && !v->signs && !v->indptr);
+}
+
+/* The rows of a tile, which those up to `end` follow, become lines of out. */
+static void load_view(const rffpk_view *v, size_t end, real *out, real *scratch, const tile *t)
+{
+    if (v->indptr)
+        load_sparse(v, out, t);
+    else
+        load_rows(v, end, out, scratch, t);
+}
+
+/* Scratch of the structured projection: W rows, and the lines that they are transformed in. */
+static size_t structured_scratch(const rffpk_view *v) { return (v->d + v->p) * W; }
+
+/* Structured phases, of W rows at a time from their loading on, so that they stay in a near cache.
+ * signs: for each block of p frequencies p numbers each of S3, which contains the scale, S2 and S1.
+ */
+static void project_structured(const rffpk_view *v, const real *signs, size_t end, real *phases,
+                               real *scratch, const tile *t)
+{
+    real *x = t->strip + v->p * W;
+    for (size_t col = 0; col < t->cols; col += W) {
+        const tile part = slice(t, col);
+        const real *of_block = signs;
+        load_view(v, end, x, scratch, &part);
+        for (size_t first = 0; first < v->D; first += v->p, of_block += 3 * v->p)
+            hadamard_thrice(of_block, v->p, x, v->d, t->strip, phases + first * t->stride + col,
+                            t->stride, v->D - first < v->p ? v->D - first : v->p);
+    }
+}
+
+/* phases <- Omega' x in quarter turns, where `x` holds the rows unless they are structured or
+ * sparse */
+static void project(const rffpk_view *v, const real *packed, size_t end, real *phases,
+                    real *scratch, tile *t)
+{
+    if (v->signs)
+        project_structured(v, packed, end, phases, scratch, t);
     else if (v->indptr)
         project_sparse(v, phases, t);
-    else if (v->signs)
-        project_structured(packed, v->d, v->D, v->p, t->x, phases, t->strip, t->cols, t->stride);
     else
         product(packed, v->D, v->d, t->x, phases, t->cols, t->stride);
 }
@@ -138,20 +174,15 @@ static void view_features(const rffpk_problem *pr, size_t l, const real *packed,
                           real *phi, real *norm, tile *t, const rffpk_rows *out)
 {
     const rffpk_view *v = &pr->views[l];
-    const size_t columns = columns_of(v);
-    const size_t begin = v->indptr ? 0 : t->begin;
-    const char *x = (const char *)v->x + begin * columns * bytes_of(v->numbers);
-    const int projected = v->D || v->landmarks.points;
-    if (pr->stages & RFFPK_LOAD && !v->indptr)
-        load_rows(v, x, end - t->begin, columns, projected ? t->x : phi, norm, t);
-    else if (pr->stages & RFFPK_LOAD && !projected)
-        load_sparse(v, phi, t);
+    if (pr->stages & RFFPK_LOAD && (transposed(v) || !v->D))
+        load_view(v, end, transposed(v) ? t->x : phi, norm, t);
     if (v->landmarks.points) {
-        landmark_features(&v->landmarks, v->d, (const real *)x, packed, pr->stages, phi, t);
+        landmark_features(&v->landmarks, v->d, (const real *)rows_of(v, t), packed, pr->stages, phi,
+                          t);
         write_neighbours(pr, l, t, out);
     }
     if (v->D && pr->stages & RFFPK_PROJECT)
-        project(v, packed, phi + v->D * t->stride, t);
+        project(v, packed, end, phi + v->D * t->stride, norm, t);
     fill(norm, 0, t->cols);
     if (pr->stages & RFFPK_SINCOS)
         (v->D ? fourier : shift_features)(v, phi, norm, t->cols, t->stride);
