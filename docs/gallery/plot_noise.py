@@ -2,7 +2,11 @@
 Noise around clusters
 =====================
 
-Rows that are farther from their nearest rows than others get the label -1, and no centroid.
+Left: four blobs in uniform noise. Crosses are the rows with the label -1; no centroid lies among
+them. Noise inside a blob cannot be told from its rows.
+
+Right: the outlier scores of all rows. They have two hills, the rows of clusters at the left and noise
+at the right. ``noise="auto"`` puts its threshold, the dashed line, into the valley between.
 """
 
 import numpy as np

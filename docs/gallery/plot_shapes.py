@@ -2,8 +2,10 @@
 Clusters that are not round
 ===========================
 
-k-means divides two moons by a straight line; diffusion features follow the neighborhoods of the
-rows. The opacity of a point is its membership: rows between clusters are faint.
+Each line has the same rows twice. `PowerKMeans` (left) compares distances to centroids, as k-means
+does, so that its border is a straight line through both moons and both rings.
+`DiffusionPowerKMeans` (right) follows chains of neighbors, so that each moon and each ring is a
+cluster. Faint rows belong to both clusters nearly alike: they lie at the border.
 """
 
 from matplotlib import pyplot

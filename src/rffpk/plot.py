@@ -35,6 +35,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _NOISE = "#999999"
 
 _POINTS = 5000  # that a picture of rows shows
+_NAMED = 10  # clusters that a legend lists at most
 _APART = 3.0  # the standardised difference with the darkest color
 _LEAVES = 50  # that a picture of a tree shows
 _FAINTEST = 0.15  # opacity of a row that belongs to no cluster more than to any other
@@ -106,13 +107,17 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         if label < 0:
             ax.scatter(*points[here].T, s=18, color=_NOISE, marker="x", label="noise")
         else:
-            ax.scatter(*points[here].T, s=18, alpha=opacity[here], **_style(label))
+            style = _style(label)
+            ax.scatter(*points[here].T, s=18, alpha=opacity[here], linewidths=0, **style)
+            ax.plot([], [], linestyle="", label=f"cluster {label}", **style)  # for the legend
     centers = getattr(model, "cluster_centers_", None)
     if points is columns and _are_columns(model) and centers is not None:
-        ax.scatter(*np.asarray(centers).T, s=130, marker="+", color="black", linewidths=2)
-    ax.set(
-        xlabel=names[0], ylabel=names[1], title=f"{len(np.unique(labels[labels >= 0]))} clusters"
-    )
+        plus: dict[str, Any] = {"marker": "+", "color": "black", "linewidths": 2}
+        ax.scatter(*np.asarray(centers).T, s=130, label="centroid", **plus)
+    n_clusters = len(np.unique(labels[labels >= 0]))
+    ax.set(xlabel=names[0], ylabel=names[1], title=f"{n_clusters} clusters")
+    if n_clusters <= _NAMED:
+        ax.legend(fontsize="small")
     return ax
 
 
@@ -131,8 +136,7 @@ def _checked_places(places: Any, n: int) -> Array:
 
 
 def _style(label: int) -> dict[str, Any]:
-    marker = _MARKERS[label % len(_MARKERS)]
-    return {"color": _COLORS[label % len(_COLORS)], "marker": marker, "linewidths": 0}
+    return {"color": _COLORS[label % len(_COLORS)], "marker": _MARKERS[label % len(_MARKERS)]}
 
 
 def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]]:
@@ -277,8 +281,9 @@ def view_weights(model: Any, names: Any = None, ax: Any = None) -> Any:
     if len(names) != len(weights):
         raise ValueError(f"names has {len(names)} entries for {len(weights)} views.")
     ax.bar(names, weights, color=_COLORS[0])
-    ax.axhline(weights.mean(), color="black", linestyle="--", linewidth=1)
+    ax.axhline(weights.mean(), color="black", linestyle="--", linewidth=1, label="mean")
     ax.set(ylabel="weight")
+    ax.legend()
     return ax
 
 
@@ -325,14 +330,17 @@ def validity(selection: NClustersSelection, ax: Any = None) -> Any:
     Returns
     -------
     ax : matplotlib Axes
-        The vertical line is the number that was chosen.
+        The score of each number: the larger, the farther apart its clusters are. The dashed line
+        is the number that was chosen.
     """
     ax = _axes(ax)
     ax.vlines(selection.numbers, 0, selection.scores, color=_COLORS[0])
-    ax.plot(selection.numbers, selection.scores, "o", color=_COLORS[0])
-    ax.axvline(selection.n_clusters, color="black", linestyle="--", linewidth=1)
+    ax.plot(selection.numbers, selection.scores, "o", color=_COLORS[0], label="good number")
+    chosen = f"chosen: {selection.n_clusters}"
+    ax.axvline(selection.n_clusters, color="black", linestyle="--", linewidth=1, label=chosen)
     ax.set(xlabel="number of clusters", ylabel="mean log eigengap")
     ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend()
     return ax
 
 
@@ -423,6 +431,7 @@ def noise(model: Any, ax: Any = None) -> Any:
         raise ValueError("model has no outlier_scores_: fit it with noise='auto' or a share.")
     ax = _axes(ax)
     ax.hist(model.outlier_scores_, bins=40, range=(0, 1), color=_COLORS[0])
-    ax.axvline(0.5, color="black", linestyle="--")
+    ax.axvline(0.5, color="black", linestyle="--", label="threshold: noise is at its right")
     ax.set(xlabel="outlier score", ylabel="rows")
+    ax.legend()
     return ax
