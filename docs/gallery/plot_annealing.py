@@ -2,13 +2,13 @@
 How annealing proceeds
 ======================
 
-Left: the objective after each pass over the rows. Points that are joined belong to one exponent s;
-along them the objective never rises. Each drop between them is a step of s. The squares at the end
-are passes of k-means.
+Left: the objective after each pass over the rows. Points that are joined belong to one exponent
+s; along them the objective never rises. Each drop between them is a step of s. The squares at
+the end are passes of k-means.
 
-Right: the solid line is -s, which begins at one and grows. The dashed line counts the centroids that
-differ. They merge at first, because a soft objective has few distinct centroids, and separate again
-as s falls: that is why the start matters little.
+Right: the solid line is -s, which begins at one and grows. The dashed line counts the centroids
+that differ. They merge at first, because a soft objective has few distinct centroids, and
+separate again as s falls: that is why the start matters little.
 """
 
 from matplotlib import pyplot

@@ -6,8 +6,8 @@ Three kernels of the same digits: the upper half of the image, the upper half on
 lower half. Each bar is one method, and the lengths of its parts are the weights of the kernels.
 
 Look at the two blue parts together. In the mean of the kernels the repeated half counts twice.
-`MKKM` gives it even more, and agrees less with the classes (NMI, at the right). `MKKMMR` penalizes
-kernels that resemble each other, so the lower half gains weight.
+`MKKM` gives it even more, and agrees less with the classes (NMI, at the right). `MKKMMR`
+penalizes kernels that resemble each other, so the lower half gains weight.
 """
 
 from matplotlib import pyplot

@@ -2,11 +2,11 @@
 Rows without some views
 =======================
 
-Two halves of the same digits are two views. From left to right more rows lack one of them, up to all
-rows. Nothing is filled in: distances use the views that a row has.
+Two halves of the same digits are two views. From left to right more rows lack one of them, up
+to all rows. Nothing is filled in: distances use the views that a row has.
 
-Look at how slowly the agreement falls until most rows lack a half. Rows with both halves tie the
-views together; at the right end no such row is left.
+Look at how slowly the agreement falls until most rows lack a half. Rows with both halves tie
+the views together; at the right end no such row is left.
 """
 
 import numpy as np

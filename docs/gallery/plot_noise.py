@@ -2,11 +2,12 @@
 Noise around clusters
 =====================
 
-Left: four blobs in uniform noise. Crosses are the rows with the label -1; no centroid lies among
-them. Noise inside a blob cannot be told from its rows.
+Left: four blobs in uniform noise. Crosses are the rows with the label -1; no centroid lies
+among them. Noise inside a blob cannot be told from its rows.
 
-Right: the outlier scores of all rows. They have two hills, the rows of clusters at the left and noise
-at the right. ``noise="auto"`` puts its threshold, the dashed line, into the valley between.
+Right: the outlier scores of all rows. They have two hills, the rows of clusters at the left and
+noise at the right. ``noise="auto"`` puts its threshold, the dashed line, into the valley
+between.
 """
 
 import numpy as np

@@ -4,11 +4,11 @@ The number of clusters
 
 Right: eight blobs, which are near each other in pairs.
 
-Left: the good numbers of clusters, at most five. The height of a point says how far apart the clusters
-of this number are: it is the logarithm of an eigengap, a ratio of two eigenvalues of a graph of
-neighbors, as the mean over several graphs. The largest value is chosen, the dashed line, if it is
-above the dotted line and the graphs agree. The other points are
-numbers that you may try: six or fifteen clusters exist, but are hardly apart.
+Left: the good numbers of clusters, at most five. The height of a point says how far apart the
+clusters of this number are: it is the logarithm of an eigengap, a ratio of two eigenvalues of a
+graph of neighbors, as the mean over several graphs. The largest value is chosen, the dashed
+line, if it is above the dotted line and the graphs agree. The other points are numbers that you
+may try: six or fifteen clusters exist, but are hardly apart.
 """
 
 import numpy as np

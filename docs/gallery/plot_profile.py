@@ -2,12 +2,12 @@
 What clusters are
 =================
 
-Three clusters of wines. Each line is a cluster, with its rows and its stability: the Jaccard index
-with the nearest cluster in refits to 70 % of the rows, where one is best. Each column is a column
-of the table. Red is above the other rows and blue below, in standard deviations.
+Three clusters of wines. Each line is a cluster, with its rows and its stability: the Jaccard
+index with the nearest cluster in refits to 70 % of the rows, where one is best. Each column is
+a column of the table. Red is above the other rows and blue below, in standard deviations.
 
-Read along a line to name a cluster: the second has much proline and many flavanoids, the third few
-flavanoids and a low hue.
+Read along a line to name a cluster: the second has much proline and many flavanoids, the third
+few flavanoids and a low hue.
 """
 
 from sklearn.datasets import load_wine

@@ -2,8 +2,8 @@
 Clusters that are not round
 ===========================
 
-Each line has the same rows twice. `PowerKMeans` (left) compares distances to centroids, as k-means
-does, so that its border is a straight line through both moons and both rings.
+Each line has the same rows twice. `PowerKMeans` (left) compares distances to centroids, as
+k-means does, so that its border is a straight line through both moons and both rings.
 `DiffusionPowerKMeans` (right) follows chains of neighbors, so that each moon and each ring is a
 cluster. Faint rows belong to both clusters nearly alike: they lie at the border.
 """

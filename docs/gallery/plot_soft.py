@@ -4,9 +4,9 @@ Soft memberships
 
 Two blobs and rows on the way between them. The color is the membership in one of the clusters.
 
-Follow the way from left to right. In the middle picture, the default, the color changes along it. At
-the left, where annealing ended, it jumps from one color to the other. At the right, fuzzy c-means with
-m = 4, even rows inside the blobs belong to both.
+Follow the way from left to right. In the middle picture, the default, the color changes along
+it. At the left, where annealing ended, it jumps from one color to the other. At the right,
+fuzzy c-means with m = 4, even rows inside the blobs belong to both.
 """
 
 import numpy as np

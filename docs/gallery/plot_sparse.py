@@ -2,12 +2,12 @@
 Sparse rows
 ===========
 
-Ten thousand texts of some thirty words about four topics, in a vocabulary of twenty thousand. They are
-bags of words in a sparse matrix, which is never written out as an array.
+Ten thousand texts of some thirty words about four topics, in a vocabulary of twenty thousand.
+They are bags of words in a sparse matrix, which is never written out as an array.
 
-Each point is a text, and its color is the cluster. Each arm is a topic; two that cover each other in one
-picture are apart in the other. Texts near the middle have few words of their own topic, and there the
-clusters differ from the topics.
+Each point is a text, and its color is the cluster. Each arm is a topic; two that cover each
+other in one picture are apart in the other. Texts near the middle have few words of their own
+topic, and there the clusters differ from the topics.
 """
 
 import numpy as np

@@ -2,12 +2,12 @@
 Clusters inside clusters
 ========================
 
-Left: the tree by which the twelve clusters of one fit merge. The height of a joint is how far apart its
-two branches are. Joints at 240 join groups, joints below 40 join the blobs of a group: the long gap
-between says that three clusters are a natural cut.
+Left: the tree by which the twelve clusters of one fit merge. The height of a joint is how far
+apart its two branches are. Joints at 240 join groups, joints below 40 join the blobs of a
+group: the long gap between says that three clusters are a natural cut.
 
-Middle and right: the same fit, cut at twelve and at three clusters. Each of the three is a union of
-four of the twelve.
+Middle and right: the same fit, cut at twelve and at three clusters. Each of the three is a
+union of four of the twelve.
 """
 
 import numpy as np

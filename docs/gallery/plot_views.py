@@ -2,9 +2,9 @@
 The weights of views
 ====================
 
-Three views of the same digits: the upper half, the lower half, and random numbers. A bar is the weight
-that the fit learned for a view; the dashed line is the mean. The weight of the noise falls, because no
-clustering makes its distances small.
+Three views of the same digits: the upper half, the lower half, and random numbers. A bar is the
+weight that the fit learned for a view; the dashed line is the mean. The weight of the noise
+falls, because no clustering makes its distances small.
 """
 
 import numpy as np
