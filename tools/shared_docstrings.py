@@ -123,7 +123,7 @@ POWER = COMMON | entries(f"""
 metric : {{"euclidean", "cosine"}}
     Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows are
     scaled to length one as they are read, rows of zeros stay; centroids have length one, so that
-    squared distances are 2 - 2 cos. It leaves no room for `whitening`.
+    squared distances are 2 - 2 cos. Cannot be combined with `whitening`.
 whitening : None or float
     A number from 0 to 1: the features are the leading principal components, two for each cluster at
     most, each divided by this power of its standard deviation; 0 only projects, 1 gives all the
@@ -170,20 +170,20 @@ sample : "auto", int or None
     convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None, or a number >=
     n_samples: all rows.
 init : {{"k-means++", "random", "k-means"}}, array or callable
-    Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows of
-    those that the starts run on, as many as have two million features together, but at most 20 000
-    and at least 20 for each cluster, or all where there are fewer. "k-means" chooses as "k-means++"
-    and goes on with passes of k-means before a start. An array holds initial centroids in the shape
-    of `cluster_centers_`. A callable gets (features of the seeding rows, n_clusters,
+    Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are random
+    rows of those that the starts run on: as many as have two million features together, at most
+    20 000 and at least 20 for each cluster, or all rows if there are fewer. "k-means" chooses as
+    "k-means++" and goes on with passes of k-means before a start. An array holds initial centroids
+    in the shape of `cluster_centers_`. A callable gets (features of the seeding rows, n_clusters,
     random_state=...) and returns such an array.
 swaps : "auto" or int
     Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
     search. A trial moves one centroid, the one whose removal raises the objective least, to a row
     far from its centroid, and makes a few passes of k-means; it is kept if it lowers the objective.
     There are at most 10 trials for each cluster and `swaps` more. From 100 clusters on a trial
-    moves a batch of them: rows become additional centroids, and as many centroids are removed
-    after a few passes; such trials are made on larger samples and on all rows too, and fewer
-    failures end the search. "auto": 20, or 4 for each cluster if that is less, if the starts differ
+    moves a batch of centroids: rows become additional centroids, and as many centroids are removed
+    after a few passes. Such trials follow on larger samples and on all rows too, and fewer failures
+    end the search. "auto": 20, or 4 for each cluster if that is less, if the starts differ
     (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs ``s_final="hard"`` and
     ``stop="annealed"``.
 max_iter : int
@@ -194,8 +194,8 @@ tol : float
     pass is at most `tol` times the standard deviation of the features (the root of their total
     variance). At 1e-3 a pass of k-means lowers the objective by some millionths of itself.
 half_life : float or None
-    Number > 0 of later rows, of weight above zero, after which a row counts half in `partial_fit`.
-    None: all rows count the same.
+    Number > 0 of later rows, of weight above zero, after which a row has half its weight in
+    `partial_fit`. None: rows keep their weights.
 random_state : int, RandomState instance or None
     Draws the sample, the initial centroids, and their disturbances and swaps. An int gives the same
     result in each call.
@@ -209,9 +209,9 @@ inertia_ : float
 objective_ : float
     sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
 s_ : float
-    Last finite exponent of the best start, or of the last start if the best was not annealed, as
-    far as that start came; if no start was annealed, the exponent at which annealing would end at
-    the best centroids.
+    Last finite exponent of the best start. If that start was plain k-means: the last finite
+    exponent of the last start; if no start was annealed, the exponent at which annealing would end
+    at the best centroids.
 membership_exponent_ : float
     Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows were
     assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the clusters:
@@ -271,8 +271,8 @@ n_frequencies : {"auto", "paper"} or int
     Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2 k))
     for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose mean
     squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the kernel's
-    variance over these pairs; at most 8192, or as many as make 2^25 numbers for 20 000 of the rows,
-    and a warning then. It does not depend on k.
+    variance over these pairs. The most are 8192, or as many as make 2^25 numbers for 20 000 rows; a
+    warning says if they do not suffice. The number does not depend on k.
 cache : "auto", True or False
     Whether the features of all rows are computed once and stored, in the dtype of X, instead of
     computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the costs, it
@@ -296,16 +296,16 @@ n_components : "auto" or int
     Number of features, the slowest functions of the random walk. "auto": those that have not
     decayed at `time` and do not live on few rows, at most three for each cluster.
 n_neighbors : "auto" or int
-    Number of landmarks that the random walk can step to from a row. "auto": 8 with landmarks that
-    are centroids; 2.5 log(m) where the m distinct rows are the landmarks: of these only mutual
-    neighbors count.
+    Number of landmarks that the random walk can step to from a row. "auto": 8, if landmarks are
+    centroids; 2.5 log(m), if the m distinct rows are the landmarks: then only mutual neighbors
+    count.
 n_landmarks : "auto" or int
-    Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no more
-    distinct rows are there than that, these are the landmarks, and a step from a row leads to
-    itself or to a mutual neighbor: each is among the nearest of the other. "auto": all distinct
-    rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44 clusters; of more
-    rows 5 sqrt(m) centroids, with m the rows that are looked at (220 000 at most in a clustering),
-    but 1000 and 5 k at least.
+    Number of landmarks. If there are at most so many distinct rows, all of them are landmarks, and
+    a step from a row leads to itself or to a mutual neighbor: each is among the nearest of the
+    other. Otherwise the landmarks are centroids of a few passes of k-means on a sample of the rows.
+    "auto": all distinct rows, if they are at most 200 000 (sparse rows: 30 000; k > 44 clusters:
+    4e8 / k^2); otherwise 5 sqrt(m) centroids, at least 1000 and 5 k, with m the size of the sample,
+    in a clustering at most 220 000.
 metric : {"euclidean", "cosine", "precomputed"}
     Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
     usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their
@@ -314,10 +314,11 @@ whitening : "auto", None or float
     A number from 0 to 1: neighbors are found among the leading principal components, two for each
     cluster at most, each divided by this power of its standard deviation; 0 only projects, 1 gives
     all the same variance. From 8 components on, rows are scaled to length one. None: the columns.
-    "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere None, 0.5 or 1
-    (None with ``metric="cosine"``), each with once and twice the default number of neighbors where
-    that is "auto" too. Three or more are tried on a sample of 2000 rows, or 20 for each cluster,
-    and the one is taken whose clusters agree most with those of the others; of two, the first.
+    "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a clustering None, 0.5
+    and 1 (None with ``metric="cosine"``) are tried on a sample of 2000 rows, or 20 for each
+    cluster, and each of them with once and twice the default number of neighbors, if `n_neighbors`
+    is "auto". The one whose clusters agree most with those of the others is taken; of two, the
+    first.
 """)
 
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.
@@ -429,15 +430,15 @@ inertia_ : float
 # Classes that leave noise out.
 NOISE = entries("""
 noise : "auto", float or None
-    Which rows are left out, as they are farther from their nearest rows than others: the search
-    does not see them, and they get the label -1. The distance of a row is that to its fifth nearest
-    one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-    farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of the
+    Which rows are noise: those that are far from their nearest rows. They get the label -1, and
+    centroids are searched among the other rows. The distance of a row is that to the fifth nearest
+    row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the farthest rows, with
+    a share of the weight as near to this number as possible. "auto": the rows beyond a gap of the
     distances, if there is one. None: no row. Collections of Dask and missing views are refused.
 labels_ : ndarray of int32, shape (n_samples,)
     Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
 outlier_scores_ : ndarray of shape (n_samples,)
-    Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise. Set
+    Scores from 0 to 1, which rise with the distance of a row from others; above 1/2 for noise. Set
     if `noise` is not None.
 """)
 

@@ -105,22 +105,22 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None,
         or a number >= n_samples: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows
-        of those that the starts run on, as many as have two million features together, but at most
-        20 000 and at least 20 for each cluster, or all where there are fewer. "k-means" chooses as
-        "k-means++" and goes on with passes of k-means before a start. An array holds initial
-        centroids in the shape of `cluster_centers_`. A callable gets (features of the seeding rows,
-        n_clusters, random_state=...) and returns such an array.
+        Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are
+        random rows of those that the starts run on: as many as have two million features together,
+        at most 20 000 and at least 20 for each cluster, or all rows if there are fewer. "k-means"
+        chooses as "k-means++" and goes on with passes of k-means before a start. An array holds
+        initial centroids in the shape of `cluster_centers_`. A callable gets (features of the
+        seeding rows, n_clusters, random_state=...) and returns such an array.
     swaps : "auto" or int, default="auto"
         Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
         search. A trial moves one centroid, the one whose removal raises the objective least, to a
         row far from its centroid, and makes a few passes of k-means; it is kept if it lowers the
         objective. There are at most 10 trials for each cluster and `swaps` more. From 100 clusters
-        on a trial moves a batch of them: rows become additional centroids, and as many centroids
-        are removed after a few passes; such trials are made on larger samples and on all rows too,
-        and fewer failures end the search. "auto": 20, or 4 for each cluster if that is less, if the
-        starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs
-        ``s_final="hard"`` and ``stop="annealed"``.
+        on a trial moves a batch of centroids: rows become additional centroids, and as many
+        centroids are removed after a few passes. Such trials follow on larger samples and on all
+        rows too, and fewer failures end the search. "auto": 20, or 4 for each cluster if that is
+        less, if the starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0
+        needs ``s_final="hard"`` and ``stop="annealed"``.
     max_iter : int, default=1000
         Largest number of passes of a start, and of the passes on each larger sample and on all rows
         that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
@@ -130,26 +130,26 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
     noise : "auto", float or None, default=None
-        Which rows are left out, as they are farther from their nearest rows than others: the search
-        does not see them, and they get the label -1. The distance of a row is that to its fifth
-        nearest one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-        farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of
-        the distances, if there is one. None: no row. Collections of Dask and missing views are
-        refused.
+        Which rows are noise: those that are far from their nearest rows. They get the label -1, and
+        centroids are searched among the other rows. The distance of a row is that to the fifth
+        nearest row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
+        farthest rows, with a share of the weight as near to this number as possible. "auto": the
+        rows beyond a gap of the distances, if there is one. None: no row. Collections of Dask and
+        missing views are refused.
     n_components : "auto" or int, default="auto"
         Number of features, the slowest functions of the random walk. "auto": those that have not
         decayed at `time` and do not live on few rows, at most three for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the random walk can step to from a row. "auto": 8 with landmarks
-        that are centroids; 2.5 log(m) where the m distinct rows are the landmarks: of these only
-        mutual neighbors count.
+        Number of landmarks that the random walk can step to from a row. "auto": 8, if landmarks are
+        centroids; 2.5 log(m), if the m distinct rows are the landmarks: then only mutual neighbors
+        count.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no
-        more distinct rows are there than that, these are the landmarks, and a step from a row leads
-        to itself or to a mutual neighbor: each is among the nearest of the other. "auto": all
-        distinct rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44
-        clusters; of more rows 5 sqrt(m) centroids, with m the rows that are looked at (220 000 at
-        most in a clustering), but 1000 and 5 k at least.
+        Number of landmarks. If there are at most so many distinct rows, all of them are landmarks,
+        and a step from a row leads to itself or to a mutual neighbor: each is among the nearest of
+        the other. Otherwise the landmarks are centroids of a few passes of k-means on a sample of
+        the rows. "auto": all distinct rows, if they are at most 200 000 (sparse rows: 30 000; k >
+        44 clusters: 4e8 / k^2); otherwise 5 sqrt(m) centroids, at least 1000 and 5 k, with m the
+        size of the sample, in a clustering at most 220 000.
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function; at most 10^6.
@@ -161,11 +161,11 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         A number from 0 to 1: neighbors are found among the leading principal components, two for
         each cluster at most, each divided by this power of its standard deviation; 0 only projects,
         1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
-        the columns. "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere
-        None, 0.5 or 1 (None with ``metric="cosine"``), each with once and twice the default number
-        of neighbors where that is "auto" too. Three or more are tried on a sample of 2000 rows, or
-        20 for each cluster, and the one is taken whose clusters agree most with those of the
-        others; of two, the first.
+        the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
+        clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
+        rows, or 20 for each cluster, and each of them with once and twice the default number of
+        neighbors, if `n_neighbors` is "auto". The one whose clusters agree most with those of the
+        others is taken; of two, the first.
     cache : "auto", True or False, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where
@@ -174,8 +174,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
         what the machine, or the container, has available, at least 16 MB.
     half_life : float or None, default=None
-        Number > 0 of later rows, of weight above zero, after which a row counts half in
-        `partial_fit`. None: all rows count the same.
+        Number > 0 of later rows, of weight above zero, after which a row has half its weight in
+        `partial_fit`. None: rows keep their weights.
 
     Attributes
     ----------
@@ -195,8 +195,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     objective_ : float
         sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
     s_ : float
-        Last finite exponent of the best start, or of the last start if the best was not annealed,
-        as far as that start came; if no start was annealed, the exponent at which annealing would
+        Last finite exponent of the best start. If that start was plain k-means: the last finite
+        exponent of the last start; if no start was annealed, the exponent at which annealing would
         end at the best centroids.
     n_iter_ : int
         Number of passes of the best start and of all that followed it, swaps included.
@@ -243,7 +243,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
     outlier_scores_ : ndarray of shape (n_samples,)
-        Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise.
+        Scores from 0 to 1, which rise with the distance of a row from others; above 1/2 for noise.
         Set if `noise` is not None.
 
     Raises

@@ -322,8 +322,8 @@ class KernelPowerKMeans(KernelKMeans):
     objective_ : float
         sum_i M_s, weighted by the sample weights, at the exponent `s_` and `dual_coef_`.
     s_ : float
-        Last finite exponent of the best start, or of the last start if the best was not annealed,
-        as far as that start came; if no start was annealed, the exponent at which annealing would
+        Last finite exponent of the best start. If that start was plain k-means: the last finite
+        exponent of the last start; if no start was annealed, the exponent at which annealing would
         end at the best centroids.
     n_iter_ : int
         Number of passes of the best start.
@@ -547,8 +547,8 @@ class MultiKernelPowerKMeans(Clusterer):
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
     s_ : float
-        Last finite exponent of the best start, or of the last start if the best was not annealed,
-        as far as that start came; if no start was annealed, the exponent at which annealing would
+        Last finite exponent of the best start. If that start was plain k-means: the last finite
+        exponent of the last start; if no start was annealed, the exponent at which annealing would
         end at the best centroids.
     n_iter_ : int
         Number of passes of the best start.

@@ -87,15 +87,15 @@ class FuzzyCMeans(Clusterer):
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows
         are scaled to length one as they are read, rows of zeros stay; centroids have length one, so
-        that squared distances are 2 - 2 cos. It leaves no room for `whitening`.
+        that squared distances are 2 - 2 cos. Cannot be combined with `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: the features are the leading principal components, two for each
         cluster at most, each divided by this power of its standard deviation; 0 only projects, 1
         gives all the same variance. From 8 components on, rows are scaled to length one. Centroids
         have these components then. None: the columns themselves.
     half_life : float or None, default=None
-        Number > 0 of later rows, of weight above zero, after which a row counts half in
-        `partial_fit`. None: all rows count the same.
+        Number > 0 of later rows, of weight above zero, after which a row has half its weight in
+        `partial_fit`. None: rows keep their weights.
 
     Attributes
     ----------

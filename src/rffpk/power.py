@@ -164,22 +164,22 @@ class PowerKMeans(AnnealedClusterer):
         rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None,
         or a number >= n_samples: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows
-        of those that the starts run on, as many as have two million features together, but at most
-        20 000 and at least 20 for each cluster, or all where there are fewer. "k-means" chooses as
-        "k-means++" and goes on with passes of k-means before a start. An array holds initial
-        centroids in the shape of `cluster_centers_`. A callable gets (features of the seeding rows,
-        n_clusters, random_state=...) and returns such an array.
+        Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are
+        random rows of those that the starts run on: as many as have two million features together,
+        at most 20 000 and at least 20 for each cluster, or all rows if there are fewer. "k-means"
+        chooses as "k-means++" and goes on with passes of k-means before a start. An array holds
+        initial centroids in the shape of `cluster_centers_`. A callable gets (features of the
+        seeding rows, n_clusters, random_state=...) and returns such an array.
     swaps : "auto" or int, default="auto"
         Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
         search. A trial moves one centroid, the one whose removal raises the objective least, to a
         row far from its centroid, and makes a few passes of k-means; it is kept if it lowers the
         objective. There are at most 10 trials for each cluster and `swaps` more. From 100 clusters
-        on a trial moves a batch of them: rows become additional centroids, and as many centroids
-        are removed after a few passes; such trials are made on larger samples and on all rows too,
-        and fewer failures end the search. "auto": 20, or 4 for each cluster if that is less, if the
-        starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs
-        ``s_final="hard"`` and ``stop="annealed"``.
+        on a trial moves a batch of centroids: rows become additional centroids, and as many
+        centroids are removed after a few passes. Such trials follow on larger samples and on all
+        rows too, and fewer failures end the search. "auto": 20, or 4 for each cluster if that is
+        less, if the starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0
+        needs ``s_final="hard"`` and ``stop="annealed"``.
     max_iter : int, default=1000
         Largest number of passes of a start, and of the passes on each larger sample and on all rows
         that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
@@ -189,24 +189,24 @@ class PowerKMeans(AnnealedClusterer):
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
     noise : "auto", float or None, default=None
-        Which rows are left out, as they are farther from their nearest rows than others: the search
-        does not see them, and they get the label -1. The distance of a row is that to its fifth
-        nearest one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-        farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of
-        the distances, if there is one. None: no row. Collections of Dask and missing views are
-        refused.
+        Which rows are noise: those that are far from their nearest rows. They get the label -1, and
+        centroids are searched among the other rows. The distance of a row is that to the fifth
+        nearest row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
+        farthest rows, with a share of the weight as near to this number as possible. "auto": the
+        rows beyond a gap of the distances, if there is one. None: no row. Collections of Dask and
+        missing views are refused.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows
         are scaled to length one as they are read, rows of zeros stay; centroids have length one, so
-        that squared distances are 2 - 2 cos. It leaves no room for `whitening`.
+        that squared distances are 2 - 2 cos. Cannot be combined with `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: the features are the leading principal components, two for each
         cluster at most, each divided by this power of its standard deviation; 0 only projects, 1
         gives all the same variance. From 8 components on, rows are scaled to length one. Centroids
         have these components then. None: the columns themselves.
     half_life : float or None, default=None
-        Number > 0 of later rows, of weight above zero, after which a row counts half in
-        `partial_fit`. None: all rows count the same.
+        Number > 0 of later rows, of weight above zero, after which a row has half its weight in
+        `partial_fit`. None: rows keep their weights.
 
     Attributes
     ----------
@@ -224,8 +224,8 @@ class PowerKMeans(AnnealedClusterer):
     objective_ : float
         sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
     s_ : float
-        Last finite exponent of the best start, or of the last start if the best was not annealed,
-        as far as that start came; if no start was annealed, the exponent at which annealing would
+        Last finite exponent of the best start. If that start was plain k-means: the last finite
+        exponent of the last start; if no start was annealed, the exponent at which annealing would
         end at the best centroids.
     n_iter_ : int
         Number of passes of the best start and of all that followed it, swaps included.
@@ -270,7 +270,7 @@ class PowerKMeans(AnnealedClusterer):
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
     outlier_scores_ : ndarray of shape (n_samples,)
-        Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise.
+        Scores from 0 to 1, which rise with the distance of a row from others; above 1/2 for noise.
         Set if `noise` is not None.
 
     Raises
@@ -393,22 +393,22 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None,
         or a number >= n_samples: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids. "k-means++" and "random" choose them among the seeding rows: random rows
-        of those that the starts run on, as many as have two million features together, but at most
-        20 000 and at least 20 for each cluster, or all where there are fewer. "k-means" chooses as
-        "k-means++" and goes on with passes of k-means before a start. An array holds initial
-        centroids in the shape of `cluster_centers_`. A callable gets (features of the seeding rows,
-        n_clusters, random_state=...) and returns such an array.
+        Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are
+        random rows of those that the starts run on: as many as have two million features together,
+        at most 20 000 and at least 20 for each cluster, or all rows if there are fewer. "k-means"
+        chooses as "k-means++" and goes on with passes of k-means before a start. An array holds
+        initial centroids in the shape of `cluster_centers_`. A callable gets (features of the
+        seeding rows, n_clusters, random_state=...) and returns such an array.
     swaps : "auto" or int, default="auto"
         Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
         search. A trial moves one centroid, the one whose removal raises the objective least, to a
         row far from its centroid, and makes a few passes of k-means; it is kept if it lowers the
         objective. There are at most 10 trials for each cluster and `swaps` more. From 100 clusters
-        on a trial moves a batch of them: rows become additional centroids, and as many centroids
-        are removed after a few passes; such trials are made on larger samples and on all rows too,
-        and fewer failures end the search. "auto": 20, or 4 for each cluster if that is less, if the
-        starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs
-        ``s_final="hard"`` and ``stop="annealed"``.
+        on a trial moves a batch of centroids: rows become additional centroids, and as many
+        centroids are removed after a few passes. Such trials follow on larger samples and on all
+        rows too, and fewer failures end the search. "auto": 20, or 4 for each cluster if that is
+        less, if the starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0
+        needs ``s_final="hard"`` and ``stop="annealed"``.
     max_iter : int, default=1000
         Largest number of passes of a start, and of the passes on each larger sample and on all rows
         that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
@@ -418,12 +418,12 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
     noise : "auto", float or None, default=None
-        Which rows are left out, as they are farther from their nearest rows than others: the search
-        does not see them, and they get the label -1. The distance of a row is that to its fifth
-        nearest one of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-        farthest rows, as near to this share of the weight as can be. "auto": those beyond a gap of
-        the distances, if there is one. None: no row. Collections of Dask and missing views are
-        refused.
+        Which rows are noise: those that are far from their nearest rows. They get the label -1, and
+        centroids are searched among the other rows. The distance of a row is that to the fifth
+        nearest row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
+        farthest rows, with a share of the weight as near to this number as possible. "auto": the
+        rows beyond a gap of the distances, if there is one. None: no row. Collections of Dask and
+        missing views are refused.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
         prod_i 1 / (1 + gamma (x_i-y_i)^2).
@@ -439,8 +439,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
         k)) for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose
         mean squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the
-        kernel's variance over these pairs; at most 8192, or as many as make 2^25 numbers for 20 000
-        of the rows, and a warning then. It does not depend on k.
+        kernel's variance over these pairs. The most are 8192, or as many as make 2^25 numbers for
+        20 000 rows; a warning says if they do not suffice. The number does not depend on k.
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         How frequencies are drawn. "orthogonal", for "rbf" only: blocks of up to d orthogonal
         directions with chi-distributed lengths, d the number of columns (Yu et al., NeurIPS 2016).
@@ -460,8 +460,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
         what the machine, or the container, has available, at least 16 MB.
     half_life : float or None, default=None
-        Number > 0 of later rows, of weight above zero, after which a row counts half in
-        `partial_fit`. None: all rows count the same.
+        Number > 0 of later rows, of weight above zero, after which a row has half its weight in
+        `partial_fit`. None: rows keep their weights.
 
     Attributes
     ----------
@@ -485,8 +485,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     objective_ : float
         sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
     s_ : float
-        Last finite exponent of the best start, or of the last start if the best was not annealed,
-        as far as that start came; if no start was annealed, the exponent at which annealing would
+        Last finite exponent of the best start. If that start was plain k-means: the last finite
+        exponent of the last start; if no start was annealed, the exponent at which annealing would
         end at the best centroids.
     n_iter_ : int
         Number of passes of the best start and of all that followed it, swaps included.
@@ -533,7 +533,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
     outlier_scores_ : ndarray of shape (n_samples,)
-        Between 0 and 1, the larger the farther a row is from others: above 1/2 where it is noise.
+        Scores from 0 to 1, which rise with the distance of a row from others; above 1/2 for noise.
         Set if `noise` is not None.
 
     Raises

@@ -53,16 +53,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Number of features, the slowest functions of the random walk. "auto": those that have not
         decayed at `time` and do not live on few rows, at most three for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the random walk can step to from a row. "auto": 8 with landmarks
-        that are centroids; 2.5 log(m) where the m distinct rows are the landmarks: of these only
-        mutual neighbors count.
+        Number of landmarks that the random walk can step to from a row. "auto": 8, if landmarks are
+        centroids; 2.5 log(m), if the m distinct rows are the landmarks: then only mutual neighbors
+        count.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks, centroids of a few passes of k-means on a sample of the rows. If no
-        more distinct rows are there than that, these are the landmarks, and a step from a row leads
-        to itself or to a mutual neighbor: each is among the nearest of the other. "auto": all
-        distinct rows up to 200 000, sparse ones up to 30 000, or up to 4e8 / k^2 for k > 44
-        clusters; of more rows 5 sqrt(m) centroids, with m the rows that are looked at (220 000 at
-        most in a clustering), but 1000 and 5 k at least.
+        Number of landmarks. If there are at most so many distinct rows, all of them are landmarks,
+        and a step from a row leads to itself or to a mutual neighbor: each is among the nearest of
+        the other. Otherwise the landmarks are centroids of a few passes of k-means on a sample of
+        the rows. "auto": all distinct rows, if they are at most 200 000 (sparse rows: 30 000; k >
+        44 clusters: 4e8 / k^2); otherwise 5 sqrt(m) centroids, at least 1000 and 5 k, with m the
+        size of the sample, in a clustering at most 220 000.
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
@@ -74,11 +74,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         A number from 0 to 1: neighbors are found among the leading principal components, two for
         each cluster at most, each divided by this power of its standard deviation; 0 only projects,
         1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
-        the columns. "auto": None in a `DiffusionMap` of its own, which knows no clusters; elsewhere
-        None, 0.5 or 1 (None with ``metric="cosine"``), each with once and twice the default number
-        of neighbors where that is "auto" too. Three or more are tried on a sample of 2000 rows, or
-        20 for each cluster, and the one is taken whose clusters agree most with those of the
-        others; of two, the first.
+        the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
+        clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
+        rows, or 20 for each cluster, and each of them with once and twice the default number of
+        neighbors, if `n_neighbors` is "auto". The one whose clusters agree most with those of the
+        others is taken; of two, the first.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
