@@ -45,11 +45,26 @@ static const struct {
              {RFFPK_TYPICALITY, -3, 2},     {RFFPK_TYPICALITY, -1, 1.5},
              {RFFPK_TYPICALITY, -1.7, 3.5}, {RFFPK_TYPICALITY, -INFINITY, 2}};
 
+/* How rows are stored, and whether they are scaled to length one. */
+static const struct {
+    enum rffpk_number numbers;
+    int unit;
+    double largest; /* number of a row */
+} kinds[] = {{RFFPK_REAL, 0, 1},     {RFFPK_REAL, 1, 1},
+#if RFFPK_BITS == 32
+             {RFFPK_FLOAT16, 0, 2},  {RFFPK_FLOAT16, 1, 1}, {RFFPK_BFLOAT16, 0, 2},
+             {RFFPK_BFLOAT16, 1, 1}, {RFFPK_INT8, 0, 128},  {RFFPK_INT8, 1, 1},
+             {RFFPK_UINT8, 0, 255},  {RFFPK_UINT8, 1, 1}
+#endif
+};
+static size_t kind;
+
 /* The current problem ... */
 static real x[2][ROWS * MOST_d], omega[2][MOST_d * MOST_D], shift[2][MOST_F];
 static real theta[MOST_k * MOST_F], weight[ROWS];
 static double eta[MOST_k];
-static uint8_t present[ROWS]; /* of two views, where pr.present is not NULL */
+static char small[2][ROWS * MOST_d * 2]; /* the same numbers as x, of a small type */
+static uint8_t present[ROWS];            /* of two views, where pr.present is not NULL */
 static int8_t signs[2][3 * (MOST_D + MOST_p)];
 static real points[MOST_POINTS * MOST_d], coordinates[MOST_POINTS * MOST_d];
 static rffpk_view views[2];
@@ -72,6 +87,57 @@ static real draw(double low, double high)
     return (real)(low + (high - low) * ldexp((double)(state >> 40), -24));
 }
 
+/* A number of 16 bits, stored at `to`, by what its bits mean: one of 16 exponents from `least` on,
+ * of which 0 is that of subnormal numbers. */
+static real draw_half(char *to, int fraction_bits, int bias, int least)
+{
+    const int exponent = least + (int)draw(0, 16), one = 1 << fraction_bits;
+    const int fraction = (int)draw(0, one), negative = draw(-1, 1) < 0;
+    const uint16_t bits = (uint16_t)(negative << 15 | exponent << fraction_bits | fraction);
+    memcpy(to, &bits, sizeof bits);
+    const double size = ldexp(exponent ? one + fraction : fraction,
+                              (exponent ? exponent : 1) - bias - fraction_bits);
+    return (real)(negative ? -size : size);
+}
+
+/* A number of the current kind, also stored at `to` if it is small. */
+static real draw_number(char *to)
+{
+    switch (kinds[kind].numbers) {
+    case RFFPK_FLOAT16: return draw_half(to, 10, 15, 0);
+    case RFFPK_BFLOAT16: return draw_half(to, 7, 127, 112);
+    case RFFPK_INT8: return *(int8_t *)to = (int8_t)draw(-128, 127);
+    case RFFPK_UINT8: return *(uint8_t *)to = (uint8_t)draw(0, 255);
+    default: return draw(-1, 1);
+    }
+}
+
+/* Rows of a view, as they are stored. If they are scaled to length one, the first is zero, and of
+ * `real` numbers the squares of the next two overflow and underflow. */
+static const void *draw_rows(size_t l, size_t d)
+{
+    const enum rffpk_number numbers = kinds[kind].numbers;
+    const size_t size = numbers == RFFPK_FLOAT16 || numbers == RFFPK_BFLOAT16 ? 2 : 1;
+    for (size_t i = 0; i < ROWS * d; i++)
+        x[l][i] = draw_number(small[l] + i * size);
+    for (size_t i = 0; i < d && kinds[kind].unit; i++) {
+        x[l][i] = 0;
+        memset(small[l] + i * size, 0, size);
+        x[l][i + d] *= (real)(numbers == RFFPK_REAL ? 1e30 : 1);
+        x[l][i + 2 * d] *= (real)(numbers == RFFPK_REAL ? 1e-30 : 1);
+    }
+    return numbers == RFFPK_REAL ? (const void *)x[l] : small[l];
+}
+
+/* What a row is multiplied by. */
+static double row_scale(const real *row, size_t d)
+{
+    double square = 0;
+    for (size_t i = 0; i < d; i++)
+        square += (double)row[i] * row[i];
+    return kinds[kind].unit && square > 0 ? 1 / sqrt(square) : 1;
+}
+
 /* y <- H S y; H_ab = (-1)^(ones that a and b have in common) */
 static void hadamard(const int8_t *S, double *y, size_t p)
 {
@@ -91,7 +157,7 @@ static void draw_structured(rffpk_view *v, int8_t *S, real *out)
 {
     for (v->p = 2; v->p < v->d;)
         v->p *= 2;
-    v->scale = 0.75 / (double)v->p;
+    v->scale = 0.75 / (double)v->p / kinds[kind].largest;
     v->signs = S;
     for (size_t i = 0; i < sizeof signs[0]; i++)
         S[i] = draw(-1, 1) < 0 ? -1 : 1;
@@ -110,11 +176,12 @@ static double feature(size_t l, size_t row, size_t f)
 {
     const size_t d = views[l].d, D = views[l].D;
     const real *from = x[l] + row * d;
+    const double scale = row_scale(from, d);
     if (!D)
-        return (double)from[f] - shift[l][f];
+        return from[f] * scale - shift[l][f];
     double phase = 0;
     for (size_t i = 0; i < d; i++)
-        phase += (double)from[i] * omega[l][i * D + f % D];
+        phase += from[i] * scale * omega[l][i * D + f % D];
     return (f < D ? sin(phase) : cos(phase)) / sqrt((double)D) - shift[l][f];
 }
 
@@ -122,12 +189,14 @@ static double feature(size_t l, size_t row, size_t f)
  * tolerance of their own. */
 static void draw_view(size_t l, size_t d, size_t D, size_t structured)
 {
-    const double unit = D ? 1 / sqrt((double)D) : 1; /* the largest feature before its shift */
-    for (size_t i = 0; i < ROWS * d; i++)
-        x[l][i] = draw(-1, 1);
+    const double largest = kinds[kind].largest;
+    const double unit = D ? 1 / sqrt((double)D) : largest; /* largest feature before its shift */
+    const void *rows = draw_rows(l, d);
     for (size_t i = 0; i < d * D; i++)
-        omega[l][i] = draw(-1, 1);
-    views[l] = (rffpk_view){x[l], D ? omega[l] : NULL, shift[l], d, D, NULL, 0, 0, {0}};
+        omega[l][i] = (real)(draw(-1, 1) / largest);
+    views[l] = (rffpk_view){rows, D ? omega[l] : NULL, shift[l], d, D, NULL, 0, 0, {0}};
+    views[l].numbers = kinds[kind].numbers;
+    views[l].unit = kinds[kind].unit;
     if (structured)
         draw_structured(&views[l], signs[l], omega[l]);
     for (size_t f = 0; edge[l] + f < edge[l + 1]; f++) {
@@ -530,6 +599,53 @@ static void check_rules(void)
         }
 }
 
+/* Rows whose features are their columns, each compared with the centroids near its own. */
+static void check_near(void)
+{
+    enum { NEAR = 3 };
+    static int32_t near[MOST_k * NEAR], order[ROWS], labels[ROWS];
+    static int64_t ends[MOST_k + 1];
+    static real found[ROWS], next[ROWS], sums[MOST_k * MOST_F];
+    static double stay[MOST_k * MOST_F], expected[MOST_k * MOST_F];
+    const rffpk_view *v = views;
+    const rffpk_near given = {v->x, v->numbers, v->unit, v->shift, theta, weight, near, order,
+                              ends, v->d,       NEAR,    labels,   found, next,   stay};
+    pr.k = MOST_k;
+    pr.weight = weight;
+    expect();
+    memset(expected, 0, sizeof expected);
+    for (size_t j = 0, at = 0; j < pr.k; j++) { /* the last cluster is empty */
+        for (size_t i = 0; i < NEAR; i++)
+            near[j * NEAR + i] = (int32_t)((j + i) % pr.k);
+        for (size_t row = j; j + 1 < pr.k && row < ROWS; row += pr.k - 1)
+            order[at++] = (int32_t)row;
+        ends[j + 1] = (int64_t)at;
+    }
+    void *workspace = room(core->near_bytes(&given));
+    for (size_t j = 0; j < pr.k; j++)
+        core->near(&given, j, workspace);
+    free(workspace);
+    for (size_t row = 0; row < ROWS; row++) {
+        const size_t j = row % (pr.k - 1);
+        size_t best = j;
+        nearest[row] = second_least[row] = INFINITY;
+        for (size_t i = 0; i < NEAR; i++) {
+            const size_t other = (size_t)near[j * NEAR + i];
+            const double d = distances[row * pr.k + other] / alpha[0];
+            best = d < nearest[row] ? other : best;
+            second_least[row] = fmin(second_least[row], fmax(nearest[row], d));
+            nearest[row] = fmin(nearest[row], d);
+        }
+        for (size_t f = 0; best == j && f < pr.F; f++)
+            expected[j * pr.F + f] += weight[row] * features[row * pr.F + f];
+    }
+    for (size_t i = 0; i < pr.k * pr.F; i++)
+        sums[i] = (real)stay[i];
+    compare("nearest of few", found, nearest, ROWS, most_off);
+    compare("second of few", next, second_least, ROWS, most_off);
+    compare("sums of rows that stay", sums, expected, pr.k * pr.F, most_off);
+}
+
 static void check_problem(const size_t *s, const size_t *landmarks, double scale)
 {
     draw_problem(s);
@@ -537,6 +653,8 @@ static void check_problem(const size_t *s, const size_t *landmarks, double scale
         draw_landmarks(landmarks, scale);
     choose_eta();
     check_rules();
+    if (pr.n_views == 1 && !views[0].D && !landmarks)
+        check_near();
     if (pr.n_views == 2) {
         take_views();
         check_rules();
@@ -601,8 +719,10 @@ static void check_sincos(void)
 
 int main(void)
 {
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        check_problem(shapes[i], NULL, 0);
+    for (kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+            check_problem(shapes[i], NULL, 0);
+    kind = 0;
     for (size_t i = 0; i < 2 * sizeof landmark_shapes / sizeof *landmark_shapes; i++) {
         const size_t *s = landmark_shapes[i / 2];
         const size_t alone[6] = {s[3], 0, 0}, beside[6] = {s[3], 0, 0, 3, 11, 0};
