@@ -70,12 +70,12 @@ def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
     weight = np.linspace(0.5, 2, len(X)).astype(X.dtype) if weighted else None
     rows = rows_with(X, weight, unit)
     theta = rows_of(rows)[:k]
-    passes, cost = local_passes.LocalPasses(rows, theta), math.inf
+    passes, cost = local_passes.LocalPasses(rows), math.inf
     for _ in range(6):
         sums = passes.sums(theta)
         theta = rows.centroids(sums, theta)
-        assert passes.cost() <= sums.hard * (1 + 1e-6) <= cost * (1 + 2e-6)
-        cost = passes.cost()
+        assert passes.cost(theta) <= sums.hard * (1 + 1e-6) <= cost * (1 + 2e-6)
+        cost = passes.cost(theta)
     exact = one_pass(rows, theta, -math.inf)[0].hard
     assert 0.88 * cost < exact <= cost * (1 + 1e-6)  # random rows are a poor start
     labels, p = passes.now.labels, 1 if weight is None else weight[:, None].astype(np.float64)
@@ -93,10 +93,15 @@ def test_centroids_that_are_added_and_removed():
     X, k = clustered(), 120
     rows = make_rows([X], [None], None, 1, [X.mean(axis=0)])
     theta = X[: k + 10] - X.mean(axis=0).astype(np.float64)
-    passes = local_passes.LocalPasses(rows, theta[:k])
+    passes = local_passes.LocalPasses(rows)
+    before = passes.sums(theta[:k]).hard
     passes.add(theta, 10)
+    assert passes.sums(theta).hard < before
+    np.testing.assert_array_equal(passes.now.labels[: len(theta)], np.arange(len(theta)))
+    sums = passes.sums(theta, every=True)
     found = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))[1]
     np.testing.assert_array_equal(passes.now.labels, found["labels"])
+    np.testing.assert_array_equal(sums.G, np.bincount(found["labels"], minlength=len(theta)))
     removed = np.arange(k + 10) % 13 == 0
     passes.remove(theta, removed)
     found = one_pass(rows, theta[~removed], -math.inf, want=("labels", "nearest"))[1]
@@ -133,3 +138,12 @@ def test_rows_that_are_all_equal_but_few(always):
     model = PowerKMeans(150, random_state=0).fit(X)
     assert np.isfinite(model.inertia_)
     assert len(np.unique(model.labels_)) == 150
+
+
+def test_the_tolerance_decides_where_a_fit_of_many_clusters_ends(always):
+    X = clustered(n=3000, seed=2)
+    loose, tight = (PowerKMeans(120, tol=tol, swaps=0, random_state=0).fit(X) for tol in (0.1, 0))
+    assert loose.n_iter_ < tight.n_iter_ < 100
+    assert tight.inertia_ < loose.inertia_
+    means = np.array([X[tight.labels_ == j].mean(axis=0) for j in range(120)])
+    np.testing.assert_allclose(tight.cluster_centers_, means, atol=1e-4)

@@ -327,6 +327,23 @@ def test_the_hard_rule_is_an_iteration_of_lloyd(implementation, dtype):
     assert_array_equal(sums.G, np.bincount(labels))
 
 
+@pytest.mark.parametrize("k, dims", [(5, [(4, 6), (3, 0)]), (90, [(3, 0)])])
+@pytest.mark.parametrize("s", [-1.0, -7.3, -np.inf])
+def test_one_pass_has_the_sums_of_the_hard_rule_and_the_power_means(
+    implementation, dtype, k, dims, s
+):
+    rows, theta = problem(700, dims, k, dtype, weighted=True, n_threads=2)
+    want = ("labels", "memberships", "nearest")
+    both, labels = pass_of_block(rows, theta, s, want=want, hard=True)
+    hard, expected = pass_of_block(rows, theta, -np.inf, want=want)
+    power, _ = pass_of_block(rows, theta, s)
+    for name in ("N", "G", "Q", "hard"):
+        assert_array_equal(getattr(both, name), getattr(hard, name))
+    for name in want:
+        assert_array_equal(labels[name], expected[name])
+    assert_allclose(both.soft, power.soft, rtol=8 * np.finfo(dtype).eps)
+
+
 def test_view_costs_without_a_second_pass(implementation):
     rows, theta = problem(500, [(4, 6), (3, 0), (2, 5)], 5, np.float64, weighted=True)
     sums, out = one_pass(rows, theta, -1.7, want=("distances",))
@@ -468,7 +485,7 @@ def test_an_unknown_rule_is_refused():
     X, c = np.zeros((4, 2)), np.zeros(2)
     for fused_pass in (_core.fused_pass, _reference.fused_pass):
         with pytest.raises(NotImplementedError, match="rule"):
-            fused_pass([X], [None], [c], X[:1], np.ones(1), None, 3, -1.0, 1)
+            fused_pass([X], [None], [c], X[:1], np.ones(1), None, 4, -1.0, 1)
 
 
 def test_the_core_refuses_buffers_that_are_not_what_it_needs():
@@ -547,5 +564,5 @@ def test_an_instruction_set_that_does_not_run_here_is_refused():
 
 
 def test_rules_have_the_same_numbers_in_both_backends():
-    for name in ("POWER", "HARD", "TYPICALITY"):
+    for name in ("POWER", "HARD", "TYPICALITY", "BOTH"):
         assert getattr(_core, name) == getattr(_reference, name)

@@ -3,6 +3,7 @@
     python -m bench.speed.clusters run --out FILE [--rows N] [--clusters K ...] [--data DIR]
         [--only NAME ...] [--columns D] [--methods METHOD ...] [--threads N]
     python -m bench.speed.clusters report FILE [--plot FILE]           # Markdown
+    python -m bench.speed.clusters frontier FILE --plot FILE
 
 PowerKMeans, also with three starts and as RFFKernelPowerKMeans where asked for, against KMeans
 (n_init=1) and MiniBatchKMeans of scikit-learn, and Faiss if it is installed, with defaults
@@ -10,8 +11,8 @@ otherwise, on float32 rows of 20 columns without and with clusters; with --data 
 of skin and on the letters. On rows of as many --columns as embeddings have (topics: unit rows
 around topics of uneven sizes, at a mean squared distance of .24; features: random features of noisy
 digits; noisy letter: --data, with columns of noise) there is the frontier of objectives and
-seconds: --methods names further peers, which are left out if they are missing, and two faster ways
-of PowerKMeans.
+seconds, which `frontier` draws: --methods names further peers, which are left out if they are
+missing, and faster ways of PowerKMeans.
 Runs are resumable. The fits of a problem alternate, and CPU seconds are kept beside those of the
 clock, as other work on the machine affects them less. The objectives of all but
 RFFKernelPowerKMeans are comparable.
@@ -107,6 +108,12 @@ def estimator(kind: Any, **parameters: Any) -> Fit:
     return lambda X, k, seed: kind(k, random_state=seed, **parameters).fit(X).labels_
 
 
+def small_sample(X: np.ndarray, k: int, seed: int, **parameters: Any) -> np.ndarray:
+    """With 20 rows a cluster in the sample."""
+    model = PowerKMeans(k, sample=20 * k, random_state=seed, **parameters)
+    return np.asarray(model.fit(X).labels_)
+
+
 def faiss(X: np.ndarray, k: int, seed: int) -> np.ndarray:
     from faiss import Kmeans
 
@@ -140,6 +147,8 @@ METHODS: dict[str, Fit] = {
     "PowerKMeans": estimator(PowerKMeans),
     "PowerKMeans, no swaps": estimator(PowerKMeans, swaps=0),
     "PowerKMeans, one swap": estimator(PowerKMeans, swaps=1),
+    "PowerKMeans, small sample": small_sample,
+    "PowerKMeans, small sample, no swaps": partial(small_sample, swaps=0, tol=1e-2),
     "PowerKMeans, three starts": estimator(PowerKMeans, n_init=3),
     "KMeans": estimator(KMeans, n_init=1),
     "MiniBatchKMeans": estimator(MiniBatchKMeans, n_init=1),
@@ -282,6 +291,31 @@ def plot(table: dict[tuple[str, int], dict[str, dict[str, np.ndarray]]], path: P
     plots.save(figure, path)
 
 
+def frontier(args: argparse.Namespace) -> None:
+    """CPU seconds against objectives over that of PowerKMeans, a picture for each problem; what is
+    below and left of everything else has no peer."""
+    table = table_of(args.results)
+    rows = -(-len(table) // 3)
+    figure, axes = plots.subplots(rows, 3, figsize=(14, 4.2 * rows), squeeze=False)
+    for (name, k), methods, axis in zip(table, table.values(), axes.flat):
+        best = methods["PowerKMeans"]["objective"].mean()
+        ours = []
+        for number, method in enumerate(m for m in METHODS if m in methods):
+            found = methods[method]
+            at = float(np.median(found["cpu"])), float(found["objective"].mean() / best)
+            own = method.startswith("PowerKMeans")
+            ours += [at] * own
+            marker = "o" if own else "s^vDPX*"[number % 7]
+            axis.plot(*at, marker, label=method, markersize=8)
+        axis.plot(*zip(*sorted(ours)), "-", color="gray", zorder=0)
+        axis.set(title=f"{name}, k = {k}", xscale="log", xlabel="CPU seconds of a fit")
+        axis.set(ylabel="objective / that of PowerKMeans")
+        axis.legend(fontsize=7)
+    for axis in axes.flat[len(table) :]:
+        axis.set_axis_off()
+    plots.save(figure, args.plot)
+
+
 def main() -> None:
     parser = commands.parser(__doc__)
     subcommands = parser.add_subparsers(required=True)
@@ -302,6 +336,10 @@ def main() -> None:
     command.add_argument("results", type=Path)
     command.add_argument("--plot", type=Path, metavar="FILE")
     command.set_defaults(action=report)
+    command = subcommands.add_parser("frontier")
+    command.add_argument("results", type=Path)
+    command.add_argument("--plot", type=Path, metavar="FILE", required=True)
+    command.set_defaults(action=frontier)
     args = parser.parse_args()
     args.action(args)
 

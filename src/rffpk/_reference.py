@@ -30,7 +30,7 @@ from rffpk._rows.sums import (
 from rffpk._utils.arrays import Array, Landmarks, Structure
 from rffpk._utils.sparse_rows import Columns, dense
 
-POWER, HARD, TYPICALITY = 0, 1, 2
+POWER, HARD, TYPICALITY, BOTH = range(4)
 
 # Phases of the features carry the rounding of x Omega, a few eps times its size, and the power
 # mean multiplies relative errors of the distances by |s|.
@@ -122,10 +122,10 @@ def fused_pass(
         View weights in the distance sum_l alpha_l ||phi_l - theta_jl||^2.
     weight : array (n,), or None
         Row weights p >= 0; None means one each.
-    rule : {POWER, HARD, TYPICALITY}
+    rule : {POWER, HARD, TYPICALITY, BOTH}
         How a row's distances become weights v. TYPICALITY takes d' = u^m d + (1-u)^m eta in place
         of d, with u_j = 1/(1 + (d_j/eta_j)^(1/(m-1))), in the power mean, or in the hard rule
-        where s is -inf.
+        where s is -inf. BOTH is HARD, with the soft total of POWER.
     s : float
         Exponent of the power mean, < 0; not used by HARD.
     n_threads : int
@@ -167,11 +167,11 @@ def fused_pass(
     soft, hard : float
         sum_i p_i M'_i and sum_i p_i min_j d_ij.
     """
-    if rule not in (POWER, HARD, TYPICALITY):
+    if rule not in (POWER, HARD, TYPICALITY, BOTH):
         raise NotImplementedError(f"the reference does not implement rule {rule}")
     if (eta is None) != (rule != TYPICALITY):
         raise ValueError("eta must be an array where rule is TYPICALITY, None elsewhere")
-    weigh = hard_weights if rule == HARD or np.isinf(s) else partial(power_weights, s=s)
+    weigh = partial(power_weights, s=s) if rule != HARD and np.isfinite(s) else hard_weights
     xs = [_unit(x) if unit else x for x, unit in zip(xs, units or [False] * len(xs))]
     n, k = len(xs[0]), len(theta)
     widths = [len(shift) for shift in shifts]
@@ -207,6 +207,8 @@ def fused_pass(
             um, wm = u**m, (1 - u) ** m
             effective = um * d + wm * own
         v, means, shares = weigh(effective)
+        if rule == BOTH:
+            v, _, shares = hard_weights(effective)
         p = np.ones(len(d)) if weight is None else weight[here].astype(np.float64)
         g = p[:, None] * v * um
         E += (p[:, None] * v * wm).T @ has

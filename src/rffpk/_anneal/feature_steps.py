@@ -22,13 +22,14 @@ from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import HARDNESS, MANY, FitContext, Stage, StageEnd
 from rffpk._rows.passes import Moved, made_step, one_pass, shifted_features, take_steps
 from rffpk._rows.rows import Rows
-from rffpk._rows.sums import Step, empty_clusters, is_hard
+from rffpk._rows.sums import Step, Sums, empty_clusters, is_hard
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
 
 T = TypeVar("T")
 
-_EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows, ...
+_EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows and ...
+_EXPONENT_DISTANCES = 1 << 20  # ... distances at most, ...
 _HIGHEST = -1.0  # ... among this one ...
 _FACTOR = 1.2  # ... times powers of this number.
 
@@ -59,6 +60,8 @@ class FeatureRun:
         """The objective at the current centroids."""
 
         def cost() -> float:
+            if self.local is not None and math.isinf(s):
+                return self.local.cost(self.theta)
             return one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty()
 
         return float(self.kept(cost))
@@ -97,8 +100,8 @@ class FeatureRun:
         if stage.noise:
             self._disturb(stage.noise)
         if self._sees_few(stage):
-            stage = self._approach(stage)
-        steps, over = 0, False
+            return self._follow_few(stage)
+        self.local, steps, over = None, 0, False
         while not over:
             results, hopeless = self._steps(stage, stage.most - steps)
             steps, last = steps + len(results), results[-1]
@@ -106,35 +109,53 @@ class FeatureRun:
         return StageEnd(last, steps)
 
     def _sees_few(self, stage: Stage) -> bool:
-        """Whether passes that compare rows with few of the centroids begin a stage."""
+        """Whether rows are compared with few of the centroids in most passes."""
         k = len(self.theta)
-        if k < MANY or self.local is not None or stage.most <= 2 or math.isfinite(stage.goal):
+        if k < MANY or math.isfinite(stage.goal) or (stage.exact and stage.most <= 2):
             return False
         hard = is_hard(stage.s, self.rows.dtype) and not self.objective.learns_weights
         return hard and local_passes.pays(self.rows, k)
 
-    def _approach(self, stage: Stage) -> Stage:
-        """Passes that compare rows with few of the centroids; what is left of the stage."""
-        bounded, self.bounded = self.bounded, None
-        self.local = local_passes.LocalPasses(self.rows, self.theta)
-        end = self.follow(stage._replace(most=stage.most - 1))
-        self.local, self.bounded = None, bounded
-        return stage._replace(most=stage.most - end.steps)
+    def _follow_few(self, stage: Stage) -> StageEnd:
+        """The passes of a stage that compare rows with few of the centroids, where it is to be
+        exact with every one in the last pass."""
+        every, steps = self.begin_local(), 0
+        while True:
+            [last], _ = self._steps(stage, 1, every)
+            steps, settled = steps + 1, last.shift <= stage.tol
+            if steps == stage.most or (settled and (every or not stage.exact)):
+                break
+            every = stage.exact and (settled or steps == stage.most - 1)
+        if stage.exact:
+            self.local = None
+        return StageEnd(last, steps)
 
-    def _steps(self, stage: Stage, most: int) -> tuple[list[Step], bool]:
+    def begin_local(self) -> bool:
+        """Keep the labels of such passes over the same rows, if there were any; returns whether
+        there were none."""
+        new = self.local is None or self.local.rows.xs[0] is not self.rows.xs[0]
+        if new:
+            self.local = local_passes.LocalPasses(self.rows)
+        return new
+
+    def _steps(self, stage: Stage, most: int, every: bool = False) -> tuple[list[Step], bool]:
         """Passes until the stage is over or centroids of empty clusters are moved; their results,
-        and whether the objective will not fall to the goal of the stage."""
+        and whether the objective will not fall to the goal of the stage; `every`: rows are compared
+        with every centroid."""
         if self.context.checkpoint is not None and math.isinf(stage.goal):
             most = 1  # with a goal it depends on the pass before
-        results, hopeless = self.kept(lambda: self._passes(stage, most))
+        results, hopeless = self.kept(lambda: self._passes(stage, most, every))
         self.passes += len(results)  # here, so that passes count whose results were kept
         return [Step(*each) for each in results], hopeless
 
-    def _passes(self, stage: Stage, most: int) -> tuple[list[Step], bool]:
+    def _passes(self, stage: Stage, most: int, every: bool) -> tuple[list[Step], bool]:
         """`_steps`, computed."""
         rows, s = self.rows, stage.s
-        if (passes := self.bounded or self.local) is not None:
-            moved = self._single_step(passes)
+        if self.local is not None:
+            repair = every and stage.exact
+            moved = self._single_step(partial(self.local.sums, every=every), repair)
+        elif self.bounded is not None:
+            moved = self._single_step(self.bounded.sums, True)
         else:
             moved = take_steps(
                 rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
@@ -154,23 +175,24 @@ class FeatureRun:
             self.rows = replace(rows, alpha=last)
         return results, moved.hopeless
 
-    def settle(self, name: str, s: float, tol: float, passes: int) -> bool:
+    def settle(self, name: str, s: float, tol: float, passes: int, exact: bool = True) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
-        if is_hard(s, self.rows.dtype) and not self.objective.learns_weights:
-            many = self.rows.n >= hamerly.LEAST_ROWS
-            if many and hamerly.pays(self.rows, len(self.theta)):
-                self.bounded = hamerly.HardPasses(self.rows)
-        last = self.follow(Stage(name, s, 0.0, tol, passes)).last
+        stage = Stage(name, s, 0.0, tol, passes, exact=exact)
+        hard = is_hard(s, self.rows.dtype) and not self.objective.learns_weights
+        if hard and not self._sees_few(stage) and hamerly.pays(self.rows, len(self.theta)):
+            self.bounded = hamerly.HardPasses(self.rows)
+        last = self.follow(stage).last
         self.bounded = None
         return last.shift <= tol
 
-    def _single_step(self, passes: hamerly.HardPasses | local_passes.LocalPasses) -> Moved:
-        """A step of the hard rule over the rows whose labels may change, or to few centroids."""
+    def _single_step(self, sums_at: Callable[[Array], Sums], repair: bool) -> Moved:
+        """A step of the hard rule over the rows whose labels may change, or to few centroids;
+        `repair`: centroids of empty clusters move."""
         started, theta = time.perf_counter(), self.theta
-        sums = passes.sums(theta)
+        sums = sums_at(theta)
         new = self.rows.centroids(sums, theta)
         distinct = self.count_distinct(new, sums.hard)
-        n_empty = 0 if self.local else int(empty_clusters(sums.G, self.rows.dtype).sum())
+        n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum()) if repair else 0
         shift, seconds = self._shift(new, theta), time.perf_counter() - started
         step = made_step(-math.inf, len(theta), sums.soft, sums.hard, 0.0, shift, distinct, seconds)
         return Moved([step], [self.rows.alpha] * 2, new, theta, n_empty, False, sums)
@@ -192,7 +214,8 @@ class FeatureRun:
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids, from some of the rows."""
         counted = self.rows.counted_indices()
-        rows = self.rows.take(counted[:: max(1, len(counted) // _EXPONENT_ROWS)])
+        most = min(_EXPONENT_ROWS, max(1, _EXPONENT_DISTANCES // len(self.theta)))
+        rows = self.rows.take(counted[:: max(1, len(counted) // most)])
         exponents = [_HIGHEST]
         while not is_hard(_FACTOR * exponents[-1], rows.dtype):
             exponents.append(_FACTOR * exponents[-1])

@@ -338,9 +338,10 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
     seed = partial(_seed, found, context)
     space = FeatureSpace(rows, found.variance, found.objective, seed, context)
     run, end, cost = search(space, plan.starts)
-    if plan.swaps:
+    schedule, last = plan.schedule, not (found.samples or components)
+    if plan.swaps or not schedule.exact:
         improve(run, cost, plan.swaps)
-        end.converged = run.settle("hard", -math.inf, plan.schedule.tol, plan.schedule.max_iter)
+        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter, exact=last)
     if math.isinf(end.s):  # no start was annealed
         end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
@@ -374,7 +375,7 @@ def finish(
     rows = replace(found.rows, alpha=run.rows.alpha)
     centers = (run.theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
-    soft, hard, inertia = _evaluated(model, run, rows, theta, end.s, context)
+    soft, hard, inertia = _evaluated(plan.schedule.ends_hard, rows, theta, end.s, context)
     distinct = run.count_distinct(theta, hard.hard, found.seeding.dtype)
     s = -math.inf if plan.schedule.ends_hard else end.s
     ending = Ending(context.k, distinct, s, soft.soft, soft.hard, plan.critical, plan.lowered_by)
@@ -412,19 +413,18 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
     are improved on each of them, as a sample has few rows of each, except on rows that are read.
     Returns all rows, with stored features where that pays."""
-    plan, whole, levels = found.plan, found.base, list[Rows]()
+    schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
     if found.components is not None:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         levels = [whole]
     if found.samples:
         whole = context.storage.all_rows(found.rows, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
-    schedule = plan.schedule
     s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.rows = replace(rows, alpha=run.rows.alpha)
-        if plan.swaps and found.samples and context.k >= MANY and rows.stream is None:
-            improve(run, math.inf, plan.swaps)
+        if found.plan.swaps and found.samples and context.k >= MANY and rows.stream is None:
+            improve(run, math.inf, found.plan.swaps, later=True)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
@@ -442,7 +442,7 @@ def _added(first: _Pair, second: _Pair) -> _Pair:
 
 
 def _evaluated(
-    model: Any, run: FeatureRun, rows: Rows, theta: Array, s: float, context: FitContext
+    ends_hard: bool, rows: Rows, theta: Array, s: float, context: FitContext
 ) -> tuple[Sums, Sums, float]:
     """The sums of all rows at the centroids, at the last soft exponent and in the hard limit, in
     one reading, which also gives the labels; and their inertia."""
@@ -451,7 +451,7 @@ def _evaluated(
         context.take_labels(outputs["labels"])
 
     elsewhere = isinstance(rows.stream, Partitions)
-    visit = partial(_both_sums, theta, s, None if elsewhere else take, rows.stream is None)
+    visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
@@ -465,16 +465,17 @@ def _evaluated(
 
 
 def _both_sums(
-    theta: Array, s: float, take: _Labels | None, alone: bool, block: Rows, before: _Pair | None
+    theta: Array, s: float, take: _Labels | None, ends_hard: bool, block: Rows, before: _Pair | None
 ) -> _Pair:
-    """The sums of a block at an exponent and in the hard limit; `alone`: no other follows, which
-    would add to N. `take` is given the labels."""
+    """The sums of a block at an exponent and in the hard limit, in one pass if no weights of the
+    first are needed. `take` is given the labels."""
     soft, hard = before or (None, None)
-    soft, _ = passes.pass_of_block(block, theta, s, before=soft)
-    if alone and not block.unit_centroids:
-        soft = soft.without_moments()
     plain, wanted = replace(block, eta=None), _LABELS if take else ()
-    hard, outputs = passes.pass_of_block(plain, theta, -math.inf, want=wanted, before=hard)
+    hard, outputs = passes.pass_of_block(plain, theta, s, want=wanted, before=hard, hard=True)
+    if ends_hard and block.eta is None:
+        soft = hard.without_moments()
+    else:
+        soft, _ = passes.pass_of_block(block, theta, s, before=soft)
     if take is not None:
         take(outputs)
     return soft, hard

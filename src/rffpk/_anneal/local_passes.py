@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,12 +25,13 @@ from rffpk._utils.arrays import Array, Unit
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tiles import row_tiles
 
-_NEAR = 16  # centroids that a row is compared with
+_NEAR = 16  # centroids that a row is compared with, ...
+_NEW = 8  # ... and this many of those that are new
 
 # They pay from so many multiply-adds of a pass over all of many centroids.
 _LEAST_WORK = 1 << 28
 
-_WANTED = ("labels", "nearest")
+_WANTED = ("labels", "nearest", "second")
 
 
 def pays(rows: Rows, k: int) -> bool:
@@ -51,47 +53,59 @@ class Assigned:
 class LocalPasses:
     """Passes over the same rows. Memory: O(n), and O(k^2) where centroids are compared."""
 
-    def __init__(self, rows: Rows, theta: Array) -> None:
+    def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        sums, outputs = one_pass(rows, theta, -math.inf, want=_WANTED)
-        self.now = Assigned(outputs["labels"], outputs["nearest"])
-        self._squares = float(sums.Q.sum())
-        self._cost = self._weighted(self.now.nearest)
+        self.now: Assigned | None = None
         self._near: Array | None = None
+        self._squares = self._cost = 0.0  # of a pass over all centroids, the first
 
-    def nearest_of(self, theta: Array) -> Assigned:
-        """The nearest of all centroids."""
-        _, outputs = one_pass(self.rows, theta, -math.inf, want=_WANTED)
-        return Assigned(outputs["labels"], outputs["nearest"])
+    def sums(self, theta: Array, every: bool = False) -> Sums:
+        """The sums of a pass at the centroids theta (k, F), in which the labels change; `every`:
+        rows are compared with every centroid."""
+        if every or self.now is None:
+            before, sums = self.now, self._visit_all(theta)
+            if before is None or not np.array_equal(before.labels, self._labels):
+                return sums
+        return self._sums(theta, self._labels)  # those of the same labels have the same bits
 
-    def compare(self, theta: Array) -> None:
-        """Find anew which centroids are near each other."""
-        at = theta.astype(self.rows.dtype)
-        apart = euclidean_distances(at, squared=True)
-        np.fill_diagonal(apart, -1)
-        near = np.argpartition(apart, _NEAR - 1, axis=1)[:, :_NEAR]
-        self._near = np.sort(near, axis=1).astype(np.int32)
-
-    def sums(self, theta: Array) -> Sums:
-        """The sums of a pass at the centroids theta (k, F), in which the labels change."""
-        before, (self.now, _, N) = self.now.labels, self._visit(theta)
+    def _sums(self, theta: Array, before: Array) -> Sums:
+        """The sums of a pass over near centroids, from these labels."""
+        self.now, self._second, N = self._visit(theta, before)
         rows, labels, k = self.rows, self.now.labels, len(theta)
         self._add(N, np.flatnonzero(labels != before), labels)
         G = np.bincount(labels, rows.weight, k).astype(np.float64)
         hard, unit = self._weighted(self.now.nearest), rows.weight_unit
         Q = np.full((k, 1), self._squares / k)  # of which the sum alone is known
         sums = Sums(N * unit, G * unit, Q, np.zeros(k), hard, hard, rows.widths)
-        self._cost = sums.cost_at(rows.centroids(sums, theta), rows.alpha) if hard > 0 else 0.0
+        self._cost = self._cost_of(sums, theta)
         return sums
 
-    def cost(self) -> float:
+    @property
+    def _labels(self) -> Array:
+        assert self.now is not None
+        return self.now.labels
+
+    def cost(self, theta: Array) -> float:
         """The hard objective of the labels at the centroids of their rows."""
+        if self.now is None:
+            self._visit_all(theta)
         return self._cost
 
-    def second(self, theta: Array) -> dict[str, Array]:
-        """The labels of another pass, with squared distances from the two nearest centroids."""
-        self.now, second, _ = self._visit(theta)
-        return {"labels": self.now.labels, "nearest": self.now.nearest, "second": second}
+    def second(self) -> dict[str, Array]:
+        """The labels of the last pass, with squared distances from the two nearest centroids."""
+        return vars(self.now) | {"second": self._second}
+
+    def _visit_all(self, theta: Array) -> Sums:
+        """A pass over all centroids."""
+        sums, outputs = one_pass(self.rows, theta, -math.inf, want=_WANTED)
+        self.now, self._second = Assigned(outputs["labels"], outputs["nearest"]), outputs["second"]
+        self._near, self._squares = None, float(sums.Q.sum())
+        self._cost = self._cost_of(sums, theta)
+        return sums
+
+    def _cost_of(self, sums: Sums, theta: Array) -> float:
+        at = self.rows.centroids(sums, theta)
+        return sums.cost_at(at, self.rows.alpha) if sums.hard > 0 else 0.0
 
     def _weighted(self, costs: Array) -> float:
         """The weighted sum of a number of each row."""
@@ -100,18 +114,15 @@ class LocalPasses:
         return unit * float(total)
 
     def add(self, theta: Array, count: int) -> None:
-        """Compare all rows with the last `count` centroids, which are new."""
-        first = len(theta) - count
-        new = self.nearest_of(theta[first:])
-        nearer = new.nearest < self.now.nearest
-        self.now = Assigned(
-            np.where(nearer, first + new.labels, self.now.labels),
-            np.where(nearer, new.nearest, self.now.nearest),
-        )
-        self._near = None
+        """Let rows see, in the next pass, the last `count` centroids, which are new, too."""
+        k = len(theta) - count
+        new = k + _nearest_of_each(theta[:k], theta[k:], min(_NEW, count), self.rows.dtype)
+        near = np.hstack([self._near_of(theta[:k]), new]).astype(np.int32)
+        self._near = np.vstack([near, np.zeros((count, near.shape[1]), np.int32)])
 
     def remove(self, theta: Array, removed: Array) -> None:
         """Give the rows of removed centroids to the nearest of the others."""
+        assert self.now is not None
         number = np.cumsum(~removed) - 1
         lost = np.flatnonzero(removed[self.now.labels])
         labels, nearest = number[self.now.labels], self.now.nearest.copy()
@@ -119,30 +130,43 @@ class LocalPasses:
             rows = self.rows.take(lost[part])
             _, outputs = one_pass(rows, theta[~removed], -math.inf, want=_WANTED)
             labels[lost[part]], nearest[lost[part]] = outputs["labels"], outputs["nearest"]
-        self.now = Assigned(labels.astype(np.int32), nearest)
-        self._near = None
+        self.go_on(Assigned(labels.astype(np.int32), nearest))
+
+    def go_on(self, before: Assigned) -> None:
+        """Go on from these labels."""
+        self.now, self._near = before, None
 
     def state(self) -> dict[str, Array]:
         """What the passes so far have left."""
+        assert self.now is not None
         near = np.empty((0, _NEAR), np.int32) if self._near is None else self._near
-        return {"labels": self.now.labels, "nearest": self.now.nearest, "near": near}
+        totals = np.array([self._squares, self._cost])
+        return vars(self.now) | {"near": near, "totals": totals}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Set what `state` returned."""
         self.now = Assigned(state["labels"], state["nearest"])
+        self._squares, self._cost = state["totals"].tolist()
         self._near = state["near"] if len(state["near"]) else None
 
-    def _visit(self, theta: Array) -> tuple[Assigned, Array, Array]:
+    def _near_of(self, theta: Array) -> Array:
+        """The centroids that are near each one, itself among them."""
+        near = _nearest_of_each(theta, theta, _NEAR, self.rows.dtype)
+        return np.sort(near, axis=1).astype(np.int32)
+
+    def _visit(self, theta: Array, labels: Array) -> tuple[Assigned, Array, Array]:
         """A pass: the labels, the second least distances, and the sums of the rows that stay."""
         rows, k = self.rows, len(theta)
         if self._near is None or len(self._near) != k:
-            self.compare(theta)
+            self._near = self._near_of(theta)
         at = np.ascontiguousarray(theta, dtype=rows.dtype)
-        order, ends = _by_label(self.now.labels, k)
+        order, ends = _by_label(labels, k)
         labels, nearest, second, stay = config.backend().near_pass(
             rows.xs[0], rows.maps[0] is not None, rows.shifts[0], rows.weight, at, self._near,
             order, ends, rows.n_threads,
         )  # fmt: skip
+        if self._near.shape[1] > _NEAR:
+            self._near = None
         return Assigned(labels, nearest), second, stay
 
     def _add(self, N: Array, moved: Array, labels: Array) -> None:
@@ -156,6 +180,14 @@ class LocalPasses:
             new = labels[index]
             first = np.flatnonzero(np.r_[True, new[1:] != new[:-1]])
             N[new[first]] += np.add.reduceat(x, first)
+
+
+def _nearest_of_each(theta: Array, others: Array, count: int, dtype: Any) -> Array:
+    """The `count` of the other centroids that are nearest to each one."""
+    apart = euclidean_distances(theta.astype(dtype), others.astype(dtype), squared=True)
+    if theta is others:
+        np.fill_diagonal(apart, -1)
+    return np.argpartition(apart, count - 1, axis=1)[:, :count]
 
 
 def _by_label(labels: Array, k: int) -> tuple[Array, Array]:

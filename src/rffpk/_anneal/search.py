@@ -83,6 +83,7 @@ class Schedule:
     every: int | None = None  # passes of a stage; None: until it converges
     stop: Stop = "annealed"
     noise: float = 0.0  # random displacement of the centroids before each stage
+    exact: bool = True  # whether rows end at the nearest of all centroids, by the hard rule
 
     @property
     def ends_hard(self) -> bool:
@@ -110,6 +111,8 @@ class Stage(NamedTuple):
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
     goal: float = math.inf
+    # whether it ends with passes over all centroids where rows are compared with few at first
+    exact: bool = True
 
     def is_over(self, steps: int, shift: float) -> bool:
         """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""
@@ -331,8 +334,7 @@ def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[S
 
 def coarse_start(schedule: Schedule) -> Start:
     """Plain k-means, not quite to convergence: what follows moves many centroids."""
-    tol = max(schedule.tol, _COARSE_TOL)
-    return Start("k-means++", replace(schedule, s0=-math.inf, tol=tol))
+    return Start("k-means++", replace(schedule, s0=-math.inf, exact=not schedule.ends_hard))
 
 
 def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
@@ -342,18 +344,23 @@ def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[Sta
         yield from _settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.s0):
         return (yield from _annealing(schedule, best, dtype))
-    converged, left = yield from _settling("hard", -math.inf, schedule.tol, schedule.max_iter)
+    tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
+    converged, left = yield from _settling(
+        "hard", -math.inf, tol, schedule.max_iter, schedule.exact
+    )
     if math.isfinite(schedule.s_final) and converged:
         converged, _ = yield from _settling("settle", schedule.s_final, schedule.tol, left)
     return StartEnd(schedule.s_final, converged)
 
 
-def _settling(name: str, s: float, tol: float, left: int) -> Stages[tuple[bool, int]]:
+def _settling(
+    name: str, s: float, tol: float, left: int, exact: bool = True
+) -> Stages[tuple[bool, int]]:
     """Steps at one exponent until convergence; returns whether it came within `left` steps, and
     how many of these are left."""
     if left <= 0:
         return False, 0
-    last, steps = yield Stage(name, s, 0.0, tol, left)
+    last, steps = yield Stage(name, s, 0.0, tol, left, exact=exact)
     return last.shift <= tol, left - steps
 
 

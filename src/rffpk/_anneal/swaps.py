@@ -34,25 +34,28 @@ _DISTANCES = 2**24  # ... and so many distances of rows from centroids.
 _TRIALS = 10  # most swaps are `patience` and this many for each centroid
 _GAIN = 1e-5  # the least relative gain that counts
 
-# Batches of swaps have this part of the centroids at first, a half; a failure halves it, ...
+# Batches of swaps have this part of the centroids at first, a half, ...
 _LARGEST = 2
+_LARGEST_LATER = 8  # ... or an eighth after swaps on a sample; a failure halves it, ...
 _SMALLEST = 16  # ... but not below this part.
 # A batch fails if it lowers the objective by less than a part of itself, and a failure of the
 # smallest batch counts as several failures of single swaps: (least gain, failures) ...
 _THOROUGH = (1e-5, 2)
 _SMALL = 1 << 26  # ... for up to so many multiply-adds of a pass, ...
-_QUICK = (1e-4, 10)  # ... and for more.
-_PASSES_ADDED = 3  # most passes after centroids are added, ...
-_PASSES_REMOVED = 5  # ... and after as many are removed
+_QUICK = (1e-3, 10)  # ... and for more.
+# Passes follow until the centroids move by at most this, ...
+_BATCH_TOL = 3e-3
+_PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
+_PASSES_REMOVED = 5  # ... and so many after as many are removed.
 
 
-def improve(run: FeatureRun, cost: float, patience: int) -> None:
+def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
-    no row is away from the centroids."""
+    no row is away from the centroids. `later`: many have been swapped on a sample before."""
     if len(run.theta) >= MANY and run.rows.stream is not None:
         return  # batches need a number of each row
     if len(run.theta) >= MANY:
-        _improve_in_batches(run, patience)
+        _improve_in_batches(run, patience, later)
         return
     failed, swaps = 0, _Swaps(run)
     for _ in range(patience + _TRIALS * len(run.theta)):
@@ -93,13 +96,13 @@ class _Swaps:
         return new
 
 
-def _improve_in_batches(run: FeatureRun, patience: int) -> None:
+def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> None:
     """Swap batches of centroids until some of the smallest batches have failed in a row."""
     k = len(run.theta)
     least_gain, each = _THOROUGH if run.rows.n * run.theta.size <= _SMALL else _QUICK
-    count, smallest, failed = k // _LARGEST, k // _SMALLEST, 0
+    count, smallest, failed = k // (_LARGEST_LATER if later else _LARGEST), k // _SMALLEST, 0
     if local_passes.pays(run.rows, k):
-        run.local = local_passes.LocalPasses(run.rows, run.theta)
+        run.begin_local()
     batches = _Batches(run)
     cost = run.kept(batches.cost)
     while failed * each < patience and cost > 0:
@@ -109,7 +112,6 @@ def _improve_in_batches(run: FeatureRun, patience: int) -> None:
         failed = 0 if lower else failed + (count == smallest)
         if not lower:
             count = max(smallest, count // 2)
-    run.local = None
 
 
 class _Batches:
@@ -123,7 +125,7 @@ class _Batches:
         """The hard objective."""
         run = self.run
         if run.local is not None:
-            return run.local.cost()
+            return run.local.cost(run.theta)
         sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
         self._nearest = outputs["nearest"]
         return sums.hard + run.penalty()
@@ -145,7 +147,7 @@ class _Batches:
         if not new < cost:
             (run.theta, run.rows), self._nearest = before, nearest
             if local is not None and now is not None:
-                local.now = now
+                local.go_on(now)
         return new
 
 
@@ -160,9 +162,9 @@ def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
     run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
     if run.local is not None:
         run.local.add(run.theta, count)
-    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_ADDED))
+    run.follow(Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_ADDED, exact=False))
     run.theta = _without_cheapest(run, count)
-    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES_REMOVED))
+    run.follow(Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_REMOVED, exact=False))
 
 
 def _without_cheapest(run: FeatureRun, count: int) -> Array:
@@ -171,7 +173,7 @@ def _without_cheapest(run: FeatureRun, count: int) -> Array:
     takes over most of the rows."""
     rows, theta = run.rows, run.theta
     if run.local is not None:
-        outputs = run.local.second(theta)
+        outputs = run.local.second()
     else:
         _, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
     raised = outputs["second"].astype(np.float64) - outputs["nearest"]

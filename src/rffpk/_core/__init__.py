@@ -1,5 +1,6 @@
 """The compiled core: the pass in C, one build per instruction set, and its threads."""
 
+from rffpk._core._pass import BOTH as BOTH
 from rffpk._core._pass import HARD as HARD
 from rffpk._core._pass import MOST_NEIGHBOURS as MOST_NEIGHBOURS
 from rffpk._core._pass import POWER as POWER

@@ -11,6 +11,7 @@ Array = NDArray[Any]
 POWER: int
 HARD: int
 TYPICALITY: int
+BOTH: int
 MOST_NEIGHBOURS: int
 SLOT_ROWS: int
 STAGES: dict[str, int]

@@ -24,8 +24,9 @@ enum rffpk_status { RFFPK_OK = 0, RFFPK_UNKNOWN_RULE = 1 };
 /* How the squared distances d_j of a row become its weights v_j. TYPICALITY is the power mean, or
  * the hard rule where s is -inf, of d' in place of d: with the typicalities
  * u_j = 1/(1 + (d_j/eta_j)^(1/(m-1))), d'_j = u_j^m d_j + (1-u_j)^m eta_j. Labels, memberships,
- * nearest, second and totals are then those of d'; distances stay d. */
-enum rffpk_rule { RFFPK_POWER = 0, RFFPK_HARD = 1, RFFPK_TYPICALITY = 2 };
+ * nearest, second and totals are then those of d'; distances stay d. BOTH is HARD, with the soft
+ * total of POWER. */
+enum rffpk_rule { RFFPK_POWER = 0, RFFPK_HARD = 1, RFFPK_TYPICALITY = 2, RFFPK_BOTH = 3 };
 
 /* The parts of the work on a tile, in their order. A benchmark omits some to measure the share of
  * each; every other caller asks for all of them. */
@@ -105,6 +106,12 @@ typedef struct {
     const uint8_t *present;
 } rffpk_problem;
 
+/* Whether rows have the weight of one cluster alone by their rule. */
+static inline int rffpk_is_hard(const rffpk_problem *pr)
+{
+    return pr->rule == RFFPK_HARD || pr->rule == RFFPK_BOTH;
+}
+
 /* Lines of a tile, and sums of each cluster, that count rows: one, or one of each view. */
 static inline size_t rffpk_counts(const rffpk_problem *pr) { return pr->present ? pr->n_views : 1; }
 
@@ -122,7 +129,7 @@ typedef struct {
 /* Results of each row; NULL for those that are not wanted. */
 typedef struct {
     int32_t *labels;         /* (n,) nearest centroid, the first of equals */
-    void *memberships;       /* (n, k) d_j^s / sum_l d_l^s; one-hot under RFFPK_HARD */
+    void *memberships;       /* (n, k) d_j^s / sum_l d_l^s; one-hot under RFFPK_HARD and _BOTH */
     void *distances;         /* (n, k) squared distances, >= 0 */
     void *nearest;           /* (n,) least squared distance */
     void *second;            /* (n,) second least squared distance; inf where k is 1 */

@@ -35,6 +35,7 @@ cdef extern from "contract.h" nogil:
         RFFPK_POWER
         RFFPK_HARD
         RFFPK_TYPICALITY
+        RFFPK_BOTH
     enum rffpk_number:
         RFFPK_REAL
         RFFPK_FLOAT16

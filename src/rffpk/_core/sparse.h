@@ -233,7 +233,7 @@ NOINLINE static void sparse_sums(const rffpk_problem *pr, const tile *t, double 
         g[j] = 0;
     for (size_t r = 0; r < t->rows; r++) {
         const entries e = entries_of(pr->views, t, r);
-        if (pr->rule == RFFPK_HARD) {
+        if (rffpk_is_hard(pr)) {
             add_hard(pr, e, t->p[r], t->phi[r], (size_t)t->label[r], sums);
             continue;
         }

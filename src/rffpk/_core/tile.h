@@ -55,7 +55,7 @@ static int sparse_columns(const rffpk_problem *pr)
  * that are nearly all 0. */
 static int one_hot(const rffpk_problem *pr)
 {
-    return pr->rule == RFFPK_HARD && pr->n_views && pr->k >= RFFPK_ONE_HOT_CLUSTERS;
+    return rffpk_is_hard(pr) && pr->n_views && pr->k >= RFFPK_ONE_HOT_CLUSTERS;
 }
 
 /* The sums of a cluster: N_j | Q_jl | G_j */

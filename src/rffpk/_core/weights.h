@@ -99,6 +99,32 @@ static void weigh_harmonic(const rffpk_problem *pr, tile *t, real *memberships, 
     weigh_soft(pr, 1, t, memberships, totals);
 }
 
+/* The sum of p M' alone. */
+static double sum_of_power_means(const rffpk_problem *pr, tile *t)
+{
+    const vec minus_s = splat((real)-pr->s), inverse_s = splat((real)(1 / pr->s));
+    vec sum = splat(0);
+    for (size_t col = 0; col < t->cols; col += W) {
+        const vec least = nearest(pr, t, col);
+        vec total = splat(0);
+        for (size_t j = 0; j < pr->k; j++) {
+            const vec d = load(t->dist + j * t->stride + col);
+            const vec r = SELECT(d == least, splat(1), least / d);
+            total += exp2_nonpositive(log2_positive(r) * minus_s);
+        }
+        sum += load(t->p + col) * least * exp2_nonpositive(log2_positive(total) * inverse_s);
+    }
+    return sum_lanes(sum);
+}
+
+static void weigh_both(const rffpk_problem *pr, tile *t, real *memberships, double *totals)
+{
+    double hard[2] = {0, 0};
+    totals[0] += sum_of_power_means(pr, t);
+    weigh_hard(pr, t, memberships, hard);
+    totals[1] += hard[1];
+}
+
 /* The function of a problem's rule, chosen outside the loops; NULL where the rule is unknown. */
 static weigh_rule *rule_of(const rffpk_problem *pr)
 {
@@ -109,6 +135,7 @@ static weigh_rule *rule_of(const rffpk_problem *pr)
         /* fall through */
     case RFFPK_POWER: return pr->s == -1 ? weigh_harmonic : weigh_power;
     case RFFPK_HARD: return weigh_hard;
+    case RFFPK_BOTH: return weigh_both;
     default: return NULL;
     }
 }

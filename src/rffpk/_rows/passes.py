@@ -196,12 +196,13 @@ def pass_of_block(
     want: tuple[str, ...] = (),
     backend: str | None = None,
     before: Sums | None = None,
+    hard: bool = False,
 ) -> tuple[Sums, dict[str, Array]]:
     """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
-    a multiple of SLOT_ROWS."""
+    a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule."""
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     outputs = {name: _empty_output(name, rows, len(theta)) for name in want}
-    arguments, options = _arguments(rows, theta, s, before)
+    arguments, options = _arguments(rows, theta, s, before, hard)
     parts = config.backend(backend).fused_pass(*arguments, **options, **outputs)
     return _sums(rows, parts), outputs
 
@@ -215,11 +216,11 @@ def _empty_output(name: str, rows: Rows, k: int) -> Array:
 
 
 def _arguments(
-    rows: Rows, theta: Array, s: float, before: Sums | None
+    rows: Rows, theta: Array, s: float, before: Sums | None, hard: bool = False
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a pass, without the results of rows."""
     s = -math.inf if is_hard(s, rows.dtype) else s
-    rule = _core.HARD if math.isinf(s) else _core.POWER
+    rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
     omegas, options = rows.maps_by_kind
     if rows.present is not None:
         options = {**options, "present": rows.present}
