@@ -313,8 +313,8 @@ def test_the_first_error_in_the_order_of_the_items_reaches_the_caller(n_threads)
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_a_status_of_a_slot_reaches_the_caller(n_threads):
     given = problem(30 * _core.SLOT_ROWS)
-    with pytest.raises(NotImplementedError, match="rule 3"):
-        _core.fused_pass(*given, 3, -1.0, n_threads)
+    with pytest.raises(NotImplementedError, match="rule 4"):
+        _core.fused_pass(*given, 4, -1.0, n_threads)
     _core.fused_pass(*given, _core.HARD, -1.0, n_threads)
 
 

@@ -179,7 +179,8 @@ class FeatureRun:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
         stage = Stage(name, s, 0.0, tol, passes, exact=exact)
         hard = is_hard(s, self.rows.dtype) and not self.objective.learns_weights
-        if hard and not self._sees_few(stage) and hamerly.pays(self.rows, len(self.theta)):
+        many = hard and self.rows.n >= hamerly.LEAST_ROWS and not self._sees_few(stage)
+        if many and hamerly.pays(self.rows, len(self.theta)):
             self.bounded = hamerly.HardPasses(self.rows)
         last = self.follow(stage).last
         self.bounded = None
