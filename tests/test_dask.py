@@ -7,6 +7,7 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from rffpk._rows import dask_workers
 from rffpk._rows.dask_workers import insert
 from rffpk._rows.streams import make_stream
 from rffpk._utils.dask_collections import active_client, dask_module, sources_of
+from rffpk.sources import from_array
 
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
@@ -119,6 +121,15 @@ def test_a_cluster_fits_as_an_array_is_fitted(rows, client, number):
     assert_array_equal(np.concatenate(labels), expected.labels_)
     assert_array_equal(model.predict(X).compute(), expected.labels_)
     assert not hasattr(model, "labels_")
+
+
+def test_many_clusters_of_unit_rows_in_half_precision(rows, client):
+    X = (rows - rows.mean(axis=0)).astype(np.float16)
+    new = partial(PowerKMeans, 100, metric="cosine", sample=2000, swaps=0, random_state=0)
+    model, read = new().fit(divided(X)), new().fit(from_array(X.astype(np.float32)))
+    assert model.cluster_centers_.dtype == np.float32
+    assert_allclose(model.cluster_centers_, read.cluster_centers_, atol=1e-5)
+    assert_allclose(model.inertia_, read.inertia_, rtol=1e-5)
 
 
 def test_float32_keeps_its_type(rows, client):

@@ -128,18 +128,20 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtyp
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8])
-def test_sources_files_and_batches_of_small_numbers(dtype, tmp_path):
-    small, x = rows_of(dtype, (30_000, 4))
-    new = partial(PowerKMeans, 4, **FAST)
+@pytest.mark.parametrize("k, metric", [(4, "euclidean"), (100, "euclidean"), (100, "cosine")])
+def test_sources_files_and_batches_of_small_numbers(monkeypatch, dtype, k, metric, tmp_path):
+    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    small, x = rows_of(dtype, (12_000, 4))
+    new = partial(PowerKMeans, k, metric=metric, sample=2000, **FAST)
     model = new().fit(x)
-    read = new().fit(from_array(small.stored, block_rows=7000))
+    read = new().fit(from_array(small.stored, block_rows=5000))
     assert np.array_equal(read.cluster_centers_, new().fit(from_array(x)).cluster_centers_)
     np.save(tmp_path / "x.npy", small.stored)
     again = new().fit(from_npy(tmp_path / "x.npy"))
     assert np.array_equal(again.cluster_centers_, read.cluster_centers_)
     mapped = new().fit(np.load(tmp_path / "x.npy", mmap_mode="r"))
     assert np.array_equal(mapped.cluster_centers_, model.cluster_centers_)
-    batches = [new(sample=2000) for _ in "ab"]
+    batches = [new() for _ in "ab"]
     for batch, rows in zip(batches, (small.stored, x)):
         for begin in range(0, 6000, 1000):
             batch.partial_fit(rows[begin : begin + 1000])

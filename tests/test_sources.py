@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -73,8 +74,8 @@ MODELS = [
 
 @pytest.mark.promise(
     "Memory",
-    "A source gives the bits of an array, however it is cut into blocks. It is read twice "
-    "more often than the fit has passes over all rows.",
+    "A source gives the same bits however it is cut into blocks, of fewer than 100 clusters those "
+    "of an array. It is read twice more often than the fit has passes over all rows.",
 )
 @pytest.mark.few(3)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -102,6 +103,17 @@ def test_one_reading_tells_what_a_fit_needs_and_one_evaluates_it(rows):
         settling = [r for r in model.history_ if r.get("rows") == N and "shift" in r]
         assert settling and counting.reads == len(settling) + 2
         assert all(0 < r["computing"] <= r["seconds"] and r["reading"] > 0 for r in settling)
+
+
+@pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
+def test_many_clusters_of_a_source_are_nearly_those_of_an_array(rows):
+    """Of an array centroids are swapped in batches and rows compared with few of them."""
+    new = partial(PowerKMeans, 100, metric="cosine", sample=2000, random_state=0, n_init=1)
+    X = (rows - rows.mean(axis=0))[:5000]
+    models = [new(n_jobs=n_jobs).fit(source(X, size)) for size, n_jobs in ((1000, 2), (1777, 1))]
+    assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
+    assert models[0].inertia_ == models[1].inertia_
+    assert models[0].inertia_ < 1.05 * new().fit(X).inertia_
 
 
 def test_few_rows_of_a_source_are_read_once(rows):
