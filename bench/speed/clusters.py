@@ -296,22 +296,22 @@ def frontier(args: argparse.Namespace) -> None:
     """CPU seconds against objectives over that of PowerKMeans, a picture for each problem; what is
     below and left of everything else has no peer."""
     table = table_of(args.results)
-    rows = -(-len(table) // 3)
-    figure, axes = plots.subplots(rows, 3, figsize=(14, 4.2 * rows), squeeze=False)
+    shown = [m for m in METHODS if any(m in methods for methods in table.values())]
+    rows = -(-len(table) // 2)
+    figure, axes = plots.subplots(rows, 2, figsize=(12, 4.2 * rows), squeeze=False)
     for (name, k), methods, axis in zip(table, table.values(), axes.flat):
         best = methods["PowerKMeans"]["objective"].mean()
-        ours = []
-        for number, method in enumerate(m for m in METHODS if m in methods):
-            found = methods[method]
-            at = float(np.median(found["cpu"])), float(found["objective"].mean() / best)
-            own = method.startswith("PowerKMeans")
-            ours += [at] * own
-            marker = "o" if own else "s^vDPX*"[number % 7]
-            axis.plot(*at, marker, label=method, markersize=8)
-        axis.plot(*zip(*sorted(ours)), "-", color="gray", zorder=0)
+        for number, method in enumerate(shown):
+            found = methods.get(method, {"cpu": np.empty(0), "objective": np.empty(0)})
+            marker = "o" if method.startswith("PowerKMeans") else "s^vDPX*"[number % 7]
+            at = found["cpu"], found["objective"] / best
+            axis.plot(*at, marker, color=f"C{number % 10}", label=method, markersize=8)
         axis.set(title=f"{name}, k = {k}", xscale="log", xlabel="CPU seconds of a fit")
         axis.set(ylabel="objective / that of PowerKMeans")
-        axis.legend(fontsize=7)
+        axis.grid(alpha=0.3)
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
+    axes[0, 0].legend(fontsize=8)
     for axis in axes.flat[len(table) :]:
         axis.set_axis_off()
     plots.save(figure, args.plot)
