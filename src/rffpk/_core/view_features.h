@@ -143,16 +143,32 @@ static void fourier(const rffpk_view *v, real *phi, real *norm, size_t cols, siz
     }
 }
 
-/* norm += ||phi - shift||^2, phi <- phi - shift, for features that are in phi already */
+/* norm += ||phi - shift||^2, phi <- phi - shift, for h lines of phi; h is a constant. */
+INLINE void shift_lines(const int h, const real *shift, real *phi, real *norm, size_t cols,
+                        size_t stride)
+{
+    for (size_t col = 0; col < cols; col += W) {
+        vec sum = load(norm + col);
+        UNROLL
+        for (int i = 0; i < h; i++) {
+            const vec y = load(phi + i * stride + col) - shift[i];
+            store(phi + i * stride + col, y);
+            sum += y * y;
+        }
+        store(norm + col, sum);
+    }
+}
+
+/* The same for all features, which are in phi already. */
 static void shift_features(const rffpk_view *v, real *phi, real *norm, size_t cols, size_t stride)
 {
+    enum { AT_ONCE = 4 };
     const real *shift = v->shift;
-    for (size_t f = 0; f < v->d; f++)
-        for (size_t col = 0; col < cols; col += W) {
-            const vec y = load(phi + f * stride + col) - shift[f];
-            store(phi + f * stride + col, y);
-            store(norm + col, load(norm + col) + y * y);
-        }
+    size_t f = 0;
+    for (; f + AT_ONCE <= v->d; f += AT_ONCE)
+        shift_lines(AT_ONCE, shift + f, phi + f * stride, norm, cols, stride);
+    for (; f < v->d; f++)
+        shift_lines(1, shift + f, phi + f * stride, norm, cols, stride);
 }
 
 /* lines <- 0 in the rows that lack a view, whatever they hold there */
