@@ -53,9 +53,10 @@ static size_t shape(const rffpk_problem *pr, tile *t)
     const size_t of_centroids = one_hot(pr) ? pr->k + 1 : lines_per_centroid * pr->k;
     const size_t of_rows = pr->present ? 4 : 3;
     const size_t total = t->d + t->lines + of_centroids + of_rows + 2 * t->r_most + t->block_lines;
-    /* The product of weights and features reads and writes all sums once a tile: it pays to have
-     * more rows there, even beyond the cache. */
-    const size_t least_rows = one_hot(pr) ? MIN_TILE_ROWS : 2 * MIN_TILE_ROWS;
+    /* The product of many weights with features reads and writes all sums once a tile: it pays to
+     * have more rows there, even beyond the cache. */
+    const int many = pr->k >= RFFPK_ONE_HOT_CLUSTERS && !one_hot(pr);
+    const size_t least_rows = many ? 2 * MIN_TILE_ROWS : MIN_TILE_ROWS;
     t->most_rows = RFFPK_MAX_TILE_ROWS;
     while (t->most_rows > least_rows && total * t->most_rows * sizeof(real) > RFFPK_TILE_BYTES)
         t->most_rows /= 2;
