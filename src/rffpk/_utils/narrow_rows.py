@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# The names of the types, with those of their numbers in memory and the bits of the exponents, which
-# are all ones where a number is infinite or NaN.
-_TYPES = {
-    "float16": (np.float16, 0x7C00),
-    "bfloat16": (np.uint16, 0x7F80),
-    "int8": (np.int8, 0),
-    "uint8": (np.uint8, 0),
+# The names of the types, and the types of their numbers in memory.
+_TYPES: dict[str, np.dtype[Any]] = {
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(np.uint16),
+    "int8": np.dtype(np.int8),
+    "uint8": np.dtype(np.uint8),
 }
 
-SMALL = {np.dtype(kind) for kind, _ in _TYPES.values()}
+SMALL = set(_TYPES.values())
+
+# The bits of exponents, which are all ones where a number is infinite or NaN.
+_EXPONENTS = {_TYPES["float16"]: 0x7C00, _TYPES["bfloat16"]: 0x7F80}
 
 _BLOCK = 1 << 20  # numbers that are looked at together
 
@@ -61,8 +63,8 @@ class NarrowRows:
 
     def is_finite(self) -> bool:
         """Whether no number is infinite or NaN."""
-        mask = _TYPES[_name(self.stored.dtype)][1]
-        if not mask:
+        mask = _EXPONENTS.get(self.stored.dtype)
+        if mask is None:
             return True
         bits = self.stored.view(np.uint16).reshape(-1)
         blocks = (bits[i : i + _BLOCK] for i in range(0, len(bits), _BLOCK))
@@ -74,10 +76,6 @@ class NarrowRows:
         blocks = (_widened(self.stored[i : i + step]) for i in range(0, len(self), step))
         with np.errstate(over="ignore"):
             return sum(float(np.vdot(x, x)) for x in blocks) / max(self.size, 1)
-
-
-def _name(stored: np.dtype[Any]) -> str:
-    return "bfloat16" if stored == np.uint16 else stored.name
 
 
 def _widened(stored: NDArray[Any]) -> NDArray[np.float32]:
@@ -93,7 +91,7 @@ def narrow_rows(x: Any) -> NarrowRows | None:
         return None
     if not x.dtype.isnative:
         return None
-    return NarrowRows(np.require(np.asarray(x), requirements=["C", "A"]).view(kind[0]))
+    return NarrowRows(np.require(np.asarray(x), requirements=["C", "A"]).view(kind))
 
 
 def as_type(x: Any, dtype: Any = None) -> Any:
