@@ -71,7 +71,7 @@ def test_a_graph_that_is_there_is_used():
     with pytest.raises(ValueError, match="neighbors_key == 'neighbors', must be in adata.uns"):
         cluster(adata, 3, neighbors_key="neighbors")
     adata.uns["neighbors"] = {"params": {}}  # as older files have it
-    with pytest.raises(ValueError, match=r"is of adata.obsp\['connectivities'\], which is missing"):
+    with pytest.raises(ValueError, match=r"names adata.obsp\['connectivities'\], which is missing"):
         cluster(adata, 3, neighbors_key="neighbors")
     adata.obsp["connectivities"] = graph
     assert_array_equal(cluster(adata, 3, neighbors_key="neighbors").labels_, model.labels_)

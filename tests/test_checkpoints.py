@@ -567,5 +567,5 @@ def test_a_random_state_is_needed(X, path):
 def test_functions_are_refused(tmp_path):
     """Nothing tells whether another function has the same name."""
     model = PowerKMeans(2, init=lambda X, k, random_state: X[:k], random_state=0)
-    with pytest.raises(ValueError, match="checkpoint does not tell functions apart"):
+    with pytest.raises(ValueError, match="checkpoint cannot compare functions"):
         model.fit(np.random.default_rng(0).standard_normal((50, 2)), checkpoint=tmp_path / "c")

@@ -255,7 +255,7 @@ def test_what_is_no_array_is_refused_with_what_to_pass(cls, kind):
         ((AnnData(), AnnData()), r"X\[0\] is of type AnnData, .*: pass X\[0\].to_df\(\)"),
         ([ROWS, Cells()], r"X\[1\] is of type Cells, must be an array"),
         ({1, 2}, "X is of type set, must be an array"),
-        (Tensor(), "X is of type Tensor, which gives no array: .*detach"),
+        (Tensor(), "X is of type Tensor, which does not become an array: .*detach"),
         ({"a": Hugging()}, r"X is of type dict, .*: pass one of its values, such as X\['a'\]\."),
     ],
     ids=["items", "tuple", "list", "set", "tensor", "dict"],

@@ -505,7 +505,7 @@ def test_numbers_of_clusters_are_suggested():
 
 def test_a_time_that_leaves_nothing_is_named(rows, dtype):
     X = rows.astype(dtype)
-    with pytest.raises(ValueError, match="time == 1e\\+05 is so long that"):
+    with pytest.raises(ValueError, match="time == 1e\\+05 is too long"):
         DiffusionPowerKMeans(3, time=1e5, random_state=0).fit(X)
 
 

@@ -293,7 +293,7 @@ def test_precomputed_kernels_give_what_rows_give(blobs):
     assert_allclose(model.inertia_, rows.inertia_)
     new = X[:20] + 0.1
     assert_array_equal(model.predict(rbf_kernel(new, X, gamma=0.05)), rows.predict(new))
-    with pytest.raises(ValueError, match=r"score needs k\(x, x\).* inertia_ is minus the score"):
+    with pytest.raises(ValueError, match=r"score needs k\(x, x\).* score is -inertia_"):
         model.score(K)
     assert_allclose(rows.score(X), -model.inertia_)
     multi = MultiKernelPowerKMeans(5, kernels="precomputed", random_state=0).fit([K, K])
@@ -530,9 +530,9 @@ def test_indefinite_kernels_give_a_warning(blobs):
         ({"kernel_params": 3}, "kernel_params == 3, must be a dict"),
         ({"init": "magic"}, "init == 'magic', must be one of"),
         ({"init": np.ones((3, 3))}, r"init has shape \(3, 3\), must be labels of shape \(300,\)"),
-        ({"init": np.zeros(300, int)}, "init has other labels than 0 to 4"),
-        ({"init": np.arange(300) % 4}, "init has other labels than 0 to 4"),
-        ({"init": np.arange(300) % 6}, "init has other labels than 0 to 4"),
+        ({"init": np.zeros(300, int)}, "init must contain each label from 0 to 4"),
+        ({"init": np.arange(300) % 4}, "init must contain each label from 0 to 4"),
+        ({"init": np.arange(300) % 6}, "init must contain each label from 0 to 4"),
         ({"kernel_params": {"gama": 3}}, r"kernel has parameters \['gama'\], must be among"),
         ({"init": np.zeros((5, 300))}, "its rows must not sum to zero"),
         ({"n_init": 0}, "n_init == 0, must be >= 1"),

@@ -177,7 +177,7 @@ def test_rows_that_are_nearly_equally_far_apart_get_more_frequencies():
 def test_a_limit_that_binds_warns(monkeypatch):
     X = np.random.default_rng(0).standard_normal((300, 200))
     monkeypatch.setattr(fourier, "_MOST", 256)
-    with pytest.warns(UserWarning, match="n_frequencies='auto' ends at 256, the largest number"):
+    with pytest.warns(UserWarning, match="n_frequencies='auto' ends at its largest number, 256"):
         mapped = RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
     assert mapped.n_frequencies_ == 256 and mapped.kernel_error_ > 0.02
     monkeypatch.undo()

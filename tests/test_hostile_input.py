@@ -275,10 +275,10 @@ def test_columns_of_views_have_the_names_and_the_order_of_the_fit(estimator):
     renamed = [frames[0].rename(columns={"a": "x"}), frames[1]]
     with pytest.raises(ValueError, match=r"X\[0\] .*: \['x'\] are new, \['a'\] are missing"):
         model.transform(renamed)
-    with pytest.warns(UserWarning, match=r"X\[0\] has no names of columns, in fit it had such"):
+    with pytest.warns(UserWarning, match=r"X\[0\] has no column names, but had some in fit"):
         model.predict([ROWS, frames[1]])
     named_now = [frames[0], frames[1].set_axis(["d", "e"], axis=1)]
-    with pytest.warns(UserWarning, match=r"X\[1\] has names of columns, in fit it had no such"):
+    with pytest.warns(UserWarning, match=r"X\[1\] has column names, but had none in fit"):
         model.predict(named_now)
 
 
@@ -417,7 +417,7 @@ def test_booleans_are_those_of_python_and_numpy(estimator):
 def test_integers_beyond_float64_are_refused_by_name(views):
     large = [[10**400, 1], [2, 3], [4, 5]]
     X, name = ([large, np.ones((3, 1))], r"X\[0\]") if views else (large, "X")
-    with pytest.raises(ValueError, match=f"^{name} has numbers that float64 does not hold"):
+    with pytest.raises(ValueError, match=f"^{name} has numbers that float64 cannot hold"):
         rffpk.RFFMultiKernelPowerKMeans(2).fit(X)
 
 

@@ -126,7 +126,10 @@ def test_initial_centroids_must_be_finite():
         (np.full(20, np.nan), "sample_weight contains NaN"),
         (np.full(20, 1e308), "sample_weight contains 1e[+]308, must be <= 1e[+]100"),
         (np.full(20, 1j), "sample_weight is complex"),
-        (np.r_[1e-40, np.ones(19)], "sample_weight contains 1e-40 and 1.0, must be 0 or >= 1e-30"),
+        (
+            np.r_[1e-40, np.ones(19)],
+            "sample_weight contains 1e-40 and 1.0, but positive weights must be >= 1e-30",
+        ),
         (["heavy"] * 20, "sample_weight is not numeric"),
         (np.eye(20)[0], "n_clusters == 8, must be <= 1, the number of rows with a positive"),
     ],

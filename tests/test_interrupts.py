@@ -119,7 +119,7 @@ def test_a_long_call_without_memory_for_a_thread_is_direct(monkeypatch):
 
 def test_a_thread_that_ends_before_its_first_line_is_a_memory_error(monkeypatch):
     monkeypatch.setattr(_thread, "start_new_thread", lambda function, arguments: None)
-    with pytest.raises(MemoryError, match="a thread ended before its result"):
+    with pytest.raises(MemoryError, match="a thread ran out of memory"):
         interruptible(LONG, threading.get_ident)
 
 

@@ -502,9 +502,9 @@ def test_what_is_refused(complete, cls):
     nowhere = without(xs, np.arange(N)[:, None] == np.full(3, 5))
     refused(cls, nowhere, "no view of row 5")
     rare = without(xs, np.c_[np.arange(N) > 2, np.zeros((N, 2), dtype=bool)])
-    refused(cls, rare, r"view 0 is missing in all rows but 3, .* n_clusters == 4")
+    refused(cls, rare, r"X has view 0 of 3 rows .* n_clusters == 4")
     unseen = without(xs, np.c_[np.zeros((N, 2), dtype=bool), np.ones(N, dtype=bool)])
-    refused(cls, unseen, "view 2 is missing in all rows but 0")
+    refused(cls, unseen, "X has view 2 of 0 rows")
     refused(cls, [xs[0], [None] * N], r"X\[1\] is None in all rows")
     refused(cls, xs, "allow_missing_views == 1, must be True or False", allowed=1)
     refused(cls, np.where(np.arange(N)[:, None] == 3, np.nan, xs[0]), "no view of row 3")
@@ -525,7 +525,7 @@ def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views, cls)
 
 def test_weights_of_zero_do_not_count(complete):
     xs = without(complete[0], np.c_[np.arange(N) > 9, np.zeros((N, 2), dtype=bool)])
-    with pytest.raises(ValueError, match="view 0 is missing in all rows but 0"):
+    with pytest.raises(ValueError, match="X has view 0 of 0 rows"):
         model_of(RFFMultiKernelPowerKMeans).fit(xs, sample_weight=np.arange(N) > 9)
     outside = without(complete[0], np.c_[np.arange(N) > 470, np.zeros((N, 2), dtype=bool)])
     model = model_of(RFFMultiKernelPowerKMeans).fit(outside, sample_weight=np.arange(N) <= 470)

@@ -206,7 +206,7 @@ NOT_STORED = {
     r"\bkernels\[1\] is a KMeans": rffpk.MKKM(2, kernels=["rbf", KMeans()]),
     r"\binit\[1\]\['a'\] is a set": rffpk.PowerKMeans(2, init=(1, {"a": set()})),
     r"\bkernel_params is a dict": rffpk.KernelKMeans(2, kernel_params={1: 2}),
-    "Own is no class of rffpk": Own(2),
+    "Own is not a class of rffpk": Own(2),
 }
 
 
@@ -396,11 +396,11 @@ HOSTILE = {
     r"of shape \[1, 1, ": array("labels_", shape=[1] * 8 + [20]),
     r"'_empty' of 0 bytes of shape \[0, ": array("_empty", shape=[0, 2**40, 2**40]),
     "of the type 'F8'": array("labels_", dtype="F8"),
-    "the data_offsets": array("labels_", data_offsets=[80, 0]),
-    "without dtype": array("labels_", more=1),
-    "other bits than 0 and 1": array("cluster_centers_", dtype="BOOL", shape=[64]),
+    "whose keys are not dtype": array("labels_", data_offsets=[80, 0]),
+    "keys are not dtype, shape and": array("labels_", more=1),
+    "with bytes above 1": array("cluster_centers_", dtype="BOOL", shape=[64]),
     "metadata that are not strings": lambda header: header["__metadata__"].update(a=1),
-    "holds arrays that belong to nothing": attributes(drop("labels_")),
+    "holds arrays that nothing refers to": attributes(drop("labels_")),
     "an estimator 'str'": lambda header: header["__metadata__"].update({"class": "str"}),
     "has a parameters that is not an object": lambda header: header["__metadata__"].update(
         parameters="[]"
@@ -440,7 +440,7 @@ def test_a_file_that_save_does_not_write_is_refused_by_name(message, parts, tmp_
 
 
 def test_arrays_that_are_not_aligned_are_refused(parts, tmp_path):
-    with pytest.raises(ModelFileError, match="begins inside of a number"):
+    with pytest.raises(ModelFileError, match="begins inside a number"):
         loaded(put_together(*parts, more=4), tmp_path)
 
 

@@ -118,7 +118,7 @@ def test_precomputed_kernels_are_described_by_a_table():
     found = describe(model, K, table=FRAME, **ALONE)
     assert found.medoids is None and found.columns == [*FRAME.columns]
     for options in ({"table": X}, ALONE):
-        with pytest.raises(ValueError, match="n_resamples must be 0, and a table given"):
+        with pytest.raises(ValueError, match="n_resamples must be 0 and table must be given"):
             describe(model, K, **options)
 
 

@@ -276,8 +276,8 @@ def test_a_source_may_use_its_memory_again(rows):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        (iter([np.eye(3)]), TypeError, "X is of type list_iterator, which can be read once"),
-        ([iter([np.eye(3)])], TypeError, "which can be read once"),
+        (iter([np.eye(3)]), TypeError, "X is of type list_iterator, which can be read only once"),
+        ([iter([np.eye(3)])], TypeError, "which can be read only once"),
         (lambda: iter([]), ValueError, "X gave no rows"),
         (lambda: iter([np.zeros((0, 3))]), ValueError, "X gave no rows"),
         (lambda: iter([np.eye(3), np.eye(4)]), ValueError, "X has 4 features"),
@@ -582,7 +582,7 @@ def test_arrow_and_parquet(rows, tmp_path):
         [*from_arrow(nominal)()]
     with pytest.raises(TypeError, match=r"nominal columns \['a'\]"):
         PowerKMeans(1).fit(nominal.to_pandas(types_mapper=pandas.ArrowDtype))
-    with pytest.raises(TypeError, match="which can be read once"):
+    with pytest.raises(TypeError, match="which can be read only once"):
         from_arrow(table.to_reader())
     with pytest.raises(TypeError, match="data is of type list"):
         from_arrow([[1.0]])
@@ -661,7 +661,7 @@ def test_rows_that_change_between_reads_are_refused(rows, tmp_path, small_blocks
         return iter(np.split(X, 23))
 
     cls, X = (RFFMultiKernelPowerKMeans, [changing]) if views else (PowerKMeans, changing)
-    message = "^X gave other numbers in the rows .* than when it was read before, must give"
+    message = "^X gave other numbers in rows .* when it was read again, must give"
     with pytest.raises(ValueError, match=message) as error:
         cls(K, random_state=0).fit(X)
     if change in ("one number", "two rows"):
@@ -685,7 +685,7 @@ def test_the_digest_of_a_block_sees_the_order_of_its_rows(columns):
 def test_a_refusal_says_where_its_block_is(rows, small_blocks):
     X = rows.copy()
     X[7003, 2] = np.nan
-    message = "first in row 3, column 2: .* This is about a block that begins at row 7000 of X"
+    message = "first in row 3, column 2: .* The block begins at row 7000 of X"
     for model in (PowerKMeans(K), RFFMultiKernelPowerKMeans(K)):
         with pytest.raises(ValueError, match=message):
             model.fit(source(X))

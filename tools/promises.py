@@ -147,7 +147,7 @@ def need_of(call: ast.Call) -> str:
     """The reason that a call skips for, or nothing if it does not skip."""
     function = ast.unparse(call.func)
     if function == "pytest.importorskip" and isinstance(call.args[0], ast.Constant):
-        return f"no `{call.args[0].value}`"
+        return f"no `{ast.literal_eval(call.args[0])}`"
     if function == "pytest.mark.skipif":
         reason = next(word.value for word in call.keywords if word.arg == "reason")
         return str(ast.literal_eval(reason))

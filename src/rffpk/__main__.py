@@ -136,8 +136,8 @@ def _timed_fit(model: Any, X: Any) -> float:
 
 
 def demo(options: argparse.Namespace) -> None:
-    """Cluster scikit-learn's digits: by random features, also with scikit-learn's KMeans on the
-    same ones, and by diffusion features, whose objective is another one."""
+    """Cluster scikit-learn's digits by three methods: random features, scikit-learn's KMeans on the
+    same features, and diffusion features. The last has another objective."""
     X, y = load_digits(return_X_y=True)
     threads = rffpk.show_config()["threads"]
     ours, diffusion = (
@@ -185,17 +185,17 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "--key": {"help": "name of the array in an .npz file"},
     "--header": {
         "action": argparse.BooleanOptionalAction,
-        "help": "whether the first line of CSV has names; by default it has if none is a number",
+        "help": "whether the first line of CSV holds names; by default, if it has no number",
     },
-    "--out": {"default": STANDARD, "help": "where results go, by default %(default)s"},
+    "--out": {"default": STANDARD, "help": "file to write results to, by default %(default)s"},
     "-k": {"type": int, "required": True, "help": "number of clusters"},
     "--method": {"choices": METHODS, "default": "rff", "help": "by default rff"},
     "--standardize": {"action": "store_true", "help": "scale columns to variance one"},
-    "--model": {"help": "file for the fitted model, which cannot run code"},
-    "--seed": {"type": int, "help": "number that fixes what is drawn at random"},
+    "--model": {"help": "file to write the fitted model to; loading it runs no code"},
+    "--seed": {"type": int, "help": "seed of the random numbers"},
     "--jobs": {"type": int, "help": "number of threads, by default all"},
     "--verbose": {"action": "store_true", "help": "print each pass on standard error"},
-    "--memberships": {"action": "store_true", "help": "write these, not labels"},
+    "--memberships": {"action": "store_true", "help": "write memberships, not labels"},
     "--json": {"action": "store_true", "help": "print the summary as JSON"},
 }
 _TABLE = "file --key --header --out"

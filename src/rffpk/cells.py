@@ -112,7 +112,7 @@ def _connectivities(adata: Any, key: Any) -> Any:
         )
     name = found.get("connectivities_key", "connectivities")
     if name not in adata.obsp:
-        raise ValueError(f"neighbors_key == {key!r} is of adata.obsp[{name!r}], which is missing.")
+        raise ValueError(f"neighbors_key == {key!r} names adata.obsp[{name!r}], which is missing.")
     return adata.obsp[name]
 
 

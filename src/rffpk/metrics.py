@@ -396,7 +396,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     _check_rows(X, u)
     labels = u.argmax(axis=1)
     if len(np.unique(labels)) < 2:
-        raise ValueError("memberships must be largest for at least two of the clusters.")
+        raise ValueError("memberships put all rows into one cluster, must fill at least two.")
     (X,) = _in_range(X)
     largest = np.partition(u, -2, axis=1)
     weights = (largest[:, -1] - largest[:, -2]) ** alpha

@@ -143,13 +143,13 @@ def describe(
     """
     last = _clusterer(model)
     if is_source(X) or is_dask(X):
-        raise TypeError("X is a source or a collection of Dask, must be rows in memory.")
+        raise TypeError("X is a source or a Dask collection, must be rows in memory.")
     n_resamples = validation.check_int(n_resamples, "n_resamples", 0)
     random = validation.check_random_state(random_state)
     given = validation.is_precomputed(last) or validation.is_graph(last)
     if given and (n_resamples or table is None):
         raise ValueError(
-            "n_resamples must be 0, and a table given, where kernels or a graph are precomputed."
+            "With precomputed kernels or a graph, n_resamples must be 0 and table must be given."
         )
     labels, k = np.asarray(model.predict(X)), len(last.linkage_) + 1
     weight = validation.check_sample_weight(sample_weight, len(labels), X)

@@ -229,7 +229,7 @@ def _parameter_fingerprint(value: Any) -> str:
         return f"an array {_digest(array)}" if array.dtype.kind in "biuf" else repr(array.tolist())
     if callable(value):
         raise ValueError(
-            "checkpoint does not tell functions apart: pass the centroids that init draws, or the "
+            "checkpoint cannot compare functions: set init to an array of centroids, or to the "
             "name of a method."
         )
     return repr(value)

@@ -119,8 +119,8 @@ def warn_if_indefinite(name: str, values: Array) -> bool:
     if indefinite:
         warn(
             f"{name} is indefinite: it has an eigenvalue <= {values[0]:.3g} and one >= "
-            f"{values[-1]:.3g}. Squared distances may be negative, which count as 0, and "
-            "objectives need not fall; take a positive semidefinite kernel, or add "
+            f"{values[-1]:.3g}. Negative squared distances count as 0, and the objective "
+            "may rise. Take a positive semidefinite kernel, or add "
             f"{-values[0]:.3g} or more to the diagonal of a precomputed one.",
             UserWarning,
         )

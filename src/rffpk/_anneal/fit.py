@@ -235,8 +235,8 @@ def check_search(model: Any) -> None:
         validation.check_int(sample, "sample", 1)
     if isinstance(model.n_clusters, str) and not isinstance(model.init, str):
         raise ValueError(
-            "n_clusters == 'auto' needs initial centroids that are drawn: set init to a word, or "
-            "n_clusters to the number of the centroids."
+            "n_clusters == 'auto' does not go with given centroids: set init to the name of a "
+            "method, or n_clusters to the number of centroids in init."
         )
     if getattr(model, "half_life", None) is not None:
         validation.check_real(model.half_life, "half_life", 0, include="neither", also="None")

@@ -392,7 +392,7 @@ def measure(
         if centroids.precomputed:
             raise ValueError(
                 f"{_CALLERS[want]} needs k(x, x), which precomputed kernels of new rows do not "
-                "contain; of the fitted rows, inertia_ is minus the score, and "
+                "contain. For the fitted rows, the score is -inertia_, and "
                 "store_memberships=True keeps the memberships."
             )
         squares = np.maximum(centroids.distances(xs, True), 0)

@@ -50,8 +50,8 @@ def find_noise(model: Any, X: Any, sample_weight: Any, random: Any) -> Noise | N
         return None
     if is_dask(X):
         raise TypeError(
-            "noise needs rows in memory or a source, X is a collection of Dask: pass its blocks as "
-            "a source, or noise=None."
+            "X is a Dask collection, but noise needs rows in memory or a source: pass its blocks "
+            "as a source, or noise=None."
         )
     if getattr(model, "allow_missing_views", False):
         raise ValueError("noise needs all views of all rows: pass allow_missing_views=False.")
@@ -71,7 +71,7 @@ def find_noise(model: Any, X: Any, sample_weight: Any, random: Any) -> Noise | N
     if rows.any():
         left = np.where(rows, 0, np.ones(len(rows)) if weight is None else weight)
         if not left.any():
-            raise ValueError(f"noise == {noise} leaves no row that counts.")
+            raise ValueError(f"noise == {noise} removes all rows of positive weight.")
     return Noise(found, rows, found.scores(distances), left)
 
 

@@ -217,7 +217,7 @@ def given_weights(init: Any, k: int, n: int, present: Array | None) -> Array:
         init = np.asarray(init)
     if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
         if not np.array_equal(np.unique(init), np.arange(k)):
-            raise ValueError(f"init has other labels than 0 to {k - 1}, each at least once.")
+            raise ValueError(f"init must contain each label from 0 to {k - 1}, and no other.")
         W = (np.arange(k)[:, None] == init).astype(np.float64)
     elif init.shape == (k, n):
         with validation.named("init"):

@@ -187,8 +187,8 @@ class Partitions(Stream):
                 lost, self.sent.future = error, None
                 wait_for_workers(self.client)
         raise RuntimeError(
-            f"workers were lost in {_ATTEMPTS} attempts at a pass, with what Dask cannot compute "
-            "again."
+            f"each of {_ATTEMPTS} attempts at a pass lost workers, with rows that Dask cannot "
+            "compute again."
         ) from lost
 
     def _fold(self, task: Task, shared: Any) -> Any:
@@ -323,8 +323,8 @@ def _lengths(client: Any, views: list[list[Any]]) -> list[int]:
     for i, lengths in enumerate(found):
         if lengths != found[0]:
             raise ValueError(
-                f"X[{i}] has partitions of {_some(lengths)} rows, X[0] of {_some(found[0])}: "
-                "views must be divided alike, such as by rechunk."
+                f"X[{i}] has partitions of {_some(lengths)} rows, X[0] of {_some(found[0])}: all "
+                "views must have the same partitions; rechunk makes them so."
             )
     return found[0]
 

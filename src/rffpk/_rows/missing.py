@@ -53,9 +53,8 @@ def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64
     for view, count in enumerate(counts):
         if count < least:
             raise ValueError(
-                f"X: view {view} is missing in all rows but {count:.0f}, must be there in "
-                f"n_clusters == {least} of them, of those with a positive sample_weight: leave the "
-                "view out."
+                f"X has view {view} of {count:.0f} rows with a positive sample_weight, must have "
+                f"it of at least n_clusters == {least}: leave the view out."
             )
     return np.asarray(weights / total)
 

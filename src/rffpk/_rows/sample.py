@@ -98,8 +98,9 @@ def is_source(X: Any) -> bool:
     for part in parts:
         if isinstance(part, Iterator):
             raise TypeError(
-                f"X is of type {type(part).__name__}, which can be read once, and several passes "
-                "are needed: pass a function that returns a new one, such as lambda: blocks()."
+                f"X is of type {type(part).__name__}, which can be read only once, but a fit "
+                "reads it several times: pass a function that returns a new iterator, such as "
+                "lambda: blocks()."
             )
     return all(callable(part) and not hasattr(part, "__array__") for part in parts)
 

@@ -99,7 +99,7 @@ class Stream:
             given = given or xs[0].dtype
             if xs[0].dtype != given and self.dtype is None:
                 raise ValueError(
-                    f"X gave blocks of {given} and then of {xs[0].dtype}, must give one type."
+                    f"X gave blocks of {given} and then of {xs[0].dtype}, must give one dtype."
                 )
             xs = each(xs, _typed, self.dtype)
             end = begin + len(xs[0])
@@ -131,9 +131,9 @@ class Stream:
         before = self.digests[number] if number < len(self.digests) else (0, 0)
         if before[0] == n and before[1] != found:  # other numbers of rows are refused at the end
             raise ValueError(
-                f"X gave other numbers in the rows {begin} to {begin + n - 1} than when it was "
-                "read before, must give the same rows in the same order: rffpk.sources.spill "
-                "writes them to a file once."
+                f"X gave other numbers in rows {begin} to {begin + n - 1} when it was read again, "
+                "must give the same rows in the same order each time: rffpk.sources.spill writes "
+                "them to a file once."
             )
 
     def _cut(self) -> Iterator[list[Array]]:
@@ -162,7 +162,7 @@ def in_block(begin: int) -> Iterator[None]:
         if not begin:
             raise
         kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{error} This is about a block that begins at row {begin} of X.") from error
+        raise kind(f"{error} The block begins at row {begin} of X.") from error
 
 
 def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
@@ -182,7 +182,7 @@ def _blocks_of(source: Source, name: str) -> Iterator[Any]:
     if not isinstance(blocks, Iterable) or getattr(blocks, "ndim", 3) < 3:
         raise TypeError(
             f"{name} is a function that returned {type(blocks).__name__}, must return an iterator "
-            "of blocks, two-dimensional arrays of consecutive rows: a single one is iter([block])."
+            "of blocks, which are 2-dimensional arrays: return iter([block]) for a single one."
         )
     for block in blocks:
         refuse_sparse(block, f"{name} gave a block that", "a source")

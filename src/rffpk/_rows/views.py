@@ -165,8 +165,8 @@ def _refuse_split_views() -> None:
         inside = frame.f_globals.get("__name__", "").startswith("sklearn.model_selection")
         if inside and is_list_of_views(frame.f_locals.get("X")):
             raise ValueError(
-                "X is a list of views, which cross-validation splits view by view and not row by "
-                "row: pass one table, and the columns of each view by the parameter views."
+                "X is a list of views, and cross-validation would split the list, not the rows: "
+                "pass one table, and the columns of each view by the parameter views."
             )
         frame = frame.f_back
 
@@ -208,10 +208,10 @@ def _check_no_kernels(estimator: Any, xs: list[Columns]) -> None:
     warn of some that do."""
     if not is_precomputed(estimator) and all(map(looks_like_kernel, xs)):
         raise ValueError(
-            f"X is a list of {len(xs)} symmetric matrices, whose rows would be taken as features: "
-            "pass kernels='precomputed' to a class of several kernels if they are kernel matrices, "
-            "or, if they are features, one table and the columns of each view by the parameter "
-            "views."
+            f"X is a list of {len(xs)} symmetric matrices, whose rows would be taken as features. "
+            "If they are kernel matrices, pass kernels='precomputed' to a class of several "
+            "kernels. If they are features, pass one table, and the columns of each view by the "
+            "parameter views."
         )
     for number, x in enumerate(xs):
         warn_if_kernel(estimator, x, f"X[{number}]")
@@ -228,8 +228,8 @@ def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -
     if names == fitted:
         return
     if names is None or fitted is None:
-        which = ("has no", "had") if names is None else ("has", "had no")
-        warn(f"{view} {which[0]} names of columns, in fit it {which[1]} such.", UserWarning)
+        which = ("has no", "had some") if names is None else ("has", "had none")
+        warn(f"{view} {which[0]} column names, but {which[1]} in fit.", UserWarning)
         return
     unseen, missing = ([n for n in a if n not in b] for a, b in ((names, fitted), (fitted, names)))
     how = f"{unseen} are new, {missing} are missing" if unseen or missing else "their order differs"
@@ -262,12 +262,12 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
         if len(parts):
             raise ValueError(
                 f"{name} has NaN in {found[parts[0]]} of the {x.shape[1]} columns of row "
-                f"{parts[0]}: a row without this view has NaN in all of them; fill single numbers, "
-                "such as by sklearn.impute.SimpleImputer, or set all columns of the row to NaN."
+                f"{parts[0]}, must have it in none or in all of them. Fill in the numbers, such as "
+                "by sklearn.impute.SimpleImputer, or set all columns of the row to NaN."
             )
     without = np.flatnonzero(lacks.all(axis=1))
     if len(without):
-        raise ValueError(f"X has no view of row {without[0]}, must have one at least: drop it.")
+        raise ValueError(f"X has no view of row {without[0]}, must have at least one: drop it.")
 
 
 def _checked_view(estimator: Any, x: Any, name: str) -> Columns:

@@ -92,7 +92,7 @@ def _lazy(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
     parts = [_delayed(x) for x in views]
     lengths = [x.chunks[0] if hasattr(x, "chunks") else (math.nan,) * x.npartitions for x in views]
     if len({len(found) for found in lengths}) > 1:
-        raise ValueError(f"views have {[*map(len, lengths)]} partitions, must be divided alike.")
+        raise ValueError(f"views have {[*map(len, lengths)]} partitions, must have equally many.")
     found = [
         array.from_delayed(
             apply([*blocks] if listed else blocks[0]), (m, *meta.shape[1:]), meta=meta

@@ -179,11 +179,11 @@ def write_model(path: str, model: Any) -> None:
         else:
             raise TypeError(
                 f"model has the steps {[type(step).__name__ for step in before]} before "
-                f"{type(model).__name__}, must have a StandardScaler or a {_TABLE}: pickle it."
+                f"{type(model).__name__}, must have a StandardScaler or a {_TABLE}: pickle model."
             )
     name, encoder = type(model).__name__, Encoder()
     if ESTIMATORS.get(name) is not type(model):
-        raise TypeError(f"{name} is no class of rffpk, and model files have no others: pickle it.")
+        raise TypeError(f"{name} is not a class of rffpk, which a model file needs: pickle model.")
     parts = encoder.estimator(model)
     if scaler is not None:
         values = {name: getattr(scaler, name) for name in _SCALES}
@@ -496,7 +496,7 @@ def read_model(path: str) -> Any:
     except RecursionError as error:
         raise ModelFileError("holds values that are nested too deeply.") from error
     if unused := decoder.unused():
-        raise ModelFileError(f"holds arrays that belong to nothing: {sorted(unused)[:3]}.")
+        raise ModelFileError(f"holds arrays that nothing refers to: {sorted(unused)[:3]}.")
     return model
 
 
@@ -508,6 +508,6 @@ def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
         not isinstance(values, np.ndarray) or (values.dtype, values.shape) != (np.float64, (d,))
         for values in scales.values()
     ):
-        raise ModelFileError("holds a scaler of other columns than those of its model.")
+        raise ModelFileError("holds a scaler of other columns than its model has.")
     vars(scaler).update(scales, n_features_in_=d)
     return make_pipeline(scaler, model)

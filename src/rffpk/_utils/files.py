@@ -49,7 +49,7 @@ def read_table(path: str, key: str | None = None, header: bool | None = None) ->
     if kind not in FORMATS:
         raise TableError(f"{path}: the name must end in one of {', '.join(FORMATS)}")
     if key is not None and kind != ".npz":
-        raise TableError(f"{path}: only .npz files have arrays with names")
+        raise TableError(f"{path}: --key is for .npz files only")
     try:
         match kind:
             case ".csv":
@@ -230,7 +230,7 @@ def check_output(path: str, suffixes: tuple[str, ...] = (), others: tuple[str, .
     if os.path.isdir(path) or not os.access(folder, os.W_OK):
         raise TableError(f"{path}: cannot be written")
     if any(_is_same(path, other) for other in others if other != STANDARD):
-        raise TableError(f"{path}: is named for two files, of which one would replace the other")
+        raise TableError(f"{path}: is named twice, so one file would replace the other")
 
 
 def _is_same(path: str, other: str) -> bool:

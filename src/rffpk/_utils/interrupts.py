@@ -95,7 +95,7 @@ class Handover(Generic[Result]):
                     "a signal handler forked the process inside a call: the child lacks its thread"
                 )
             if self._call() is None and not self._items:
-                raise MemoryError("a thread ended before its result, as it lacked memory")
+                raise MemoryError("a thread ran out of memory")
         return self._items.popleft()
 
 

@@ -118,8 +118,8 @@ def read_tensors(path: str) -> tuple[dict[str, str], dict[str, Array]]:
     length = int.from_bytes(content[:_LENGTH].tobytes(), "little")
     if length > min(MAX_HEADER, len(content) - _LENGTH):
         raise ModelFileError(
-            f"has a header of {length} bytes, must have at most {MAX_HEADER}, and no more than the "
-            "file."
+            f"has a header of {length} bytes, must have at most {MAX_HEADER}, and fewer than "
+            "the file."
         )
     if content[_CHECKSUM].tobytes() != _checksum([content]):
         raise ModelFileError("is damaged: its checksum differs.")
@@ -183,7 +183,7 @@ def _place(name: str, entry: Any) -> tuple[int, int]:
             len(entry) == 3 and 0 <= begin <= end
         ):
             return begin, end
-    raise ModelFileError(f"has an array {name!r} without dtype, shape and the data_offsets alone.")
+    raise ModelFileError(f"has an array {name!r} whose keys are not dtype, shape and data_offsets.")
 
 
 def _array(name: str, entry: dict[str, Any], part: Array) -> Array:
@@ -192,9 +192,9 @@ def _array(name: str, entry: dict[str, Any], part: Array) -> Array:
         raise ModelFileError(f"has an array {name!r} of the type {kind!r}.")
     dtype = np.dtype(_TYPES[kind])
     if part.ctypes.data % dtype.itemsize:
-        raise ModelFileError(f"has an array {name!r} that begins inside of a number.")
+        raise ModelFileError(f"has an array {name!r} that begins inside a number.")
     if kind == "BOOL" and (part > 1).any():
-        raise ModelFileError(f"has an array {name!r} of other bits than 0 and 1.")
+        raise ModelFileError(f"has a boolean array {name!r} with bytes above 1.")
     sizes = all(type(value) is int and value >= 0 for value in shape)
     try:
         if sizes and len(shape) <= _MAX_DIMENSIONS:

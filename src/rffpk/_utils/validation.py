@@ -48,7 +48,7 @@ def named(name: str, given: Any = None) -> Iterator[None]:
     try:
         yield
     except OverflowError as error:
-        raise ValueError(f"{name} has numbers that float64 does not hold: {error}.") from error
+        raise ValueError(f"{name} has numbers that float64 cannot hold: {error}.") from error
     except (ValueError, TypeError) as error:
         if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
             raise
@@ -223,7 +223,7 @@ def _dtypes_of(values: Any, name: str) -> list[tuple[Any, Any]]:
         return []
     except (TypeError, RuntimeError) as error:  # of tensors, which say what to call
         raise TypeError(
-            f"{name} is of type {type(values).__name__}, which gives no array: {error}"
+            f"{name} is of type {type(values).__name__}, which does not become an array: {error}"
         ) from error
 
 
@@ -399,8 +399,8 @@ def check_sample_weight(
     least, most = weight[weight > 0].min(), weight.max()
     if least < MIN_RATIO * most:
         raise ValueError(
-            f"sample_weight contains {least} and {most}, must be 0 or >= {MIN_RATIO} times the "
-            "largest weight."
+            f"sample_weight contains {least} and {most}, but positive weights must be >= "
+            f"{MIN_RATIO} times the largest."
         )
     return weight
 
@@ -420,8 +420,8 @@ def check_weighted_variance(weighted: float, plain: float, resolved: float, dtyp
     if weighted < resolved * plain:
         remedy = ", or pass float64" if dtype == np.float32 else ""
         raise ValueError(
-            f"sample_weight is concentrated on rows that are equal or nearly so: {dtype} does not "
-            f"resolve the others; take weights closer to each other{remedy}."
+            f"sample_weight is so much larger on rows that are nearly equal that {dtype} does not "
+            f"tell the other rows apart: take weights closer to each other{remedy}."
         )
 
 

@@ -99,8 +99,8 @@ def weighted_rows(model: Any, X: Any, sample_weight: Any) -> tuple[WeightedRows,
         weight = None
     if weight is not None and weight.max() < 1 / validation.MAX_WEIGHT:
         raise ValueError(  # products with squares of kernels underflow
-            f"sample_weight contains no number above {weight.max()}, must contain one >= "
-            f"{1 / validation.MAX_WEIGHT}."
+            f"sample_weight has the maximum {weight.max()}, must be >= "
+            f"{1 / validation.MAX_WEIGHT} somewhere."
         )
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
@@ -388,9 +388,9 @@ class KernelFusion(Clusterer):
         mean = weight[weight > 0].mean()
         if not _SCALE[0] <= mean <= _SCALE[1] and (weight != np.rint(weight)).any():
             warn(
-                f"sample_weight has the mean {mean:.3g}, and {type(self).__name__} weighs terms "
-                "that grow differently with the number of rows, for which weights stand: pass "
-                f"sample_weight / {mean:.6g}, or scale the parameters of these terms.",
+                f"sample_weight has the mean {mean:.3g}, which changes the balance of the terms "
+                f"that {type(self).__name__} minimises: pass sample_weight / {mean:.6g}, or scale "
+                "the parameters of these terms.",
                 UserWarning,
             )
 

@@ -221,8 +221,8 @@ class FAMKKM(KernelFusion):
             )
             if isinstance(self.kernels, str) and self.kernels in BANKS:
                 raise ValueError(
-                    f"kernels == {self.kernels!r} needs approximation=None: it is scaled by the "
-                    "extremes over all pairs of rows."
+                    f"kernels == {self.kernels!r} needs approximation=None: these kernels are "
+                    "scaled by their extreme values over all pairs of rows."
                 )
         check_n_frequencies(self.n_frequencies)
         validation.check_int(self.n_anchors, "n_anchors", 1)

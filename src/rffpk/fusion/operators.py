@@ -225,7 +225,7 @@ class Approximation:
     def _fourier(self, x: Columns, spec: Specification, name: str) -> FourierFeatures:
         """Random Fourier features of a shift-invariant kernel."""
         if spec.metric not in ("rbf", "laplacian"):
-            raise ValueError(f"{name} is {spec.metric!r}, 'rff' needs 'rbf' or 'laplacian'.")
+            raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
         gamma = self._with_gamma(x, spec).params["gamma"]
         fitted = RandomFourierFeatures(
             self.n_frequencies,
@@ -316,5 +316,5 @@ def check_definite(
     if values[0] + shift < -(kth + shift):
         raise ValueError(
             f"{name} is too far from positive semidefinite: it has an eigenvalue of "
-            f"{values[0]:.3g}, n_clusters and lambda1 allow {-(kth + 2 * shift):.3g}."
+            f"{values[0]:.3g}, must be >= {-(kth + 2 * shift):.3g} for n_clusters and lambda1."
         )

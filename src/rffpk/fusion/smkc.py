@@ -298,9 +298,9 @@ class SMKC(KernelFusion):
         last = self._converge(endless, len(xs[0]))
         if last.ratio > _RATIO:
             warn(
-                f"sigma_1 / sigma_k of the fused kernels is {last.ratio:.2g}, and singular vectors "
-                "are taken from squares: their error may be above 1e-6. Take fewer clusters, or "
-                "kernels with a larger gamma.",
+                f"sigma_1 / sigma_k of the fused kernels is {last.ratio:.2g}, so that singular "
+                "vectors may have errors above 1e-6. Take fewer clusters, or kernels with a larger "
+                "gamma.",
                 UserWarning,
             )
         self.singular_values_ = np.sqrt(last.fused.squares)

@@ -316,8 +316,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         scale = spectrum.decay(index, self.time_)
         if len(index) and scale @ scale < _LEAST_VARIANCE:
             raise ValueError(
-                f"time == {self.time_:.4g} is so long that the features have the variance "
-                f"{scale @ scale:.2g}; the slowest function decays in "
+                f"time == {self.time_:.4g} is too long: the features have the variance "
+                f"{scale @ scale:.2g}, as the slowest function decays in "
                 f"{1 / spectrum.gaps[index].min():.4g} steps."
             )
         return index, scale

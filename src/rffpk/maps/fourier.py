@@ -303,10 +303,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             self.kernel_error_ = _relative_error(self._fourier, rows, exact)
         if self.kernel_error_ > _ERROR:  # NaN, where squares overflow, is an error later
             warn(
-                f"n_frequencies='auto' ends at {D}, the largest number, with a mean squared error "
-                f"of the kernel of {self.kernel_error_:.2g} of its variance over pairs; {_ERROR} "
-                "is aimed at. Rows are nearly equally far apart: exact kernels and Nystroem "
-                "features suit them.",
+                f"n_frequencies='auto' ends at its largest number, {D}. The mean squared error of "
+                f"the kernel is {self.kernel_error_:.2g} of its variance over pairs of rows, and "
+                f"{_ERROR} was wanted. The rows are nearly equally far apart: take exact kernels "
+                "or Nystroem features.",
                 UserWarning,
             )
 
@@ -429,10 +429,9 @@ def _warn_of_far_rows(
         spread = math.sqrt(spread)
     if 0 < spread * _FAR < distance:
         warn(
-            f"X has rows so far from the others that gamma={gamma!r} makes the kernel of these "
-            f"constant: the distance it is taken from, {distance:.3g}, is more than {_FAR:.0e} "
-            f"times that of {_SHARE:.0%} of the rows from their median. Remove the far rows, or "
-            "take gamma='median'.",
+            f"X has rows so far from the others that gamma={gamma!r} makes the kernel of the "
+            "others constant: the far rows dominate the distance that gamma is computed from. "
+            "Remove the far rows, or take gamma='median'.",
             UserWarning,
         )
 

@@ -83,10 +83,10 @@ def check_graph(X: Columns) -> None:
         whole = X.toarray() if isinstance(X, SparseRows) else X
         if have_triangles(whole):
             raise ValueError(
-                "X is zero on its diagonal alone and obeys the triangle inequality like a matrix "
-                "of distances, must be one of affinities, larger for nearer rows. Distances D "
-                "become such by numpy.exp(-D**2 / (2 * s**2)) with a distance s of near rows; "
-                "affinities are taken once their diagonal is above zero."
+                "X looks like a matrix of distances: it is zero on its diagonal alone and obeys "
+                "the triangle inequality. It must hold affinities, which are larger for nearer "
+                "rows. numpy.exp(-D**2 / (2 * s**2)) makes them from distances D, where s is the "
+                "distance of near rows. If X does hold affinities, set its diagonal above zero."
             )
 
 
