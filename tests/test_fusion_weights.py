@@ -252,7 +252,7 @@ def test_weights_whose_scale_matters_and_looks_accidental_are_named(model, real)
     """Following the warning ends it. Counts are none, and a factor does not always matter."""
     p, _ = real
     small = p / p.sum()
-    message = rf"^sample_weight has the mean .*, and {type(model).__name__} weighs terms"
+    message = rf"^sample_weight has the mean .* terms that {type(model).__name__} minimises"
     with pytest.warns(UserWarning, match=message) as caught:
         model.set_params(random_state=0, max_iter=1).fit(VIEWS, sample_weight=small)
     text = next(str(w.message) for w in caught if "sample_weight has" in str(w.message))

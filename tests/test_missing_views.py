@@ -496,7 +496,7 @@ def test_what_is_refused(complete, cls):
     xs = complete[0]
     broken = [x.copy() for x in xs]
     broken[1][7, 2] = np.nan
-    refused(cls, broken, r"X\[1\] has NaN in 1 of the 6 columns of row 7: .* fill")
+    refused(cls, broken, r"X\[1\] has NaN in 1 of the 6 columns of row 7, .* Fill")
     broken[1][7, 2] = np.inf
     refused(cls, broken, "infinity")
     nowhere = without(xs, np.arange(N)[:, None] == np.full(3, 5))

@@ -665,7 +665,7 @@ def test_rows_that_change_between_reads_are_refused(rows, tmp_path, small_blocks
     with pytest.raises(ValueError, match=message) as error:
         cls(K, random_state=0).fit(X)
     if change in ("one number", "two rows"):
-        assert "in the rows 4096 to 5119 " in str(error.value)
+        assert "in rows 4096 to 5119 " in str(error.value)
     assert len(reads) == 2
     spilled = spill(changing, tmp_path / "rows.npy")
     assert cls(K, random_state=0).fit([spilled] if views else spilled).n_iter_ > 0
