@@ -84,7 +84,7 @@ CASES = {
     ),
     "indefinite": (
         [with_kernel(clone(m), "precomputed") for m in [*EXACT, *EIGEN]], INDEFINITE,
-        "kernel 0 is indefinite.*; take a positive semidefinite kernel, or add 20.* diagonal",
+        "kernel 0 is indefinite.* Take a positive semidefinite kernel, or add 20.* diagonal",
     ),
     "disconnected": (
         [m.set_params(n_clusters=2) for m in map(clone, DIFFUSION)], ISLANDS,

@@ -182,7 +182,7 @@ def test_a_limit_that_binds_warns(monkeypatch):
     assert mapped.n_frequencies_ == 256 and mapped.kernel_error_ > 0.02
     monkeypatch.undo()
     monkeypatch.setattr(fourier, "_MOST_NUMBERS", 2 * 300 * 513)
-    with pytest.warns(UserWarning, match="largest number, 512"):
+    with pytest.warns(UserWarning, match="ends at its largest number, 512"):
         RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
 
 

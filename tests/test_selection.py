@@ -89,7 +89,7 @@ def test_the_result_depends_on_the_seed_alone():
 def test_refusals():
     with pytest.raises(TypeError, match="estimator == FuzzyCMeans"):
         select_n_clusters(X, FuzzyCMeans())
-    with pytest.raises(ValueError, match="n_clusters == 'auto' needs initial centroids"):
+    with pytest.raises(ValueError, match="n_clusters == 'auto' does not go with given"):
         PowerKMeans("auto", init=X[:3]).fit(X)
     for model in (FuzzyCMeans("auto"), RFFMultiKernelPowerKMeans("auto")):
         with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
