@@ -266,6 +266,7 @@ def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypat
     assert_allclose(sparse, Z.T @ (p[:, None] * Z), atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_many_clusters_have_fewer_landmarks():
     """Whose eigenvectors, four for each cluster, are a bounded effort; their number is steady."""
     few = {k: landmark_numbers("auto", 5000, k) for k in (1, 35, 50, 100, 200, 500, 5000)}
@@ -528,6 +529,7 @@ def lattice(n):
     return np.eye(n) / 2 + (step + step.T) / 4
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "matrix",
     [

@@ -105,6 +105,7 @@ def test_one_reading_tells_what_a_fit_needs_and_one_evaluates_it(rows):
         assert all(0 < r["computing"] <= r["seconds"] and r["reading"] > 0 for r in settling)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
 def test_many_clusters_of_a_source_are_nearly_those_of_an_array(rows):
     """Of an array centroids are swapped in batches and rows compared with few of them."""
@@ -135,6 +136,7 @@ def test_diffusion_features_of_many_rows(rows, small_blocks):
     assert_array_equal(np.concatenate(labels), array.labels_)
 
 
+@pytest.mark.exhaustive
 def test_a_graph_of_all_rows_of_a_source(rows):
     """Which are kept in memory."""
     array = DiffusionPowerKMeans(K, whitening=None, random_state=0).fit(rows)

@@ -48,7 +48,7 @@ def test_the_source_passes(command):
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "path, pattern, new",
     [
@@ -70,6 +70,7 @@ def test_what_differs_from_the_shared_texts_is_found_and_written(copy, path, pat
     assert run("docstrings.py", "--check", root=copy).returncode == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "pattern, new, message",
     [
@@ -85,6 +86,7 @@ def test_parameters_without_a_description_are_named(copy, pattern, new, message)
         assert done.returncode == 1 and message in done.stdout
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "added, message",
     [

@@ -115,6 +115,7 @@ def test_views_of_columns_are_whitened():
     assert_array_equal(model.predict(views)[model.labels_ >= 0], model.labels_[model.labels_ >= 0])
 
 
+@pytest.mark.exhaustive
 def test_kernels_auto_takes_diffusion_features_and_whitened_columns():
     X, y = load_digits(return_X_y=True)
     views = [X[:, :32], X[:, 32:]]
@@ -189,6 +190,7 @@ def test_the_choice_is_said(caplog):
     assert "agree most" in caplog.text
 
 
+@pytest.mark.exhaustive
 def test_the_same_choice_for_any_number_of_threads():
     X, _ = load_digits(return_X_y=True)
     one, three = (DiffusionPowerKMeans(10, random_state=0, n_jobs=n).fit(X) for n in (1, 3))
