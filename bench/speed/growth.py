@@ -120,7 +120,8 @@ def plot(found: Found, path: Path) -> None:
             )
             axis.loglog(*zip(*points), "o-", label=f"k = {k}")
         axis.set(title=name, xlabel="rows n", ylabel="CPU seconds of a fit")
-    axes[0][0].legend()
+    lines = axes[0][0].get_legend_handles_labels()
+    axes[0][-1].legend(*lines, loc="upper left", bbox_to_anchor=(1.02, 1))  # beside all panels
     plots.save(figure, path)
 
 
