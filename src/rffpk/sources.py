@@ -227,7 +227,7 @@ def from_arrow(
             "__arrow_c_stream__."
         )
     if isinstance(data, arrow.RecordBatchReader):
-        raise TypeError("data is a RecordBatchReader, which can be read once: pass a dataset.")
+        raise TypeError("data is a RecordBatchReader, which can be read only once: pass a dataset.")
     names = None if columns is None else list(columns)
 
     def blocks() -> Iterator[Array]:
