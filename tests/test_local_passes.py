@@ -71,13 +71,13 @@ def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
     rows = rows_with(X, weight, unit)
     theta = rows_of(rows)[:k]
     passes, cost = local_passes.LocalPasses(rows), math.inf
-    for _ in range(6):
+    for _ in range(7):  # the first of them over all centroids
         sums = passes.sums(theta)
         theta = rows.centroids(sums, theta)
         assert passes.cost(theta) <= sums.hard * (1 + 1e-6) <= cost * (1 + 2e-6)
         cost = passes.cost(theta)
     exact = one_pass(rows, theta, -math.inf)[0].hard
-    assert 0.88 * cost < exact <= cost * (1 + 1e-6)  # random rows are a poor start
+    assert 0.9 * cost < exact <= cost * (1 + 1e-6)  # random rows are a poor start
     labels, p = passes.now.labels, 1 if weight is None else weight[:, None].astype(np.float64)
     N = np.zeros(theta.shape)
     np.add.at(N, labels, p * rows_of(rows))

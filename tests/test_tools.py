@@ -110,3 +110,25 @@ def test_docstrings_comments_and_blank_lines_do_not_count(copy):
 def test_an_exception_that_is_no_longer_needed_is_named(copy):
     (copy / "src/rffpk/_reference.py").write_text("")
     assert "_reference.py:fused_pass is a needless exception" in run("sizes.py", root=copy).stdout
+
+
+@pytest.mark.parametrize(
+    "pattern, new, message",
+    [
+        ("A fit that fails leaves", "No fit that fails changes", "differs from the marks"),
+        ('"Input", "A fit that', '"Inputs", "A fit that', r"promise\(group, sentence\)"),
+        (r"(?=\n@pytest.mark.promise\()", "\n@pytest.mark.promise(like='nothing')", "at nothing"),
+        (r"\n(@pytest.mark.promise\(.*)", r"\n\1\n\1", "two promises"),
+    ],
+)  # fmt: skip
+def test_promises_that_the_page_has_otherwise_are_named(tmp_path, pattern, new, message):
+    for path in [*ROOT.glob("tests/test_*.py"), *ROOT.glob("tools/*.py"), *ROOT.glob(".ci/*")]:
+        there = tmp_path / path.relative_to(ROOT)
+        there.parent.mkdir(exist_ok=True)
+        shutil.copy(path, there)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "promises.md", tmp_path / "docs")
+    assert run("promises.py", "--check", root=tmp_path).returncode == 0
+    change(tmp_path / "tests" / "test_input.py", pattern, new)
+    done = run("promises.py", "--check", root=tmp_path)
+    assert done.returncode == 1 and re.search(message, done.stdout), done

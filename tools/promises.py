@@ -99,6 +99,8 @@ def promises_of(tests: list[Test]) -> list[Promise]:
                 others.append((test, ast.literal_eval(mark.keywords[0].value)))
             elif len(words) != 2 or words[0] not in GROUPS:
                 raise ValueError(f"{test.file}::{test.name}: promise(group, sentence) or (like=)")
+            elif test.name in found:
+                raise ValueError(f"{test.file}::{test.name} is the name of two promises")
             else:
                 found[test.name] = Promise(words[0], words[1], [test])
     for test, like in others:

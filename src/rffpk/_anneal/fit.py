@@ -471,11 +471,10 @@ def _both_sums(
     first are needed. `take` is given the labels."""
     soft, hard = before or (None, None)
     plain, wanted = replace(block, eta=None), _LABELS if take else ()
-    hard, outputs = passes.pass_of_block(plain, theta, s, want=wanted, before=hard, hard=True)
-    if ends_hard and block.eta is None:
-        soft = hard.without_moments()
-    else:
-        soft, _ = passes.pass_of_block(block, theta, s, before=soft)
+    one = ends_hard and block.eta is None
+    at = s if one else -math.inf
+    hard, outputs = passes.pass_of_block(plain, theta, at, want=wanted, before=hard, hard=True)
+    soft = hard.without_moments() if one else passes.pass_of_block(block, theta, s, before=soft)[0]
     if take is not None:
         take(outputs)
     return soft, hard
