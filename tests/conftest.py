@@ -19,7 +19,7 @@ from rffpk import _core
 
 settings.register_profile(
     "few",
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
     print_blob=True,

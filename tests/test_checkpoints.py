@@ -117,7 +117,7 @@ FITS = {
     "A fit that was killed at any moment goes on from its checkpoint to the same bits. A "
     "damaged checkpoint, or one of other rows, parameters or versions, is refused.",
 )
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_goes_on_from_every_step(X, path, monkeypatch, name, weighted):

@@ -346,6 +346,7 @@ def test_closed_standard_output_is_named_unless_a_file_takes_the_results(table, 
     assert in_a_shell("info >&-").stderr == ""
 
 
+@pytest.mark.exhaustive
 def test_closed_standard_input_is_named():
     done = in_a_shell("cluster - -k 3 <&-")
     assert done.returncode == 2

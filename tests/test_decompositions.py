@@ -56,7 +56,7 @@ DESIGNS = {
     "Every class clusters balanced designs, such as one-hot rows, whose matrices have "
     "multiple eigenvalues.",
 )
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_balanced_designs_are_clustered_by_every_class(name):
     X, k = DESIGNS[name], 2 if name == "circle 3" else 3

@@ -182,6 +182,7 @@ def test_digits(digits):
     assert_array_equal(thawed.transform(X), model.transform(X))
 
 
+@pytest.mark.few(1)
 def test_same_bits_for_any_number_of_jobs(digits, dtype):
     X = digits[0].astype(dtype)
     models = [DiffusionPowerKMeans(10, n_landmarks=200, random_state=0, n_jobs=n).fit(X)
@@ -289,6 +290,7 @@ def many():
     return make_moons(25_000, noise=0.06, random_state=0)
 
 
+@pytest.mark.exhaustive
 def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
     """Their features, and those of the sample that starts run on, are those of the graph."""
     X, y = many
@@ -319,6 +321,7 @@ def test_rows_that_equal_a_node_have_its_features(many):
     assert_allclose(np.median(np.abs(beside - features)), 0, atol=1e-5)
 
 
+@pytest.mark.few(1)
 def test_same_bits_of_a_graph_for_any_number_of_jobs(many, dtype):
     X = many[0][:3000].astype(dtype)
     first, *others = (DiffusionPowerKMeans(2, random_state=0, n_jobs=n).fit(X) for n in (1, 2, 5))
@@ -360,6 +363,7 @@ def test_small_components_take_no_cluster():
     assert_allclose(model.feature_map_.component_shares_.sum(), 1)
 
 
+@pytest.mark.exhaustive
 def test_background_noise_connects_no_clusters():
     """Rows of the background are no mutual neighbors of rows of the clusters."""
     X, y = make_circles(2000, factor=0.5, noise=0.05, random_state=0)
@@ -529,7 +533,7 @@ def lattice(n):
     return np.eye(n) / 2 + (step + step.T) / 4
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "matrix",
     [

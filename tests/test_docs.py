@@ -144,6 +144,7 @@ def test_every_parameter_of_a_function_is_described(function):
     assert all(text for _, _, text in described(function, "Parameters"))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_words_of_annotations_are_those_described_and_accepted(cls):

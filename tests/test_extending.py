@@ -120,7 +120,7 @@ def check(uses, packages, python):
     python(code, PYTHONPATH=os.pathsep.join([str(packages), others]))
 
 
-@pytest.mark.few(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", USES)
 def test_a_diff_applies_and_what_it_adds_works(path, package, python):
     apply(diff_with(path), package)

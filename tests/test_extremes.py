@@ -87,6 +87,7 @@ def test_two_rows_are_two_clusters(model, dtype):
     assert_allclose(found.inertia_, 0, atol=1e-6)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_a_hundred_thousand_columns(model):
     random = np.random.default_rng(0)

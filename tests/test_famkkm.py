@@ -521,6 +521,7 @@ def test_asymmetric_and_indefinite_kernels_are_refused(matrices):
         FAMKKM(4, kernels="precomputed", approximation="nystroem").fit([good, bad])
 
 
+@pytest.mark.exhaustive
 def test_beyond_that_bound_negative_eigenvectors_are_chosen(matrices):
     """The reason for the bound: max Tr(H'(K + lambda1 I) G) is a sum of singular values."""
     values, vectors = np.linalg.eigh(matrices[0])

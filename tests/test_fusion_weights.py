@@ -167,6 +167,7 @@ def test_weights_of_one_change_no_bit(model):
 
 
 @pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
+@pytest.mark.few(3)
 @every
 def test_rows_of_weight_zero_have_no_influence_and_a_label(model):
     far = [np.where(WEIGHT[:, None] > 0, x, x + 1e3 * np.arange(N)[:, None]) for x in VIEWS]
@@ -221,6 +222,7 @@ def test_certificates_of_any_weights(model, real):
     assert_allclose(found.inertia_, p @ d[np.arange(N), found.labels_], rtol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "model",
     [m for m in FIXED if not isinstance(m, (rffpk.MKKMMR, rffpk.ONKC, rffpk.LKAM))]
@@ -422,6 +424,7 @@ def test_anchors_have_weight(anchors):
 # ---- threads, files, types ----------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @every
 def test_the_same_bits_for_any_number_of_threads(model, real, monkeypatch):
     monkeypatch.setattr(tiles, "ROW_NUMBERS", 500)
@@ -439,6 +442,7 @@ def test_a_saved_model_is_the_same(model, tmp_path):
     assert_array_equal(again.predict(VIEWS), found.labels_)
 
 
+@pytest.mark.few(3)
 @every
 def test_rows_of_single_precision_and_weights_of_any_type(model):
     narrow = [x.astype(np.float32) for x in VIEWS]

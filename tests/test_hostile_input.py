@@ -183,6 +183,7 @@ def test_a_row_alone_has_the_label_that_it_has_among_others(model):
     assert_ties_are_broken_alike(model, rows)
 
 
+@pytest.mark.few(3)
 @named([cls(3, random_state=0) for cls in KERNELS])
 def test_fitted_labels_are_those_of_predict_with_weights(model, dtype):
     random = np.random.default_rng(1)
@@ -299,6 +300,7 @@ SMALL_VALUES = {
 }  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("estimator", ALL)
 def test_numbers_of_small_types_are_python_numbers(estimator):
     """100 clusters as an int8: 200 * 100 does not fit into that."""
@@ -393,6 +395,7 @@ def test_distances_are_no_kernel(model, metric):
             clone(model).fit([np.exp(-D[:, :9]), D[:, :9]])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("estimator", ALL)
 def test_booleans_are_those_of_python_and_numpy(estimator):
     parameters = estimator().get_params()

@@ -113,6 +113,7 @@ def always(monkeypatch):
     monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("parameters", [{}, {"swaps": 0}, {"sample": 3000}])
 def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
     X = clustered()
@@ -125,6 +126,7 @@ def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
     np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_objectives_are_as_low_as_those_of_all_centroids(monkeypatch, always, metric):
     X, new = clustered(), partial(PowerKMeans, 120, metric=metric, random_state=0)

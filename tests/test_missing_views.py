@@ -314,7 +314,7 @@ def test_clusters_are_found(complete, cls, kind, dtype):
     assert_allclose(model.score(xs), -(model.transform(xs).min(axis=1) ** 2).sum(), rtol=1e-4)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("parameters", [
     {"sample": 200}, {"kernels": "diffusion"}, {"kernels": ["linear", "rbf", "diffusion"]},
     {"eta": "mean"}, {"eta": 0.5}, {"init": "random"}, {"init": "k-means"}, {"cache": True},

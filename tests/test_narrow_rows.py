@@ -98,6 +98,7 @@ def as_given(small):
     return small.stored.view(pytest.importorskip("ml_dtypes").bfloat16)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("bounded", [False, True])
@@ -127,6 +128,7 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtyp
     assert np.array_equal(second.predict(x), first.labels_)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8])
 @pytest.mark.parametrize("k, metric", [(4, "euclidean"), (100, "euclidean"), (100, "cosine")])
 def test_sources_files_and_batches_of_small_numbers(monkeypatch, dtype, k, metric, tmp_path):
@@ -182,6 +184,7 @@ def test_bfloat16_of_ml_dtypes():
     "Memory",
     '`metric="cosine"` makes no copy of dense rows; of sparse rows it copies the values.',
 )
+@pytest.mark.few(1)
 @pytest.mark.promise(like="test_a_fit_has_the_bits_of_one_to_float32")
 @pytest.mark.parametrize(
     "dtype, metric", [(np.float32, "cosine"), (np.float16, "euclidean"), (np.int8, "cosine")]

@@ -34,7 +34,7 @@ def logger_as_it_was():
     logger.handlers[:] = handlers
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "path", [p for p in PAGES if p.exists() and blocks(p)], ids=lambda p: p.stem
 )

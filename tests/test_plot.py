@@ -214,6 +214,7 @@ def test_centers_of_an_embedding_are_not_drawn_among_the_rows(ax):
     assert len(ax.collections) == 2 * before == 4
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("cls", [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, SMKC, MKKM])
 @pytest.mark.parametrize("listed", [True, False])
 def test_several_views_are_drawn_by_what_the_model_makes_of_them(cls, listed, ax):

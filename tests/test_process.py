@@ -104,7 +104,7 @@ print({{oct(os.stat(name).st_mode & 0o777) for name in os.listdir(".")}}, count 
     "under the umask.",
 )
 @pytest.mark.skipif(os.name == "nt", reason="no permissions as elsewhere here")
-@pytest.mark.few(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mask, mode", [(0o022, 0o644), (0o077, 0o600), (0o007, 0o660)])
 def test_files_have_the_permissions_of_any_new_file_and_so_have_those_of_other_threads(
     python, tmp_path, monkeypatch, mask, mode

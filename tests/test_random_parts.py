@@ -39,7 +39,7 @@ def exact(kernel, t, gamma):
     "Determinism",
     "Random frequencies and starts follow the distributions of [math.md](math.md).",
 )
-@pytest.mark.few(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
 def test_independent_frequencies_have_the_mean_and_the_variance_derived(kernel):
     """E = kappa(t), and a variance of ((1 + kappa(2t))/2 - kappa(t)^2)/D: section 9."""

@@ -28,6 +28,7 @@ CLASSES = [PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans]
     '`n_clusters="auto"` gives the number of `select_n_clusters`, depends on the seed alone, '
     "and is 1 for rows of one Gaussian and for uniform rows.",
 )
+@pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore:The graph of neighbours has")
 @pytest.mark.parametrize("cls", CLASSES)
 def test_five_blobs_are_five_clusters(cls, tmp_path):

@@ -77,7 +77,7 @@ MODELS = [
     "A source gives the same bits however it is cut into blocks, of fewer than 100 clusters those "
     "of an array. It is read twice more often than the fit has passes over all rows.",
 )
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("cls", "parameters"), MODELS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -127,6 +127,7 @@ def test_few_rows_of_a_source_are_read_once(rows):
     assert_array_equal(model.fit_predict(source(rows[:600], 100)), array.labels_)
 
 
+@pytest.mark.exhaustive
 def test_diffusion_features_of_many_rows(rows, small_blocks):
     parameters = {"n_landmarks": 40, "random_state": 0}
     array = DiffusionPowerKMeans(K, cache=False, **parameters).fit(rows)
@@ -684,6 +685,7 @@ def test_the_digest_of_a_block_sees_the_order_of_its_rows(columns):
     assert streams.digest([X, X]) == found[0]  # one view that is taken twice
 
 
+@pytest.mark.exhaustive
 def test_a_refusal_says_where_its_block_is(rows, small_blocks):
     X = rows.copy()
     X[7003, 2] = np.nan

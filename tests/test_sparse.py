@@ -118,6 +118,7 @@ def test_core_agrees_with_its_twin(isa, dtype, n, d, density, k, kind, s, weight
     assert_same_pass(*problem(messy(n, d, density, seed), dtype, kind, k, seed, weighted), s)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("k", [3, 8, 32])
 @pytest.mark.parametrize("s", [-2.0, -np.inf])
 def test_wide_rows_in_large_slots(isa, dtype, k, s):
@@ -214,7 +215,7 @@ def formats(X):
     yield "integers", (100 * X).astype(np.int32)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("estimator", EVERY)
 def test_formats(estimator):
     X = topics(60, 12, 3)[0]
@@ -253,6 +254,7 @@ def test_fits_are_those_of_dense_rows(estimator, shape, weighted, dtype):
         assert_allclose(found[1], same.predict_proba(X.toarray()), atol=50 * rtol)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("estimator", [*EVERY, NystroemKernelKMeans])
 def test_fits_have_the_same_bits_for_any_number_of_threads(estimator):
     X = topics(1500, 200, 4)[0]
@@ -434,6 +436,7 @@ def test_what_does_not_take_sparse_rows_says_so():
 # ---- exact kernels and diffusion ----------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     "kernel", ["rbf", "linear", "polynomial", "cosine", "sigmoid", "laplacian"]
@@ -488,7 +491,7 @@ DIFFUSIONS = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("parameters", DIFFUSIONS)
 def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
@@ -529,7 +532,7 @@ def test_diffusion_maps_can_be_saved(tmp_path):
     assert sparse.issparse(DiffusionMap(random_state=0).fit(X).landmarks_)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "model",
     [

@@ -153,7 +153,7 @@ def assert_same_clusters(labels, expected):
     assert adjusted_rand_score(labels, expected) == 1
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @by_name
 def test_fits_are_those_of_arrays(model, dtype):
     X = some_views(dtype=dtype)
@@ -222,6 +222,7 @@ def test_one_view_in_a_list():
         assert_allclose(model.objective_, objective, rtol=1e-9)
 
 
+@pytest.mark.few(3)
 @by_name
 def test_fits_have_the_same_bits_for_any_number_of_threads(model):
     X = some_views()

@@ -119,6 +119,7 @@ def test_the_package_imports_nothing_that_is_optional(python):
     )
 
 
+@pytest.mark.exhaustive
 def test_public_modules_are_attributes(python):
     names = {name for name in map(module_of, PATHS) if not name.startswith("_") and "." not in name}
     for name in names - {"maps", "fusion"}:

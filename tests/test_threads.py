@@ -146,6 +146,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 
 
 @pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads here")
 def test_passes_inside_of_calls_start_no_more_threads(python):
     assert python(NESTED_PASSES).strip() == "1"
@@ -439,6 +440,7 @@ def test_a_child_forked_while_another_thread_fits_does_not_hang():
     "A child that a signal handler forks inside a pass gets an exception there and can fit "
     "afterwards. With OpenMP the child ends the pass by one thread.",
 )
+@pytest.mark.exhaustive
 @needs_fork
 @needs_timers
 @forks

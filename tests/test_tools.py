@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-pytestmark = pytest.mark.skipif(not (ROOT / "tools").exists(), reason="only in the repository")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(not (ROOT / "tools").exists(), reason="only in the repository"),
+]
 
 TEXTS, POWER = "tools/shared_docstrings.py", "src/rffpk/power.py"
 ESTIMATOR = "src/rffpk/_utils/estimator.py"

@@ -130,6 +130,7 @@ def test_kernels_auto_takes_diffusion_features_and_whitened_columns():
     assert alone.kernel_weights_.shape == (2,)
 
 
+@pytest.mark.exhaustive
 def test_rows_that_lack_a_view_are_whitened():
     X, _ = load_digits(return_X_y=True)
     views = [X[:, :32].copy(), X[:, 32:]]
@@ -204,6 +205,7 @@ def test_a_number_of_components_is_that_of_the_map_that_is_taken():
     assert model.feature_map_.n_components_ == 10
 
 
+@pytest.mark.exhaustive
 def test_a_heavy_row_leaves_others_in_the_sample():
     X = np.random.default_rng(0).standard_normal((2500, 3))
     weight = np.ones(2500)
