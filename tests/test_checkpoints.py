@@ -453,9 +453,7 @@ def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
     with pytest.raises(ValueError, match="class was PowerKMeans, is FuzzyCMeans"):
         model(FuzzyCMeans).fit(X, checkpoint=kept)
     with monkeypatch.context() as patch, pytest.raises(ValueError, match="features by this proc"):
-        patch.setattr(
-            fitting.decompositions, "exponent_of_rows", lambda rows, features: features.sum()
-        )
+        patch.setattr(fitting.decompositions, "exponent_of_rows", lambda rows: float(rows.n))
         model().fit(X, checkpoint=kept)
     monkeypatch.setattr(checkpoint, "__version__", "99.0")
     with pytest.raises(ValueError, match=r"rffpk version was .*, is 99\.0\. resume=False begi"):

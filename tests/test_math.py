@@ -84,7 +84,7 @@ def test_blocks_of_orthogonal_frequencies_have_a_variance_of_three_over_d_plus_t
 def test_the_critical_exponent_of_views_is_where_a_small_perturbation_stops_growing():
     """Section 8: the views side by side, scaled with the square roots of their weights."""
     rows = replace(two_views(300, weight=True), alpha=np.array([0.2, 0.8]))
-    largest = 1 / (2 * (1 - decompositions.exponent_of_rows(rows, shifted_features(rows))))
+    largest = 1 / (2 * (1 - decompositions.exponent_of_rows(rows)))
     delta, s = np.random.default_rng(2).standard_normal((3, len(rows.shift))), -2.0
     for _ in range(300):
         delta *= 1e-7 / np.linalg.norm(rows.scaled(delta - delta.mean(axis=0)))

@@ -204,19 +204,20 @@ import rffpk
 
 warnings.simplefilter("ignore")
 name, n, d, L, dtype, parameters = {name!r}, {n}, {d}, {L}, {dtype!r}, {parameters}
+parameters.setdefault("n_clusters", 10)
 random = np.random.default_rng(0)
 
 def kilobytes(field):
     return int(re.search(field + r":\\s+([0-9]+) kB", open("/proc/self/status").read())[1])
 
 def model():
-    return getattr(rffpk, name)(10, random_state=0, n_jobs=2, **parameters)
+    return getattr(rffpk, name)(random_state=0, n_jobs=2, **parameters)
 
 def views(n):
     xs = [random.standard_normal((n, d), dtype=dtype) for _ in range(L)]
     return xs if L > 1 else xs[0]
 
-model().fit(views(400))  # threads and libraries
+model().fit(views(1000))  # threads and libraries
 X = views(n)
 with open("/proc/self/clear_refs", "w") as file:
     file.write("5")  # the peak so far
@@ -235,6 +236,7 @@ PEAKS = [
     ("KernelPowerKMeans", "cache=True", 4000, 20, 1, "d", {}),
     ("MKKM", "", 3000, 20, 2, "d", {}),
     ("MKKMMR", "", 3000, 20, 2, "d", {}),
+    ("PowerKMeans", "n_clusters>=400", 100_000, 256, 1, "f", {"n_clusters": 1000}),
     ("RFFKernelPowerKMeans", "cache=False", 1_000_000, 50, 1, "f", ALL),
     ("PowerKMeans", "", 2_000_000, 20, 1, "d", {"max_iter": 5}),
     ("RFFKernelPowerKMeans", "cache=True", 100_000, 20, 1, "d", {**SOME, "max_iter": 5}),
@@ -266,10 +268,10 @@ def test_the_memory_of_a_fit_is_what_the_page_says(
     python, name, cached, n, d, L, dtype, parameters
 ):
     expression = formula(name, cached).split("`")[-2]
-    parameters = {**parameters, **({"cache": cached == "cache=True"} if cached else {})}
+    parameters = {**parameters, **({"cache": cached == "cache=True"} if "cache" in cached else {})}
     F = 2 * parameters.get("n_frequencies", 128) if "RFF" in name else 30
     s = 160_000 if n >= 640_000 and "sample" not in parameters else 0
-    names = {"n": n, "d": d, "k": 10, "L": L, "b": np.dtype(dtype).itemsize, "F": F, "s": s}
+    names = {"n": n, "d": d, "k": parameters.get("n_clusters", 10), "L": L, "b": np.dtype(dtype).itemsize, "F": F, "s": s}
     predicted = eval(expression, {"max": max}, names)
     code = PEAK.format(name=name, n=n, d=d, L=L, dtype=dtype, parameters=parameters)
     found = float(python(code, MALLOC_MMAP_THRESHOLD_="262144"))  # freed arrays are given back

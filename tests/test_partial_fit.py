@@ -164,7 +164,7 @@ def test_without_any_row_a_model_is_not_fitted():
 def test_the_number_of_first_rows(monkeypatch):
     monkeypatch.undo()
     assert first_rows(PowerKMeans(8)) == first_rows(FuzzyCMeans(8)) == 20_000
-    assert first_rows(PowerKMeans(300)) == first_rows(PowerKMeans(300, sample=None)) == 30_000
+    assert first_rows(PowerKMeans(600)) == first_rows(PowerKMeans(600, sample=None)) == 30_000
     assert first_rows(PowerKMeans(8, sample=50)) == first_rows(FuzzyCMeans(8, sample=50)) == 50
     assert first_rows(PowerKMeans(8, sample=5)) == 8
 

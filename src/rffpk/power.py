@@ -161,7 +161,7 @@ class PowerKMeans(AnnealedClusterer):
         Number of rows that the starts run on: a random sample without replacement, in which heavy
         rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
         of the rows alone. The best result is then improved on larger samples and at last on all
-        rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None,
+        rows until convergence. "auto": 20 000 rows, or 50 for each cluster if that is more. None,
         or a number >= n_samples: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
         Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are
@@ -390,7 +390,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Number of rows that the starts run on: a random sample without replacement, in which heavy
         rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
         of the rows alone. The best result is then improved on larger samples and at last on all
-        rows until convergence. "auto": 20 000 rows, or 100 for each cluster if that is more. None,
+        rows until convergence. "auto": 20 000 rows, or 50 for each cluster if that is more. None,
         or a number >= n_samples: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
         Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are

@@ -170,7 +170,7 @@ class RunningSums:
 def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     """Cluster a stream of rows, batch by batch.
 
-    The first rows are kept until they are as many as `sample` says, 20 000 or 100 for each
+    The first rows are kept until they are as many as `sample` says, 20 000 or 50 for each
     cluster if that is more for "auto" or None; `fit` then clusters them. Each later batch moves
     the centroids by one pass, at the exponent at which that fit ended: a centroid is the mean of
     all rows so far, with the weights that they had for it in their pass, discounted by

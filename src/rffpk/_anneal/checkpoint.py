@@ -177,9 +177,9 @@ _LIMIT = "memory limit where none is given"  # of all fits with the same file
 # ---- what distinguishes fits ---------------------------------------------------------------------
 
 
-def fingerprint_of_rows(sample: RowSample, *features: Any) -> dict[str, str]:
-    """What distinguishes the rows of a fit, at the cost of a pass at most. `features` were computed
-    from some of them: the processor and libraries have an influence on their bits."""
+def fingerprint_of_rows(sample: RowSample, *found: float) -> dict[str, str]:
+    """What distinguishes the rows of a fit, at the cost of a pass at most. `found` was computed
+    from features of them: the processor and libraries have an influence on its bits."""
     xs, _ = sample.some()
     views = {id(x): i for i, x in reversed([*enumerate(sample.xs)])}.values()
     moments = [sample.moments(i) for i in views]
@@ -191,7 +191,7 @@ def fingerprint_of_rows(sample: RowSample, *features: Any) -> dict[str, str]:
         "digest of sample_weight": "None" if weight is None else _digest(weight),
         "digest of some rows of X": _digest(*(xs[i] for i in views)),
         "digest of the column means of X": _digest(*(each.mean for each in moments)),
-        "digest of the features by this processor and these libraries": _digest(*features),
+        "digest of the features by this processor and these libraries": _digest(*found),
     }
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from rffpk._anneal.kernel_products import Products
-from rffpk._rows.passes import make_rows, one_pass
+from rffpk._rows.passes import make_rows, one_pass, some_features
 from rffpk._rows.rows import Rows
 from rffpk._rows.store import Storage, check_fits, has_maps, stored
 from rffpk._rows.sums import typicality
@@ -72,11 +72,11 @@ _COPIES = 5  # of the components of a kernel, while they are computed
 # ---- the critical exponent -----------------------------------------------------------------------
 
 
-def exponent_of_rows(rows: Rows, features: Columns) -> float:
-    """The critical exponent of rows, from their `some_features`; 0 if they are equal."""
+def exponent_of_rows(rows: Rows) -> float:
+    """The critical exponent of the features of rows; 0 if they are equal."""
     most = _FEATURE_ROWS if rows.eta is None else KERNEL_ROWS
-    some = slice(None, None, max(1, len(features) // most))
-    features, rows = features[some], rows.take(some)
+    rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
+    features = some_features(rows)
     if rows.unit_centroids:
         return _finite(_of_unit_rows(rows, features))
     if isinstance(features, SparseRows):

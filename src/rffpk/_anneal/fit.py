@@ -1,7 +1,7 @@
 """The fit of centroids in a feature space, in four steps: prepare, search, finish, publish.
 
 `rows` are all rows, `some` those that means and variances are taken from, `samples` growing sets
-for the starts and what follows them, `base` what the starts run on, and `seeding` the rows that
+for the starts and what follows them, `base` what the starts run on, and `pool` the rows that
 initial centroids are chosen from. Section 21 of docs/math.md has the other terms.
 """
 
@@ -40,7 +40,7 @@ from rffpk._utils.estimator import reporting
 from rffpk._utils.files import check_labels_to, label_writer
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
-from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.validation import Auto
 from rffpk.maps.cluster_number import select_number
 
@@ -96,8 +96,7 @@ class Prepared:
     samples: list[Rows]  # of growing size, the first for the starts; none: all rows are
     base: Rows  # the first sample, or all rows, with stored features where that pays
     components: Compressed | None  # principal components that the starts run on
-    seeding: Rows  # that initial centroids are chosen from, ...
-    features: Columns  # ... with their features
+    pool: Rows  # of which initial centroids are chosen
     variance: float  # total variance of the features
     init: Any  # the name of a method, a callable, or centroids
     mapped: bool  # whether the features of some view differ from its columns
@@ -273,15 +272,13 @@ def prepare(
     bounded = all(isinstance(each, Fourier) for each in rows.maps)
     components = compressed(base, k, storage, problem.hard, bounded) if problem.automatic else None
     pool = components.rows if components is not None else base if samples else some
-    seeding = seeding_rows(pool, k, context.random)
-    features = passes.some_features(seeding)
-    exponent = decompositions.exponent_of_rows(seeding, features)
+    exponent = decompositions.exponent_of_rows(seeding_rows(pool, k, context.random))
     if context.checkpoint is not None:
-        context.checkpoint.begin(fingerprint_of_rows(sample, features, exponent, variance))
+        context.checkpoint.begin(fingerprint_of_rows(sample, exponent, variance))
     return Prepared(
         given=sample.some(), rows=rows, some=some, samples=samples, base=base,
-        components=components, seeding=seeding, features=features, variance=variance, init=init,
-        mapped=any(maps), objective=objective, plan=problem.plan(k, exponent, objective),
+        components=components, pool=pool, variance=variance, init=init, mapped=any(maps),
+        objective=objective, plan=problem.plan(k, exponent, objective),
         least_exponent=problem.least_exponent,
     )  # fmt: skip
 
@@ -348,20 +345,21 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
 
 
 def _seed(found: Prepared, context: FitContext) -> Array:
-    """Shifted initial centroids (k, F), chosen from the seeding rows unless they are given."""
-    init, seeding, features, k = found.init, found.seeding, found.features, context.k
-    if isinstance(init, str):
-        context.history.add_seeding(seeding.n)
-        drawn = seed_centroids(seeding, features, k, init, context.random)
-        drawn = drawn - seeding.shift if isinstance(features, SparseRows) else drawn
-        return seeding.on_sphere(drawn, drawn)
-    if callable(init):
-        context.history.add_seeding(seeding.n)
-        given = features.matrix if isinstance(features, SparseRows) else features + seeding.shift
+    """Shifted initial centroids (k, F), chosen from some rows of the pool unless they are given."""
+    init, pool, k = found.init, found.pool, context.k
+    if isinstance(init, str) or callable(init):
+        rows = seeding_rows(pool, k, context.random)
+        features = passes.some_features(rows)
+        context.history.add_seeding(rows.n)
+        if isinstance(init, str):
+            drawn = seed_centroids(rows, features, k, init, context.random)
+            drawn = drawn - pool.shift if isinstance(features, SparseRows) else drawn
+            return pool.on_sphere(drawn, drawn)
+        given = features.matrix if isinstance(features, SparseRows) else features + pool.shift
         drawn = init(given, k, random_state=context.random)
         init = checked_centroids(drawn, (k, features.shape[1]))
-    shifted = np.asarray(init - seeding.shift)
-    return seeding.on_sphere(shifted, shifted)
+    shifted = np.asarray(init - pool.shift)
+    return pool.on_sphere(shifted, shifted)
 
 
 # ---- finish: larger samples, all rows, and what is published of these ----------------------------
@@ -376,7 +374,7 @@ def finish(
     centers = (run.theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
     soft, hard, inertia = _evaluated(plan.schedule.ends_hard, rows, theta, end.s, context)
-    distinct = run.count_distinct(theta, hard.hard, found.seeding.dtype)
+    distinct = run.count_distinct(theta, hard.hard, found.pool.dtype)
     s = -math.inf if plan.schedule.ends_hard else end.s
     ending = Ending(context.k, distinct, s, soft.soft, soft.hard, plan.critical, plan.lowered_by)
     attributes = {

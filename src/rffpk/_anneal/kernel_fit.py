@@ -221,7 +221,7 @@ def prepare(
     space = problem.space(products, weight, objective, seed, context, n_directions, present)
     exponent = 0.0
     if components is not None:
-        exponent = decompositions.exponent_of_rows(components, components.xs[0])
+        exponent = decompositions.exponent_of_rows(components)
     elif problem.annealed:
         exponent = space.critical_exponent()
     plan = replace(problem.plan(k, exponent, components is not None), critical=exponent)

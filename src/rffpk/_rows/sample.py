@@ -41,7 +41,7 @@ _KEYS = 1 << 18  # made at a time
 
 # Starts run on a sample of this many rows, ...
 _SAMPLE_ROWS = 20_000
-_ROWS_A_CLUSTER = 100  # ... or of this many for each cluster if that is more.
+_ROWS_A_CLUSTER = 50  # ... or of this many for each cluster if that is more.
 
 # Attributes that checks of rows set in fit and read later.
 _OF_CHECKS = {
