@@ -38,11 +38,11 @@ _GAIN = 1e-5  # the least relative gain that counts
 _LARGEST = 2
 _LARGEST_LATER = 8  # ... or an eighth after swaps on a sample; a failure halves it, ...
 _SMALLEST = 16  # ... but not below this part.
-# A batch fails if it lowers the objective by less than a part of itself, and a failure of the
-# smallest batch counts as several failures of single swaps: (least gain, failures) ...
-_THOROUGH = (1e-5, 2)
-_SMALL = 1 << 26  # ... for up to so many multiply-adds of a pass, ...
-_QUICK = (1e-3, 10)  # ... and for more.
+# A batch fails if it lowers the objective by less than this part of itself, ...
+_LEAST_GAIN = 1e-3
+_SMALL = 1 << 26  # ... or, for up to so many multiply-adds of a pass, ...
+_LEAST_GAIN_SMALL = 1e-4  # ... this part.
+_FAILURES = 10  # of single swaps, that a failure of the smallest batch counts as
 # Passes follow until the centroids move by at most this, ...
 _BATCH_TOL = 3e-3
 _PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
@@ -99,13 +99,14 @@ class _Swaps:
 def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> None:
     """Swap batches of centroids until some of the smallest batches have failed in a row."""
     k = len(run.theta)
-    least_gain, each = _THOROUGH if run.rows.n * run.theta.size <= _SMALL else _QUICK
+    small = run.rows.n * run.theta.size <= _SMALL
+    least_gain = _LEAST_GAIN_SMALL if small else _LEAST_GAIN
     count, smallest, failed = k // (_LARGEST_LATER if later else _LARGEST), k // _SMALLEST, 0
     if local_passes.pays(run.rows, k):
         run.begin_local()
     batches = _Batches(run)
     cost = run.kept(batches.cost)
-    while failed * each < patience and cost > 0:
+    while failed * _FAILURES < patience and cost > 0:
         new = run.kept(partial(batches.swap, count, cost))
         lower = new < (1 - least_gain) * cost
         cost = min(new, cost)
