@@ -5,7 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from rffpk import PowerKMeans, RFFMultiKernelPowerKMeans, _reference
+from rffpk import (
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    _reference,
+)
+from rffpk._anneal import local_passes
 from rffpk._anneal.feature_steps import count_distinct
 from rffpk._anneal.search import MANY
 from rffpk._anneal.seeding import _accepted, seed_centroids
@@ -77,6 +83,15 @@ def test_all_of_many_separated_clusters_are_found():
     stages = [record["stage"] for record in model.history_]
     assert "swap" in stages
     assert "anneal" not in stages
+
+
+def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):
+    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    X = mixture(6000, MANY)
+    model = RFFKernelPowerKMeans(MANY, n_frequencies=16, sample=2000, random_state=0)
+    model.set_params(memory_limit=2000 * 32 * 8).fit(X)
+    assert not model.cache_
+    assert_array_equal(model.labels_, model.predict(X))
 
 
 @pytest.mark.exhaustive

@@ -271,7 +271,8 @@ def test_the_memory_of_a_fit_is_what_the_page_says(
     parameters = {**parameters, **({"cache": cached == "cache=True"} if "cache" in cached else {})}
     F = 2 * parameters.get("n_frequencies", 128) if "RFF" in name else 30
     s = 160_000 if n >= 640_000 and "sample" not in parameters else 0
-    names = {"n": n, "d": d, "k": parameters.get("n_clusters", 10), "L": L, "b": np.dtype(dtype).itemsize, "F": F, "s": s}
+    k, b = parameters.get("n_clusters", 10), np.dtype(dtype).itemsize
+    names = {"n": n, "d": d, "k": k, "L": L, "b": b, "F": F, "s": s}
     predicted = eval(expression, {"max": max}, names)
     code = PEAK.format(name=name, n=n, d=d, L=L, dtype=dtype, parameters=parameters)
     found = float(python(code, MALLOC_MMAP_THRESHOLD_="262144"))  # freed arrays are given back

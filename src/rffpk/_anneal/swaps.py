@@ -104,6 +104,8 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
     count, smallest, failed = k // (_LARGEST_LATER if later else _LARGEST), k // _SMALLEST, 0
     if local_passes.pays(run.rows, k):
         run.begin_local()
+    else:
+        run.local = None  # of a sample whose features are stored
     batches = _Batches(run)
     cost = run.kept(batches.cost)
     while failed * _FAILURES < patience and cost > 0:
