@@ -102,6 +102,7 @@ def fused_pass(
     carry: tuple[Array, Array, Array, Array, float, float] | None = None,
     present: Array | None = None,
     units: list[bool] | None = None,
+    directions: tuple[Array, Array, float] | None = None,
 ) -> tuple[Array, Array, Array, Array, float, float]:
     """One pass over the rows.
 
@@ -152,6 +153,11 @@ def fused_pass(
     units : list of L bool, optional
         Whether the rows of a view are scaled to length one, zeros left as they are; of dense views
         without landmarks.
+    directions : tuple, optional
+        With HARD or BOTH, many centroids and one dense view whose weight is 1: orthonormal
+        directions (q, F), the coordinates (k, q + 1) of the centroids with the lengths of what is
+        left of them, at least, and a ratio >= 1. Distances of a row beyond this ratio times the
+        least need not be computed, and have no part in its power mean. The twin computes all.
 
     Returns
     -------

@@ -20,7 +20,14 @@ import numpy as np
 from rffpk._anneal import hamerly, local_passes
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import HARDNESS, MANY, FitContext, Stage, StageEnd
-from rffpk._rows.passes import Moved, made_step, one_pass, shifted_features, take_steps
+from rffpk._rows.passes import (
+    Moved,
+    made_step,
+    one_pass,
+    pass_of_block,
+    shifted_features,
+    take_steps,
+)  # fmt: skip
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import Step, Sums, empty_clusters, is_hard
 from rffpk._utils import config
@@ -222,7 +229,7 @@ class FeatureRun:
             exponents.append(_FACTOR * exponents[-1])
 
         def is_nearly_hard(s: float) -> bool:
-            sums, _ = one_pass(rows, self.theta, s)
+            sums, _ = pass_of_block(rows, self.theta, s, hard=True)
             return sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard
 
         first = bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)
@@ -248,7 +255,12 @@ class FeatureRun:
     def _relocate(self, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many
         moved."""
-        chosen = costliest_rows(self.rows, theta[~empty], int(empty.sum()), self.variance)
+        count, local = int(empty.sum()), self.local
+        if local is None or local.now is None:
+            chosen = costliest_rows(self.rows, theta[~empty], count, self.variance)
+        else:  # at the centroids before the step
+            cost = row_costs(local.now.nearest, self.rows.weight, self.variance, self.rows.dtype)
+            chosen = features_at(self.rows, costliest(cost, count), theta)
         if len(chosen):
             theta[np.flatnonzero(empty)[: len(chosen)]] = chosen
         return len(chosen)

@@ -29,6 +29,7 @@ from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_row
 from rffpk._anneal.swaps import improve
 from rffpk._rows import passes
 from rffpk._rows.dask_workers import Partitions
+from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
@@ -449,7 +450,8 @@ def _evaluated(
         context.take_labels(outputs["labels"])
 
     elsewhere = isinstance(rows.stream, Partitions)
-    visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard)
+    directions = find_directions(rows, theta, s) if ends_hard else None
+    visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, directions)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
@@ -463,15 +465,16 @@ def _evaluated(
 
 
 def _both_sums(
-    theta: Array, s: float, take: _Labels | None, ends_hard: bool, block: Rows, before: _Pair | None
-) -> _Pair:
+    theta: Array, s: float, take: _Labels | None, ends_hard: bool, directions: Array | None,
+    block: Rows, before: _Pair | None,
+) -> _Pair:  # fmt: skip
     """The sums of a block at an exponent and in the hard limit, in one pass if no weights of the
     first are needed. `take` is given the labels."""
     soft, hard = before or (None, None)
     plain, wanted = replace(block, eta=None), _LABELS if take else ()
     one = ends_hard and block.eta is None
     at = s if one else -math.inf
-    hard, outputs = passes.pass_of_block(plain, theta, at, want=wanted, before=hard, hard=True)
+    hard, outputs = bounded_pass(plain, theta, directions, at, want=wanted, before=hard, hard=True)
     soft = hard.without_moments() if one else passes.pass_of_block(block, theta, s, before=soft)[0]
     if take is not None:
         take(outputs)

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.metrics import euclidean_distances
 
+from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.passes import one_pass, shifted_features
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import Sums
@@ -31,7 +32,7 @@ _NEW = 8  # ... and this many of those that are new
 # They pay from so many multiply-adds of a pass over all of many centroids.
 _LEAST_WORK = 1 << 28
 
-_WANTED = ("labels", "nearest", "second")
+_WANTED = ("labels", "nearest")
 
 
 def pays(rows: Rows, k: int) -> bool:
@@ -57,6 +58,7 @@ class LocalPasses:
         self.rows = rows
         self.now: Assigned | None = None
         self._near: Array | None = None
+        self._directions: Array | None = None  # where they pay
         self._squares = self._cost = 0.0  # of a pass over all centroids, the first
 
     def sums(self, theta: Array, every: bool = False) -> Sums:
@@ -97,8 +99,10 @@ class LocalPasses:
 
     def _visit_all(self, theta: Array) -> Sums:
         """A pass over all centroids."""
-        sums, outputs = one_pass(self.rows, theta, -math.inf, want=_WANTED)
-        self.now, self._second = Assigned(outputs["labels"], outputs["nearest"]), outputs["second"]
+        if self._directions is None:
+            self._directions = find_directions(self.rows, theta)
+        sums, outputs = bounded_pass(self.rows, theta, self._directions, want=_WANTED)
+        self.now = Assigned(outputs["labels"], outputs["nearest"])
         self._near, self._squares = None, float(sums.Q.sum())
         self._cost = self._cost_of(sums, theta)
         return sums
@@ -140,14 +144,16 @@ class LocalPasses:
         """What the passes so far have left."""
         assert self.now is not None
         near = np.empty((0, _NEAR), np.int32) if self._near is None else self._near
+        directions = np.empty((0, 0)) if self._directions is None else self._directions
         totals = np.array([self._squares, self._cost])
-        return vars(self.now) | {"near": near, "totals": totals}
+        return vars(self.now) | {"near": near, "totals": totals, "directions": directions}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Set what `state` returned."""
         self.now = Assigned(state["labels"], state["nearest"])
         self._squares, self._cost = state["totals"].tolist()
         self._near = state["near"] if len(state["near"]) else None
+        self._directions = state["directions"] if len(state["directions"]) else None
 
     def _near_of(self, theta: Array) -> Array:
         """The centroids that are near each one, itself among them."""

@@ -40,5 +40,6 @@ def fused_pass(
     neighbours: NDArray[np.int32] | None = None,
     neighbour_weights: Array | None = None,
     carry: tuple[Array, Array, Array, Array, float, float] | None = None,
+    directions: tuple[Array, Array, float] | None = None,
     stages: int = ...,
 ) -> tuple[Array, Array, Array, Array, float, float]: ...

@@ -57,7 +57,7 @@ cdef class Passes:
 
     def __init__(self, xs, omegas, shifts, theta, alpha, weight, rule, double s, structures,
                  landmarks, eta, double m, unsigned stages=RFFPK_ALL_STAGES, present=None,
-                 units=None):
+                 units=None, directions=None):
         cdef size_t n = xs[0].shape[0], n_views = len(xs), i
         cdef size_t k = theta.shape[0], F = theta.shape[1]
         dtype = theta.dtype
@@ -85,12 +85,14 @@ cdef class Passes:
             self.problem.present = <const uint8_t *>data(
                 present, "present", np.uint8, (n, (n_views + 7) // 8))
         fill_rule(&self.problem, rule, s, eta, m, k)
+        fill_directions(&self.problem, directions, dtype)
         self.problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
         self.given.n = n
         self.dtype = dtype
         # which the pointers refer to
         self.arrays = [
-            xs, omegas, shifts, theta, alpha, weight, structures, landmarks, eta, present]
+            xs, omegas, shifts, theta, alpha, weight, structures, landmarks, eta, present,
+            directions]
 
     cdef void divide(self, int n_threads, size_t slot_rows, size_t width) noexcept:
         """The slots, threads and buffers of a pass, whose slots have sums of so many numbers."""
@@ -197,7 +199,7 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
                structures=None, landmarks=None, eta=None, double m=0, labels=None,
                memberships=None, distances=None, nearest=None, second=None, features=None,
                neighbours=None, neighbour_weights=None, carry=None, present=None,
-               units=None, unsigned stages=RFFPK_ALL_STAGES):
+               units=None, directions=None, unsigned stages=RFFPK_ALL_STAGES):
     """One pass over the rows. Parameters and results are those of the NumPy twin,
     `rffpk._reference.fused_pass`, and one more parameter. With `carry` the sums have the bits of
     one pass over the rows before and these, if the number of those is a multiple of SLOT_ROWS.
@@ -215,11 +217,13 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     """
     cdef Passes passes = Passes(
         xs, omegas, shifts, theta, alpha, weight, rule, s, structures, landmarks, eta, m, stages,
-        present, units)
+        present, units, directions)
     cdef rffpk_rows *out = &passes.out
     dtype, n, k, F = theta.dtype, len(xs[0]), len(theta), theta.shape[1]
     wanted = (labels, memberships, distances, nearest, second, features, neighbours,
               neighbour_weights)
+    if directions is not None and (memberships is not None or distances is not None):
+        raise ValueError("directions must be None where memberships or distances are wanted")
     if stages != RFFPK_ALL_STAGES and any([array is not None for array in wanted]):
         raise ValueError("stages must be all of them where results of rows are wanted")
     n_near = sum([each.n_neighbours for each in landmarks or () if each is not None])
@@ -334,6 +338,24 @@ cdef int fill_rule(rffpk_problem *problem, rule, double s, eta, double m, size_t
         problem.eta = <const double *>data(eta, "eta", np.float64, (n_eta,))
         if not m > 1:
             raise ValueError(f"m == {m}, must be > 1")
+    return 0
+
+
+cdef int fill_directions(rffpk_problem *problem, directions, dtype) except -1:
+    problem.basis = problem.coordinates = NULL
+    problem.q = 0
+    if directions is None:
+        return 0
+    if not (problem.n_views == 1 and problem.alpha[0] == 1 and problem.present == NULL
+            and problem.views.indptr == NULL and problem.k >= RFFPK_ONE_HOT_CLUSTERS
+            and (problem.rule == RFFPK_HARD or problem.rule == RFFPK_BOTH)):
+        raise ValueError("directions must be None but for the hard rule, many centroids and one "
+                         "dense view whose weight is 1")
+    basis, coordinates, problem.reach = directions
+    cdef size_t q = basis.shape[0]
+    problem.q = q
+    problem.basis = data(basis, "directions[0]", dtype, (q, problem.F))
+    problem.coordinates = data(coordinates, "directions[1]", dtype, (problem.k, q + 1))
     return 0
 
 

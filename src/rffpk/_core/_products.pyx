@@ -54,6 +54,7 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     gram.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
     problem.views = NULL
     problem.present = NULL
+    problem.basis = NULL
     problem.n_views = problem.F = 0
     problem.k = k
     problem.rule = <rffpk_rule><int>rule

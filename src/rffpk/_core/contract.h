@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 /* Raised by one when a type or function below changes, for packages that are compiled with it. */
-#define RFFPK_CONTRACT 1
+#define RFFPK_CONTRACT 2
 
 enum rffpk_status { RFFPK_OK = 0, RFFPK_UNKNOWN_RULE = 1 };
 
@@ -104,6 +104,14 @@ typedef struct {
      * has there. Reference distances are then (L,), those of the views and of all centroids: a row
      * has the sum of alpha_l eta_l over its views. */
     const uint8_t *present;
+    /* With RFFPK_HARD or _BOTH and many centroids of one dense view whose weight is 1: orthonormal
+     * directions (q, F), and (k, q + 1) coordinates of the centroids with the lengths of what is
+     * left of them, at least. Distances of a row beyond `reach`, at least 1, times its least are
+     * then replaced by lower bounds, and have no part in its power mean. NULL: all are computed.
+     */
+    const void *basis, *coordinates;
+    size_t q;
+    double reach;
 } rffpk_problem;
 
 /* Whether rows have the weight of one cluster alone by their rule. */

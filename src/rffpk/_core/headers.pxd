@@ -7,6 +7,7 @@ cdef extern from "tuning.h" nogil:
     enum:
         RFFPK_SLOT_ROWS
         RFFPK_SLOT_ENTRIES
+        RFFPK_ONE_HOT_CLUSTERS
         RFFPK_BUFFERS_PER_THREAD
         RFFPK_BUFFER_BYTES_PER_THREAD
         RFFPK_BUFFER_BYTES
@@ -78,6 +79,10 @@ cdef extern from "contract.h" nogil:
         double m
         unsigned stages
         const uint8_t *present
+        const void *basis
+        const void *coordinates
+        size_t q
+        double reach
     size_t rffpk_counts(const rffpk_problem *)
     ctypedef struct rffpk_sums:
         double *moments

@@ -151,7 +151,6 @@ INLINE void transpose(const int numbers, const char *x, size_t left, size_t d, s
 /* Rows are divided by their lengths, which zeros and numbers near them are not: those below LEAST.
  * The largest number of a row is divided by first, so that squares neither overflow nor underflow.
  */
-#define LEAST ((real)(RFFPK_BITS == 32 ? 0x1p-126 : 0x1p-1022))
 
 INLINE vec larger_size(vec most, vec x)
 {

@@ -8,6 +8,7 @@
 
 #include "contract.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,12 +21,14 @@
 #define MANTISSA_BITS 23
 #define MOST_CENTROIDS RFFPK_MOST_CENTROIDS_F32
 typedef float real;
+#define SQRT sqrtf
 typedef int32_t whole;
 typedef uint32_t unsigned_whole;
 #else
 #define MANTISSA_BITS 52
 #define MOST_CENTROIDS RFFPK_MOST_CENTROIDS_F64
 typedef double real;
+#define SQRT sqrt
 typedef int64_t whole;
 typedef uint64_t unsigned_whole;
 #endif
@@ -75,6 +78,9 @@ enum { PANEL = 6, COLS = 2, GROUP = 2 };
 #define GROUP_IS_4 0
 #endif
 
+#define EPS ((real)1 / ((whole)1 << MANTISSA_BITS))
+/* The least positive number of full precision. */
+#define LEAST ((real)(RFFPK_BITS == 32 ? 0x1p-126 : 0x1p-1022))
 #define W (VECTOR_BYTES * 8 / RFFPK_BITS) /* numbers in a vector */
 
 enum {
@@ -171,6 +177,38 @@ INLINE int any(lanes l)
 #endif
 }
 #endif
+
+/* Bit i is 1 where lane i holds. */
+INLINE unsigned ones_of(lanes l)
+{
+#if defined(RFFPK_PLAIN)
+    return l != 0;
+#elif defined(__AVX512F__)
+    return l;
+#elif defined(__AVX2__) && RFFPK_BITS == 32
+    return (unsigned)_mm256_movemask_ps((__m256)l);
+#elif defined(__AVX2__)
+    return (unsigned)_mm256_movemask_pd((__m256d)l);
+#else
+    unsigned ones = 0;
+    for (int i = 0; i < W; i++)
+        ones |= (unsigned)(l[i] != 0) << i;
+    return ones;
+#endif
+}
+
+/* The number of the lowest bit that is 1; there is one. */
+INLINE int lowest(unsigned bits)
+{
+#if defined(__GNUC__)
+    return __builtin_ctz(bits);
+#else
+    int number = 0;
+    for (; !(bits & 1); bits >>= 1)
+        number++;
+    return number;
+#endif
+}
 
 INLINE real sum_lanes(vec v)
 {

@@ -1,5 +1,6 @@
-/* The pass over a slot of rows, tile by tile: view_features.h -> distances.h -> weights.h ->
- * sums.h. Compiled once per instruction set and type. */
+/* The pass over a slot of rows, tile by tile: view_features.h -> distances.h or bounds.h ->
+ * weights.h -> sums.h. Compiled once per instruction set and type. */
+#include "bounds.h"
 #include "contract.h"
 #include "distances.h"
 #include "near.h"
@@ -40,6 +41,8 @@ static void shape_views(const rffpk_problem *pr, tile *t)
         if (scratch_of(pr, v) > t->scratch)
             t->scratch = scratch_of(pr, v);
     }
+    if (bounded_scratch(pr) > t->scratch)
+        t->scratch = bounded_scratch(pr);
 }
 
 /* Fills in the shape of the tiles; returns the number of lines, of `stride` numbers, of a tile. */
@@ -52,7 +55,8 @@ static size_t shape(const rffpk_problem *pr, tile *t)
     const size_t lines_per_centroid = pr->rule == RFFPK_TYPICALITY ? 4 : 2;
     const size_t of_centroids = one_hot(pr) ? pr->k + 1 : lines_per_centroid * pr->k;
     const size_t of_rows = pr->present ? 4 : 3;
-    const size_t total = t->d + t->lines + of_centroids + of_rows + 2 * t->r_most + t->block_lines;
+    const size_t total = t->d + t->lines + of_centroids + of_rows + bounded_lines(pr) +
+                         2 * t->r_most + t->block_lines;
     /* The product of many weights with features reads and writes all sums once a tile: it pays to
      * have more rows there, even beyond the cache. */
     const int many = pr->k >= RFFPK_ONE_HOT_CLUSTERS && !one_hot(pr);
@@ -86,7 +90,8 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
     t.p = t.norm + t.stride;
     t.label = t.p + t.stride;
     t.eta = t.label + t.stride;
-    t.near = pr->present ? t.eta + t.stride : t.eta;
+    t.y = pr->present ? t.eta + t.stride : t.eta;
+    t.near = t.y + bounded_lines(pr) * t.stride;
     t.at = t.near + t.r_most * t.stride;
     t.block = t.at + t.r_most * t.stride;
     t.strip = t.block + t.block_lines * t.stride;
@@ -99,13 +104,15 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
 static size_t prepared_bytes(const rffpk_problem *pr)
 {
     const size_t of_theta = sparse_columns(pr) ? packed_sparse_theta(pr) : packed_theta(pr);
-    return (packed_views(pr) + of_theta) * sizeof(real);
+    return (packed_views(pr) + of_theta + packed_bounds(pr)) * sizeof(real);
 }
 
 static void prepare(const rffpk_problem *pr, void *prepared)
 {
     pack_views(pr, prepared);
-    (sparse_columns(pr) ? pack_sparse_theta : pack_theta)(pr, (real *)prepared + packed_views(pr));
+    real *packed = (real *)prepared + packed_views(pr);
+    (sparse_columns(pr) ? pack_sparse_theta : pack_theta)(pr, packed);
+    pack_bounds(pr, packed + packed_theta(pr));
 }
 
 static size_t sums_numbers(const rffpk_problem *pr)
@@ -164,8 +171,11 @@ static void run_tile(const rffpk_problem *pr, weigh_rule *weigh, const real *pre
         write_sparse_rows(pr->views, t, (real *)out->features + t->begin * pr->F);
     else if (out->features)
         write_rows(t->phi, pr->F, t, out->features);
-    if (pr->stages & RFFPK_DISTANCES)
-        (sparse ? sparse_distances : make_distances)(pr, prepared + packed_views(pr), t);
+    const real *theta = prepared + packed_views(pr);
+    if (pr->stages & RFFPK_DISTANCES && pr->basis)
+        make_bounded(pr, theta, theta + packed_theta(pr), t);
+    else if (pr->stages & RFFPK_DISTANCES)
+        (sparse ? sparse_distances : make_distances)(pr, theta, t);
     if (out->distances)
         write_rows(t->dist, pr->k, t, out->distances);
     if (pr->stages & RFFPK_WEIGHTS)

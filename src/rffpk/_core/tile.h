@@ -26,11 +26,12 @@ typedef struct {
     real *p;      /* (rows,): row weights, 0 beyond the last row */
     real *label;  /* (rows,): number of the nearest centroid */
     real *eta;    /* (rows,), if views are missing: reference distances */
+    real *y;      /* (q + 1, rows), with bounds: coordinates, and the lengths of the rests */
     size_t block_lines, r_most; /* of views with landmarks: lines of `block`, largest r */
     real *near;    /* (r, rows): squared distances to the nearest landmarks, then their weights z */
     real *at;      /* (r, rows): the numbers of these landmarks */
     real *block;   /* (block_lines, rows): products of some rows with a block of landmarks */
-    real *strip;   /* (scratch,): of the structured projection, and of sparse rows */
+    real *strip;   /* (scratch,): of the structured projection, of sparse rows, and of bounds */
     double c_norm; /* ||c||^2, where the features are the columns of sparse rows */
 } tile;
 

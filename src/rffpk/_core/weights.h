@@ -106,9 +106,12 @@ static double sum_of_power_means(const rffpk_problem *pr, tile *t)
     vec sum = splat(0);
     for (size_t col = 0; col < t->cols; col += W) {
         const vec least = nearest(pr, t, col);
+        const vec reach = least * splat((real)pr->reach) + splat(LEAST);
         vec total = splat(0);
         for (size_t j = 0; j < pr->k; j++) {
             const vec d = load(t->dist + j * t->stride + col);
+            if (pr->basis && !any(less(d, reach)))
+                continue;
             const vec r = SELECT(d == least, splat(1), least / d);
             total += exp2_nonpositive(log2_positive(r) * minus_s);
         }

@@ -197,12 +197,15 @@ def pass_of_block(
     backend: str | None = None,
     before: Sums | None = None,
     hard: bool = False,
+    directions: tuple[Array, Array, float] | None = None,
 ) -> tuple[Sums, dict[str, Array]]:
     """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
-    a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule."""
+    a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
+    coordinates of theta and a ratio of distances bound those that need not be computed."""
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     outputs = {name: _empty_output(name, rows, len(theta)) for name in want}
     arguments, options = _arguments(rows, theta, s, before, hard)
+    options = options if directions is None else {**options, "directions": directions}
     parts = config.backend(backend).fused_pass(*arguments, **options, **outputs)
     return _sums(rows, parts), outputs
 
