@@ -163,7 +163,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
-        rows, or 20 for each cluster, and each of them with once and twice the default number of
+        rows with at most 50 clusters, and each of them with once and twice the default number of
         neighbors, if `n_neighbors` is "auto". The one whose clusters agree most with those of the
         others is taken; of two, the first.
     cache : "auto", True or False, default="auto"
@@ -344,8 +344,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 _WHITENINGS = (None, 0.5, 1.0)
 _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...
-_ROWS_A_CLUSTER = 20  # ... and for each cluster
-_TRIED_PAIRS = 2  # eigenpairs for each cluster of a map that is tried
+_TRIED_CLUSTERS = 50  # ... by so many clusters at most
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
 
 
@@ -417,15 +416,13 @@ def _agreements(
     sample of the rows."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-    most = max(_TRIED_ROWS, _ROWS_A_CLUSTER * context.k)
-    if len(counted) > most:
-        counted = np.sort(random.choice(counted, most, replace=False))
+    k = min(context.k, _TRIED_CLUSTERS)
+    if len(counted) > _TRIED_ROWS:
+        counted = np.sort(random.choice(counted, _TRIED_ROWS, replace=False))
     x, p, partitions = X[counted], None if weight is None else weight[counted], []
     for option in options:
-        mapped = fit_diffusion_map(
-            estimator, parameters, x, p, random, True, *option, pairs_a_cluster=_TRIED_PAIRS
-        )
-        model = PowerKMeans(context.k, random_state=0, n_jobs=estimator.n_jobs)
+        mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=k)
+        model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
             partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
     found = np.eye(len(options))

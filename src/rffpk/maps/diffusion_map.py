@@ -35,6 +35,8 @@ DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
 # What is set by fits that look for neighbours.
 _OF_NEIGHBOURS = {"landmarks_", "n_neighbors_", "bandwidth_"}
 
+_TRIED_PAIRS = 2  # eigenpairs for each cluster of a map that is tried
+
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
 
@@ -76,7 +78,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
-        rows, or 20 for each cluster, and each of them with once and twice the default number of
+        rows with at most 50 clusters, and each of them with once and twice the default number of
         neighbors, if `n_neighbors` is "auto". The one whose clusters agree most with those of the
         others is taken; of two, the first.
     random_state : int, RandomState instance or None, default=None
@@ -221,11 +223,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         n_clusters: int | None = None,
         unit_variance: bool = False,
         times: int = 1,
-        pairs_a_cluster: int | None = None,
+        tried: bool = False,
     ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
-        the default number of neighbours, and fewer eigenpairs may suffice."""
+        the default number of neighbours, and fewer eigenpairs suffice for a map that is tried."""
         for name in _OF_NEIGHBOURS & vars(self).keys():  # of an earlier fit
             delattr(self, name)
         self._spherical = self.metric == "cosine"
@@ -234,7 +236,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self._whitening: Whitening | None = None
         k = n_clusters or MAX_CLUSTERS
         wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        pairs = pairs_a_cluster * k if pairs_a_cluster else n_pairs(k, wanted)
+        pairs = _TRIED_PAIRS * k if tried else n_pairs(k, wanted)
         # Components last for ever: beside k of them no other function counts.
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         enough = max(n_clusters, 2) if n_clusters and automatic else None
@@ -461,14 +463,14 @@ def fit_diffusion_map(
     unit_variance: bool = False,
     whitening: float | None = None,
     times: int = 1,
-    pairs_a_cluster: int | None = None,
+    tried: int | None = None,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
-    the default number of neighbours; with so many eigenpairs for each cluster, if that is given.
+    the default number of neighbours. A map that is `tried` is for that number of clusters instead.
     Warns of nothing."""
     mapped = DiffusionMap(
-        "auto" if pairs_a_cluster else parameters.n_components,
+        "auto" if tried else parameters.n_components,
         n_neighbors=parameters.n_neighbors,
         n_landmarks=parameters.n_landmarks,
         time=parameters.time,
@@ -478,8 +480,8 @@ def fit_diffusion_map(
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    return mapped._draw(X, weight, k, unit_variance, times, pairs_a_cluster)
+    k = tried or int(getattr(estimator, "n_clusters_", estimator.n_clusters))
+    return mapped._draw(X, weight, k, unit_variance, times, tried is not None)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
