@@ -149,7 +149,7 @@ METHODS: dict[str, Fit] = {
     "PowerKMeans, one swap": estimator(PowerKMeans, swaps=1),
     "PowerKMeans, small sample": small_sample,
     "PowerKMeans, small sample, one swap": partial(small_sample, swaps=1, tol=1e-2),
-    "PowerKMeans, small sample, no swaps": partial(small_sample, swaps=0, tol=1e-2),
+    "PowerKMeans, small sample, no swaps": partial(small_sample, swaps=0, tol=0.1),
     "PowerKMeans, three starts": estimator(PowerKMeans, n_init=3),
     "KMeans": estimator(KMeans, n_init=1),
     "MiniBatchKMeans": estimator(MiniBatchKMeans, n_init=1),
