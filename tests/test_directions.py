@@ -1,7 +1,6 @@
 """Passes over many centroids in which few directions bound most of the distances."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -55,8 +54,10 @@ def rows_and_centers(name, dtype, unit=False, weighted=False):
 def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
     rows, theta = rows_and_centers(name, dtype, unit, weighted=unit)
     some = np.ascontiguousarray(directions._leading(theta, q).T, dtype)
-    given = partial(directions.bounded_pass, rows, theta, want=("labels", "nearest"))
-    (sums, found), (all_sums, expected) = given(some), given(None)
+    (sums, found), (all_sums, expected) = (
+        directions.bounded_pass(each, rows, theta, want=("labels", "nearest"))
+        for each in (some, None)
+    )
     np.testing.assert_array_equal(found["labels"], expected["labels"])
     np.testing.assert_array_equal(sums.N, all_sums.N)
     np.testing.assert_array_equal(sums.G, all_sums.G)
@@ -72,8 +73,9 @@ def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
 def test_power_means_leave_out_what_rounding_does(isa, name, s):
     rows, theta = rows_and_centers(name, np.float64)
     some = directions._leading(theta, 8).T.copy()
-    given = partial(directions.bounded_pass, rows, theta, s=s, hard=True)
-    soft, expected = given(some)[0].soft, given(None)[0].soft
+    soft, expected = (
+        directions.bounded_pass(each, rows, theta, s, hard=True)[0].soft for each in (some, None)
+    )
     assert soft == pytest.approx(expected, rel=1e-12)
 
 
@@ -81,7 +83,7 @@ def test_bits_do_not_depend_on_threads():
     X, theta = around(5000, 64, 100, 0.2, np.float32)
     rows = [make_rows([X], [None], None, threads) for threads in (1, 3)]
     some = np.ascontiguousarray(directions._leading(theta, 8).T, np.float32)
-    one, other = (directions.bounded_pass(each, theta, some, want=("nearest",)) for each in rows)
+    one, other = (directions.bounded_pass(some, each, theta, want=("nearest",)) for each in rows)
     np.testing.assert_array_equal(one[1]["nearest"], other[1]["nearest"])
     assert one[0].hard == other[0].hard
 

@@ -56,8 +56,6 @@ _OF_EARLIER_FITS = (
     *("_running", "_buffer", "n_buffered_", "_n_first"),  # of a stream of batches
 )
 
-_LABELS = ("labels",)  # of rows: their nearest centroids
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -357,8 +355,7 @@ def _seed(found: Prepared, context: FitContext) -> Array:
             drawn = drawn - pool.shift if isinstance(features, SparseRows) else drawn
             return pool.on_sphere(drawn, drawn)
         given = features.matrix if isinstance(features, SparseRows) else features + pool.shift
-        drawn = init(given, k, random_state=context.random)
-        init = checked_centroids(drawn, (k, features.shape[1]))
+        init = checked_centroids(init(given, k, random_state=context.random), (k, given.shape[1]))
     shifted = np.asarray(init - pool.shift)
     return pool.on_sphere(shifted, shifted)
 
@@ -450,8 +447,10 @@ def _evaluated(
         context.take_labels(outputs["labels"])
 
     elsewhere = isinstance(rows.stream, Partitions)
-    directions = find_directions(rows, theta, s) if ends_hard else None
-    visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, directions)
+    hard_pass: Callable[..., Any] = passes.pass_of_block
+    if ends_hard and context.k >= MANY:
+        hard_pass = partial(bounded_pass, find_directions(rows, theta, s))
+    visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, hard_pass)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
@@ -460,21 +459,21 @@ def _evaluated(
         estimate = hard.cost_at(means, rows.alpha)
     inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
     if elsewhere and context.write_labels is not None:
-        take(passes.one_pass(plain, theta, -math.inf, want=_LABELS)[1])
+        take(passes.one_pass(plain, theta, -math.inf, want=("labels",))[1])
     return soft, hard, inertia
 
 
 def _both_sums(
-    theta: Array, s: float, take: _Labels | None, ends_hard: bool, directions: Array | None,
+    theta: Array, s: float, take: _Labels | None, ends_hard: bool, hard_pass: Callable[..., Any],
     block: Rows, before: _Pair | None,
 ) -> _Pair:  # fmt: skip
     """The sums of a block at an exponent and in the hard limit, in one pass if no weights of the
     first are needed. `take` is given the labels."""
     soft, hard = before or (None, None)
-    plain, wanted = replace(block, eta=None), _LABELS if take else ()
+    plain, wanted = replace(block, eta=None), ("labels",) if take else ()
     one = ends_hard and block.eta is None
     at = s if one else -math.inf
-    hard, outputs = bounded_pass(plain, theta, directions, at, want=wanted, before=hard, hard=True)
+    hard, outputs = hard_pass(plain, theta, at, want=wanted, before=hard, hard=True)
     soft = hard.without_moments() if one else passes.pass_of_block(block, theta, s, before=soft)[0]
     if take is not None:
         take(outputs)

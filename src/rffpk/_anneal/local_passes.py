@@ -101,7 +101,7 @@ class LocalPasses:
         """A pass over all centroids."""
         if self._directions is None:
             self._directions = find_directions(self.rows, theta)
-        sums, outputs = bounded_pass(self.rows, theta, self._directions, want=_WANTED)
+        sums, outputs = bounded_pass(self._directions, self.rows, theta, want=_WANTED)
         self.now = Assigned(outputs["labels"], outputs["nearest"])
         self._near, self._squares = None, float(sums.Q.sum())
         self._cost = self._cost_of(sums, theta)

@@ -1,7 +1,7 @@
 """Directions in which distances from many centroids are bounded from below.
 
-In q directions that are orthonormal, and the length of what is left of a vector, distances are at
-most those of all columns. Passes over many centroids compute few others then (_core/bounds.h).
+The coordinates of a row in q orthonormal directions, and the length of what is left of it, bound
+its distances. Passes over many centroids then compute few of them (_core/bounds.h).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _some(rows: Rows) -> Array:
 
 
 def bounded_pass(
-    rows: Rows, theta: Array, directions: Array | None, s: float = -math.inf, **options: Any
+    directions: Array | None, rows: Rows, theta: Array, s: float = -math.inf, **options: Any
 ) -> tuple[Sums, dict[str, Array]]:
     """A pass of the hard rule over rows in arrays, by the directions if there are some; `options`
     are those of `pass_of_block`."""
