@@ -71,7 +71,7 @@ typedef struct {
     real least[W] ALIGNED, second[W] ALIGNED; /* of the distances computed */
     real reach[W] ALIGNED; /* lower bounds below it leave it open who is nearest */
     real at[W] ALIGNED;    /* the number of the least bound */
-    size_t pairs;          /* that wait: centroids, and rows */
+    size_t pairs;          /* in the queue: centroids, and rows */
     size_t centroid[PAIRS], row[PAIRS];
 } bounded_rows;
 
@@ -153,7 +153,7 @@ INLINE void found(const rffpk_problem *pr, tile *t, bounded_rows *b, size_t j, s
     }
 }
 
-/* The distances of the pairs that wait. */
+/* The distances of the pairs in the queue. */
 NOINLINE static void measure(const rffpk_problem *pr, tile *t, bounded_rows *b)
 {
     const size_t pairs = b->pairs;
@@ -171,7 +171,7 @@ NOINLINE static void measure(const rffpk_problem *pr, tile *t, bounded_rows *b)
     b->pairs = 0;
 }
 
-INLINE void wait(const rffpk_problem *pr, tile *t, bounded_rows *b, size_t j, size_t r)
+INLINE void enqueue(const rffpk_problem *pr, tile *t, bounded_rows *b, size_t j, size_t r)
 {
     const char *theta = (const char *)((const real *)pr->theta + j * pr->F);
     for (size_t at = 0; at < 8 * RFFPK_ALIGN; at += RFFPK_ALIGN)
@@ -222,7 +222,7 @@ static void make_bounded(const rffpk_problem *pr, const real *theta, const real 
         bound(pr, t, &b);
         for (size_t r = 0; r < W; r++) {
             b.least[r] = b.second[r] = INFINITY;
-            wait(pr, t, &b, (size_t)b.at[r], r);
+            enqueue(pr, t, &b, (size_t)b.at[r], r);
         }
         measure(pr, t, &b);
         for (size_t j = 0; j < pr->k; j++) {
@@ -230,7 +230,7 @@ static void make_bounded(const rffpk_problem *pr, const real *theta, const real 
             for (unsigned open = ones_of(less(load(d), load(b.reach))); open; open &= open - 1) {
                 const size_t r = (size_t)lowest(open);
                 if (j != (size_t)b.at[r])
-                    wait(pr, t, &b, j, r);
+                    enqueue(pr, t, &b, j, r);
             }
         }
         measure(pr, t, &b);

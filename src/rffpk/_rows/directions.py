@@ -32,10 +32,10 @@ _MOST = 0.7  # ... and all that must take less than this part of a pass without.
 
 
 def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | None:
-    """Directions (q, F) for passes of the hard rule at centroids like `theta`, with power means of
-    the exponent `s`; None where all distances are computed as fast."""
+    """Directions (q, F) for passes of the hard rule at many centroids like `theta`, with power
+    means of the exponent `s`; None where all distances are computed as fast."""
     k, F = theta.shape
-    if not _possible(rows, k) or rows.n * k * F < _LEAST_WORK:
+    if not _possible(rows) or rows.n * k * F < _LEAST_WORK:
         return None
     theta = theta.astype(np.float64)
     numbers = [q for q in _NUMBERS if 2 * q <= F]
@@ -81,11 +81,11 @@ def coordinates(theta: Array, directions: Array) -> Array:
     return np.column_stack([along, rest]).astype(directions.dtype)
 
 
-def _possible(rows: Rows, k: int) -> bool:
+def _possible(rows: Rows) -> bool:
     one = len(rows.xs) == 1 and isinstance(rows.maps[0], (Unit, type(None)))
     fixed = rows.eta is None and rows.stream is None and rows.present is None
     plain = one and fixed and not isinstance(rows.xs[0], SparseRows) and rows.alpha[0] == 1
-    return plain and len(rows.shift) >= _LEAST_COLUMNS and k >= 32
+    return plain and len(rows.shift) >= _LEAST_COLUMNS
 
 
 def _leading(theta: Array, q: int) -> Array:
@@ -99,7 +99,7 @@ def _leading(theta: Array, q: int) -> Array:
 
 
 def _within_reach(
-    x: Array, theta: Array, basis: Array, numbers: list[int], reach: float = 1.0
+    x: Array, theta: Array, basis: Array, numbers: list[int], reach: float
 ) -> list[float]:
     """The mean number of centroids that bounds by so many directions leave open for a row."""
     norm, square = (x**2).sum(axis=1)[:, None], (theta**2).sum(axis=1)

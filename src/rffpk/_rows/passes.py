@@ -205,8 +205,9 @@ def pass_of_block(
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     outputs = {name: _empty_output(name, rows, len(theta)) for name in want}
     arguments, options = _arguments(rows, theta, s, before, hard)
-    options = options if directions is None else {**options, "directions": directions}
-    parts = config.backend(backend).fused_pass(*arguments, **options, **outputs)
+    parts = config.backend(backend).fused_pass(
+        *arguments, **options, **outputs, directions=directions
+    )
     return _sums(rows, parts), outputs
 
 
