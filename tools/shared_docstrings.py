@@ -172,10 +172,10 @@ sample : "auto", int or None
 init : {{"k-means++", "random", "k-means"}}, array or callable
     Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are random
     rows of those that the starts run on, others for each start: as many as have two million
-    features together, at most 20 000 and at least 20 for each cluster, or all if there are fewer. "k-means" chooses as
-    "k-means++" and goes on with passes of k-means before a start. An array holds initial centroids
-    in the shape of `cluster_centers_`. A callable gets (features of the seeding rows, n_clusters,
-    random_state=...) and returns such an array.
+    features together, at most 20 000 and at least 20 for each cluster, or all if there are fewer.
+    "k-means" chooses as "k-means++" and goes on with passes of k-means before a start. An array
+    holds initial centroids in the shape of `cluster_centers_`. A callable gets (features of the
+    seeding rows, n_clusters, random_state=...) and returns such an array.
 swaps : "auto" or int
     Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
     search. A trial moves one centroid, the one whose removal raises the objective least, to a row
