@@ -82,7 +82,7 @@ def test_all_of_many_separated_clusters_are_found():
     assert model.inertia_ < 0.99 * best
     stages = [record["stage"] for record in model.history_]
     assert "swap" in stages
-    assert "anneal" not in stages
+    assert 1 <= stages.count("anneal") <= 10
 
 
 def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):

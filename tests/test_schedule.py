@@ -1,7 +1,6 @@
 """The stages of a start without any rows: which stages follow from given ends of those before."""
 
 import math
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -188,7 +187,16 @@ def test_exponents_of_different_starts(critical, s_final, slow, low):
 
 
 @pytest.mark.parametrize("tol", [1e-4, 0.5])
-def test_a_coarse_start_is_plain_k_means_with_a_large_tolerance(tol):
+def test_a_coarse_start_has_few_steps_and_a_large_tolerance(tol):
+    hard = SOFT._replace(soft=1.0)
     start = coarse_start(Schedule(-1.0, -math.inf, 30, tol))
-    (stage,) = islice(stages_of(start, lambda: math.inf, np.float64), 1)
-    assert stage[:2] == ("hard", -math.inf) and stage.tol == max(tol, stage.tol) > 1e-3
+    *soft, last = run(start, [(SOFT, 1), (SOFT, 1), (hard, 1)])[0]
+    assert [(stage.s, stage.most) for stage in soft] == [(-4, 1), (-8, 1), (-16, 1)]
+    assert last[:2] == ("hard", -math.inf) and last.tol == max(tol, last.tol) > 1e-3
+    assert not last.exact
+
+
+def test_a_coarse_start_may_end_at_an_exponent():
+    stages, end = run(coarse_start(Schedule(-1.0, -6.0, 30, 0.1)), [(SOFT, 1)] * 3)
+    assert [stage.s for stage in stages] == [-4, -6, -6] and end.s == -6
+    assert stages[-1].exact and stages[-1].tol == 0.1

@@ -131,9 +131,9 @@ whitening : None or float
     components then. None: the columns themselves.
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
-    "auto": three if the starts differ, otherwise one; from 100 clusters on plain k-means++ alone,
-    if neither view weights nor typicality are part of the objective. An array or a callable as
-    `init` is always one start.
+    "auto": three if the starts differ, otherwise one; from 100 clusters on one that is annealed in
+    few steps, from four times the critical exponent, if neither view weights nor typicality are
+    part of the objective. An array or a callable as `init` is always one start.
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES} and

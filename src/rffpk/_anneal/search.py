@@ -54,7 +54,9 @@ NOISE = 0.02  # ... slow starts move them by this before each stage.
 
 _FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
 
-_COARSE_TOL = 1e-2  # of a start whose centroids are then moved in batches
+# A start whose centroids are then moved in batches begins at so many times the critical exponent,
+# multiplies it by this factor after each step, and ends at this tolerance.
+_COARSE_START, _COARSE_FACTOR, _COARSE_TOL = 4, 2.0, 1e-2
 
 # If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
 # eight data sets); ...
@@ -89,6 +91,11 @@ class Schedule:
     def ends_hard(self) -> bool:
         """Whether the last passes are those of k-means."""
         return math.isinf(self.s_final) and self.stop == "annealed"
+
+    @property
+    def last_tol(self) -> float:
+        """The tolerance of the last passes."""
+        return self.tol if self.exact else max(self.tol, _COARSE_TOL)
 
 
 @dataclass(frozen=True)
@@ -333,8 +340,10 @@ def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[S
 
 
 def coarse_start(schedule: Schedule) -> Start:
-    """Plain k-means, not quite to convergence: what follows moves many centroids."""
-    return Start("k-means++", replace(schedule, s0=-math.inf, exact=not schedule.ends_hard))
+    """A few soft steps and k-means, not quite to convergence: what follows moves many centroids."""
+    s0, exact = max(schedule.s_final, _COARSE_START * schedule.s0), not schedule.ends_hard
+    coarse = replace(schedule, s0=s0, factor=_COARSE_FACTOR, every=1, exact=exact)
+    return Start("low", coarse)
 
 
 def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
@@ -344,10 +353,7 @@ def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[Sta
         yield from _settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.s0):
         return (yield from _annealing(schedule, best, dtype))
-    tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
-    converged, left = yield from _settling(
-        "hard", -math.inf, tol, schedule.max_iter, schedule.exact
-    )
+    converged, left = yield from _settling("hard", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.s_final) and converged:
         converged, _ = yield from _settling("settle", schedule.s_final, schedule.tol, left)
     return StartEnd(schedule.s_final, converged)
@@ -369,7 +375,7 @@ def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Sta
     end, left = yield from _lowering(schedule, best, dtype)
     if schedule.stop == "annealed" and end.converged:
         stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
-        end.converged, _ = yield from _settling(stage, s, schedule.tol, left)
+        end.converged, _ = yield from _settling(stage, s, schedule.last_tol, left, schedule.exact)
     return end
 
 
