@@ -49,6 +49,15 @@ def test_sizes_means_and_differences_are_those_of_the_formulas(form, weighted):
     assert found.stability is None
 
 
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize("exponent", [1000, -1000])
+def test_columns_whose_squares_overflow_or_vanish(form, exponent):
+    known = describe(MODEL, X, table=form(X), **ALONE)
+    found = describe(MODEL, X, table=form(np.ldexp(X, exponent)), **ALONE)
+    assert_array_equal(found.differences, known.differences)
+    assert_array_equal(found.means, np.ldexp(known.means, exponent))
+
+
 def test_missing_numbers_and_constant_columns():
     table = np.c_[X[:, 0], np.full(150, 3.3), MODEL.labels_ == 1, np.full(150, np.nan)]
     table[::7, 0] = np.nan

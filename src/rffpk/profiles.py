@@ -238,6 +238,7 @@ def _numbers(x: Any, name: str) -> Any:
 def _differences(members: Any, p: Array, values: Any) -> tuple[Array, Array]:
     """Means in each cluster, and their differences from all other rows, over the standard
     deviation within both."""
+    values, exponents = _scaled(values)
     if sparse.issparse(values):
         center, weights, all_weights = np.zeros(values.shape[1]), members.sum(axis=1), p.sum()
         weights, x, squares = weights[:, None], values, values.multiply(values)
@@ -258,7 +259,20 @@ def _differences(members: Any, p: Array, values: Any) -> tuple[Array, Array]:
     gaps = np.nan_to_num(mean - others)
     gaps = np.where(np.abs(gaps) > _ROUNDING * np.sqrt(total), gaps, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return mean + center, np.where(gaps == 0, 0, gaps / np.sqrt(within))
+        gaps = np.where(gaps == 0, 0, gaps / np.sqrt(within))
+    return np.ldexp(mean + center, exponents), gaps
+
+
+def _scaled(values: Any) -> tuple[Any, Array]:
+    """Columns over powers of two, so that their squares neither overflow nor vanish, and the
+    exponents of these."""
+    if sparse.issparse(values):
+        values = sparse.csr_array(values)
+        exponents = np.frexp(abs(values).max(axis=0).toarray().ravel())[1]
+        data = np.ldexp(values.data, -exponents[values.indices])
+        return sparse.csr_array((data, values.indices, values.indptr), values.shape), exponents
+    exponents = np.frexp(np.fmax.reduce(np.abs(values), axis=0, initial=0.0))[1]
+    return np.ldexp(values, -exponents), exponents
 
 
 def _dense(x: Any) -> Array:
