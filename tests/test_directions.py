@@ -147,7 +147,11 @@ def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters):
     )  # fmt: skip
     model = PowerKMeans(120, random_state=0, **parameters).fit(X)
     assert any(used)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    used.clear()
+    for work in (1, math.inf):  # by bounds, and by all distances
+        monkeypatch.setattr(directions, "_LEAST_WORK", work)
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert used == [True, False]
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-2)
     assert model.objective_ >= model.inertia_
     s, k = model.s_, 120

@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.noise import without_noise
 from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.search import MANY
+from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.missing import present_bits
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
 from rffpk._rows.rows import Rows
@@ -74,7 +76,10 @@ def visit(
     if rows.present is not None:
         rows = rows.renormalised()
     theta = model.cluster_centers_.astype(np.float64) - rows.shift
-    sums, outputs = one_pass(rows, theta, s, want=want)
+    if want == ("labels",) and len(theta) >= MANY:
+        sums, outputs = bounded_pass(find_directions(rows, theta), rows, theta, want=want)
+    else:
+        sums, outputs = one_pass(rows, theta, s, want=want)
     validation.check_overflow(sums.hard, rows.dtype)
     if "distances" in want:
         validation.check_overflow(float(outputs["distances"].max()), rows.dtype)
