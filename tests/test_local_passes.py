@@ -49,6 +49,20 @@ def test_passes_are_those_of_the_twin(isa, dtype, n, d, k, c, weighted, unit):
         np.testing.assert_allclose(one, expected, atol=scale * 20 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_first_of_equals_is_the_nearest(isa, dtype):
+    x, shift, weight, theta, near, order, ends = given(300, 8, 30, 30, False, dtype)
+    theta = np.repeat(theta[:10], 3, axis=0)[np.random.default_rng(0).permutation(30)]
+    near = np.tile(np.arange(30, dtype=np.int32), (30, 1))
+    labels, nearest, second, _ = _core.near_pass(
+        x, False, shift, weight, theta, near, order, ends, 1
+    )
+    apart = (((x - shift)[:, None] - theta) ** 2).sum(axis=2).argmin(axis=1)
+    first = [int(np.flatnonzero((theta == theta[j]).all(axis=1))[0]) for j in apart]
+    np.testing.assert_array_equal(labels, first)
+    np.testing.assert_array_equal(nearest, second)
+
+
 def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32):
     random = np.random.default_rng(seed)
     centers = random.standard_normal((k, d))
@@ -82,6 +96,33 @@ def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
     N = np.zeros(theta.shape)
     np.add.at(N, labels, p * rows_of(rows))
     np.testing.assert_allclose(sums.N, N, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_rows_that_bounds_decide_keep_their_labels(dtype, weighted, unit):
+    """At centroids that move less and less, as they do at the end of a fit, to the last bit."""
+    X, k = clustered(dtype=dtype), 120
+    weight = np.linspace(0.5, 2, len(X)).astype(dtype) if weighted else None
+    rows, random = rows_with(X, weight, unit), np.random.default_rng(0)
+    theta, visited = rows_of(rows)[:k], []
+    plain, bounded = local_passes.LocalPasses(rows), local_passes.LocalPasses(rows)
+    bounded.bounded = True
+    visit = bounded._visit
+    bounded._visit = lambda rows, *given: (visited.append(rows.n), visit(rows, *given))[1]
+    for step in range(25):
+        sums, same = plain.sums(theta), bounded.sums(theta)
+        np.testing.assert_array_equal(plain.now.labels, bounded.now.labels)
+        np.testing.assert_array_equal(sums.G, same.G)
+        np.testing.assert_allclose(sums.N, same.N, atol=1e-9 * len(X))
+        assert same.hard == pytest.approx(sums.hard, rel=1e-5)
+        theta = rows.centroids(sums, theta) + random.normal(size=theta.shape) * 0.1**step
+    assert visited[0] == len(X) and sum(visited[1:]) < 15 * len(X) and visited[-1] < len(X) / 10
+    last = bounded.sums(theta)
+    again = bounded.sums(theta, every=True)  # whose labels may be others
+    if np.array_equal(plain.now.labels, bounded.now.labels):
+        np.testing.assert_array_equal(last.N, again.N)
 
 
 def rows_of(rows):

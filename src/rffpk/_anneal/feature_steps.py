@@ -120,6 +120,8 @@ class FeatureRun:
         """The passes of a stage that compare rows with few of the centroids, where it is to be
         exact with every one in the last pass."""
         every, steps = self.begin_local(), 0
+        assert self.local is not None
+        self.local.bounded = stage.exact and self.rows.n >= hamerly.LEAST_ROWS
         while True:
             [last], _ = self._steps(stage, 1, every)
             steps, settled = steps + 1, last.shift <= stage.tol
@@ -233,7 +235,7 @@ class FeatureRun:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many
         moved."""
         count, local = int(empty.sum()), self.local
-        if local is None or local.now is None:
+        if local is None or local.now is None or local.bounded:
             chosen = costliest_rows(self.rows, theta[~empty], count, self.variance)
         else:  # at the centroids before the step
             cost = row_costs(local.now.nearest, self.rows.weight, self.variance, self.rows.dtype)

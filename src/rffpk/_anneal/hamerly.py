@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from rffpk._rows.passes import SLOT_ROWS, one_pass
@@ -29,7 +30,7 @@ LEAST_ROWS = 20_000
 # bounds: with 50 columns and 10 clusters they do not.
 _COST = 20_000.0
 
-_MOST_ACTIVE = 0.6  # All rows are visited if more than this part of them is active.
+MOST_ACTIVE = 0.6  # All rows are visited if more than this part of them is active.
 _COPY_BYTES = 4 << 20  # Active rows are copied in parts of so many bytes.
 
 _BOUNDS = 1 << 16  # rows whose bounds change at a time, so that intermediate results are small
@@ -37,6 +38,11 @@ _BOUNDS = 1 << 16  # rows whose bounds change at a time, so that intermediate re
 # All rows are visited, too, if the weight of a cluster is less than this part of its largest since
 # the last such visit: what is left of its sums has the rounding errors of what was subtracted.
 _SHRUNKEN = 0.5
+
+
+Bounds = tuple[Array, Array]  # (n,) above the distance of each row from its centroid, ...
+# ... and below that from each other one
+Errors = Callable[[Array], Array]
 
 
 def pays(rows: Rows, k: int) -> bool:
@@ -60,7 +66,7 @@ class HardPasses:
         rounding errors of the sums."""
         theta = np.ascontiguousarray(theta, dtype=self.rows.dtype)
         active = None if self._theta is None else self._move(self._theta, theta)
-        if active is None or np.count_nonzero(active) > _MOST_ACTIVE * self.rows.n:
+        if active is None or np.count_nonzero(active) > MOST_ACTIVE * self.rows.n:
             self._visit_all(theta)
         else:
             self._visit(np.flatnonzero(active), theta)
@@ -88,43 +94,12 @@ class HardPasses:
 
     def _move(self, before: Array, theta: Array) -> Array:
         """Adjust the bounds to new centroids; return a mask of the rows that they do not decide."""
-        shift = self.rows.scaled(theta.astype(np.float64) - before)
-        eps = float(np.finfo(self.rows.dtype).eps)
-        shifts = np.sqrt((shift**2).sum(axis=1)) * (1 + 4 * eps)
+        shifts = shifts_of(self.rows, before, theta)
         farthest = int(shifts.argmax())
-        others = np.full(len(shifts), shifts[farthest])
+        others = np.full_like(shifts, shifts[farthest])
         others[farthest] = np.delete(shifts, farthest).max()
-        shifts, others = shifts.astype(self.rows.dtype), others.astype(self.rows.dtype)
-        errors, active = self._errors(theta), np.empty(self.rows.n, dtype=bool)
-        for part in gen_batches(self.rows.n, _BOUNDS):
-            labels, upper, lower = self._labels[part], self._upper[part], self._lower[part]
-            upper += shifts[labels]
-            upper *= 1 + 2 * eps
-            lower -= others[labels]
-            lower *= 1 - 2 * eps
-            np.maximum(lower, 0, out=lower)
-            active[part] = ~((lower - upper) * (lower + upper) > 2 * errors(upper))
-        return active
-
-    def _errors(self, theta: Array) -> Callable[[Array], Array]:
-        """Bounds of the rounding errors of computed squared distances, for rows at most so far from
-        one of the centroids: those of a sum of F products and two squared norms."""
-        longest = math.sqrt((self.rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
-        terms, x = theta.shape[1], self.rows.xs[0]
-        if self.rows.sparse_columns:  # whose products are those of the rows as they are
-            terms = int(np.diff(x.indptr).max())
-            longest += float(np.linalg.norm(self.rows.shift.astype(np.float64)))
-        unit = (terms + 8) / 2 * float(np.finfo(self.rows.dtype).eps)
-        return lambda distances: np.asarray((distances + 2 * longest) ** 2 * unit)
-
-    def _bounds(self, outputs: dict[str, Array], theta: Array) -> tuple[Array, Array]:
-        """The bounds of distances, in place of the squared distances that a pass returned."""
-        errors, upper, lower = self._errors(theta), outputs["nearest"], outputs["second"]
-        for part in gen_batches(len(upper), _BOUNDS):
-            twice = 2 * errors(np.sqrt(upper[part]))
-            upper[part] = np.sqrt(upper[part] + twice)
-            lower[part] = np.sqrt(np.maximum(lower[part] - twice, 0))
-        return upper, lower
+        bounds = self._upper, self._lower
+        return undecided(self._labels, bounds, shifts, others, rounding_errors(self.rows, theta))
 
     def _visit_all(self, theta: Array) -> None:
         for name in ("_sums", "_labels", "_upper", "_lower"):  # not held beside the new ones
@@ -133,6 +108,10 @@ class HardPasses:
         self._largest = self._sums.G.copy()
         self._labels = outputs["labels"]
         self._upper, self._lower = self._bounds(outputs, theta)
+
+    def _bounds(self, outputs: dict[str, Array], theta: Array) -> Bounds:
+        errors = rounding_errors(self.rows, theta)
+        return bounds_of(outputs["nearest"], outputs["second"], errors)
 
     def _visit(self, active: Array, theta: Array) -> None:
         """Visit the active rows; the sums change by the rows whose labels do."""
@@ -159,6 +138,52 @@ class HardPasses:
         changed = index[outputs["labels"] != self._labels[index]]
         self._labels[index] = outputs["labels"]
         return changed
+
+
+def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
+    """Upper bounds (k,) of the distances that centroids have moved, in the dtype of the rows."""
+    shift = rows.scaled(theta.astype(np.float64) - before)
+    eps = float(np.finfo(rows.dtype).eps)
+    return np.asarray(np.sqrt((shift**2).sum(axis=1)) * (1 + 4 * eps), dtype=rows.dtype)
+
+
+def undecided(
+    labels: Array, bounds: Bounds, shifts: Array, others: Array, errors: Errors
+) -> NDArray[np.bool_]:
+    """Adjust the bounds of rows, in place, to centroids that have moved by these `shifts`, and
+    those that their rows are compared with by `others` at most; return a mask of the rows whose
+    labels the bounds do not decide."""
+    active, eps = np.empty(len(labels), dtype=bool), float(np.finfo(shifts.dtype).eps)
+    for part in gen_batches(len(labels), _BOUNDS):
+        at, upper, lower = labels[part], *(bound[part] for bound in bounds)
+        upper += shifts[at]
+        upper *= 1 + 2 * eps
+        lower -= others[at]
+        lower *= 1 - 2 * eps
+        np.maximum(lower, 0, out=lower)
+        active[part] = ~((lower - upper) * (lower + upper) > 2 * errors(upper))
+    return active
+
+
+def rounding_errors(rows: Rows, theta: Array) -> Errors:
+    """Bounds of the rounding errors of computed squared distances, for rows at most so far from one
+    of the centroids: those of a sum of F products and two squared norms."""
+    longest = math.sqrt((rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
+    terms, x = theta.shape[1], rows.xs[0]
+    if rows.sparse_columns:  # whose products are those of the rows as they are
+        terms = int(np.diff(x.indptr).max())
+        longest += float(np.linalg.norm(rows.shift.astype(np.float64)))
+    unit = (terms + 8) / 2 * float(np.finfo(rows.dtype).eps)
+    return lambda distances: np.asarray((distances + 2 * longest) ** 2 * unit)
+
+
+def bounds_of(nearest: Array, second: Array, errors: Errors) -> Bounds:
+    """The bounds of distances, in place of the squared distances that a pass returned."""
+    for part in gen_batches(len(nearest), _BOUNDS):
+        twice = 2 * errors(np.sqrt(nearest[part]))
+        nearest[part] = np.sqrt(nearest[part] + twice)
+        second[part] = np.sqrt(np.maximum(second[part] - twice, 0))
+    return nearest, second
 
 
 _WANTED = ("labels", "nearest", "second")

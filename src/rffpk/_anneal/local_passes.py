@@ -10,13 +10,21 @@ CVPR 2012. The labels that a fit ends with are those of passes over all centroid
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.metrics import euclidean_distances
 
+from rffpk._anneal.hamerly import (
+    MOST_ACTIVE,
+    Bounds,
+    bounds_of,
+    rounding_errors,
+    shifts_of,
+    undecided,
+)
 from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.passes import one_pass, shifted_features
 from rffpk._rows.rows import Rows
@@ -51,12 +59,28 @@ class Assigned:
     nearest: Array  # (n,), the squared distances from them
 
 
+@dataclass
+class Kept:
+    """What a pass keeps for the next, which leaves out rows whose labels bounds decide."""
+
+    at: Array  # the centroids of the pass
+    N: Array  # its sums
+    upper: Array  # (n,), of the distances from the own centroids
+    lower: Array  # (n,), of those from the others that a row is compared with
+
+
 class LocalPasses:
-    """Passes over the same rows. Memory: O(n), and O(k^2) where centroids are compared."""
+    """Passes over the same rows. Memory: O(n), and O(k^2) where centroids are compared.
+
+    `bounded`: they leave out the rows that bounds of distances decide, and no costs of rows are
+    known.
+    """
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
+        self.bounded = False
         self.now: Assigned | None = None
+        self._kept: Kept | None = None
         self._near: Array | None = None
         self._directions: Array | None = None  # where they pay
         self._squares = self._cost = 0.0  # of a pass over all centroids, the first
@@ -64,23 +88,72 @@ class LocalPasses:
     def sums(self, theta: Array, every: bool = False) -> Sums:
         """The sums of a pass at the centroids theta (k, F), in which the labels change; `every`:
         rows are compared with every centroid."""
-        if every or self.now is None:
-            before, sums = self.now, self._visit_all(theta)
-            if before is None or not np.array_equal(before.labels, self._labels):
-                return sums
-        return self._sums(theta, self._labels)  # those of the same labels have the same bits
+        kept, self._kept = self._kept, None
+        if not every and self.now is not None:
+            return self._sums(theta, kept)
+        before, sums = self.now, self._visit_all(theta)
+        if before is None or not np.array_equal(before.labels, self._labels):
+            return sums
+        # those of the same labels have the same bits
+        return self._sums(theta, None) if kept is None else self._made(theta, kept.N)
 
-    def _sums(self, theta: Array, before: Array) -> Sums:
-        """The sums of a pass over near centroids, from these labels."""
-        self.now, self._second, N = self._visit(theta, before)
-        rows, labels, k = self.rows, self.now.labels, len(theta)
-        self._add(N, np.flatnonzero(labels != before), labels)
-        G = np.bincount(labels, rows.weight, k).astype(np.float64)
-        hard, unit = self._weighted(self.now.nearest), rows.weight_unit
+    def _sums(self, theta: Array, kept: Kept | None) -> Sums:
+        """The sums of a pass over near centroids."""
+        at = np.ascontiguousarray(theta, dtype=self.rows.dtype)
+        if kept is not None and self._move_active(kept, at):
+            self._kept = kept
+            return self._made(theta, kept.N)
+        before = self._labels
+        self.now, self._second, N = self._visit(self.rows, at, before)
+        moved = np.flatnonzero(self.now.labels != before)
+        self._add(N, moved, self.now.labels)
+        sums = self._made(theta, N, self._weighted(self.now.nearest))
+        if self.bounded:
+            upper, lower = self._bounds(self.now.nearest, self._second, moved, at)
+            self._kept = Kept(at, N, upper, lower)
+        return sums
+
+    def _bounds(self, nearest: Array, second: Array, moved: Array, at: Array) -> Bounds:
+        """The bounds of visited rows, in place of their distances. In the next pass rows that have
+        moved are compared with other centroids, of which nothing is known."""
+        upper, lower = bounds_of(nearest, second, rounding_errors(self.rows, at))
+        lower[moved] = 0
+        return upper, lower
+
+    def _made(self, theta: Array, N: Array, hard: float | None = None) -> Sums:
+        """The sums at the labels, with these sums of rows, whose `hard` objective may be known."""
+        rows, k = self.rows, len(theta)
+        G = np.bincount(self._labels, rows.weight, k).astype(np.float64)
+        unit = rows.weight_unit
         Q = np.full((k, 1), self._squares / k)  # of which the sum alone is known
-        sums = Sums(N * unit, G * unit, Q, np.zeros(k), hard, hard, rows.widths)
+        sums = Sums(N * unit, G * unit, Q, np.zeros(k), 0.0, 0.0, rows.widths)
+        hard = sums.cost_at(theta, rows.alpha) if hard is None else hard
+        sums = replace(sums, soft=hard, hard=hard)
         self._cost = self._cost_of(sums, theta)
         return sums
+
+    def _move_active(self, kept: Kept, at: Array) -> bool:
+        """Adjust the bounds to new centroids, and visit the rows that they do not decide; returns
+        False, without a visit, if these are most."""
+        rows, labels, near = self.rows, self._labels, self._near
+        assert near is not None
+        shifts = shifts_of(rows, kept.at, at)
+        others = np.where(near == np.arange(len(at))[:, None], 0, shifts[near]).max(axis=1)
+        bounds, errors = (kept.upper, kept.lower), rounding_errors(rows, at)
+        active = np.flatnonzero(undecided(labels, bounds, shifts, others, errors))
+        if len(active) > MOST_ACTIVE * rows.n:
+            return False
+        kept.at = at
+        for part in row_tiles(len(active), at.shape[1]) if len(active) else ():
+            index = active[part]
+            found, second, _ = self._visit(rows.take(index), at, labels[index])
+            moved = np.flatnonzero(found.labels != labels[index])
+            bounds = self._bounds(found.nearest, second, moved, at)
+            kept.upper[index], kept.lower[index] = bounds
+            self._add(kept.N, index[moved], labels, -1.0)
+            labels[index] = found.labels
+            self._add(kept.N, index[moved], labels)
+        return True
 
     @property
     def _labels(self) -> Array:
@@ -145,8 +218,9 @@ class LocalPasses:
         assert self.now is not None
         near = np.empty((0, _NEAR), np.int32) if self._near is None else self._near
         directions = np.empty((0, 0)) if self._directions is None else self._directions
-        totals = np.array([self._squares, self._cost])
-        return vars(self.now) | {"near": near, "totals": totals, "directions": directions}
+        totals, kept = np.array([self._squares, self._cost]), self._kept
+        found = vars(self.now) | {"near": near, "totals": totals, "directions": directions}
+        return found if kept is None else found | vars(kept)
 
     def restore(self, state: dict[str, Array]) -> None:
         """Set what `state` returned."""
@@ -154,18 +228,20 @@ class LocalPasses:
         self._squares, self._cost = state["totals"].tolist()
         self._near = state["near"] if len(state["near"]) else None
         self._directions = state["directions"] if len(state["directions"]) else None
+        kept = {name: state[name] for name in ("at", "N", "upper", "lower") if name in state}
+        self._kept = Kept(**kept) if kept else None
 
     def _near_of(self, theta: Array) -> Array:
         """The centroids that are near each one, itself among them."""
         near = _nearest_of_each(theta, theta, _NEAR, self.rows.dtype)
         return np.sort(near, axis=1).astype(np.int32)
 
-    def _visit(self, theta: Array, labels: Array) -> tuple[Assigned, Array, Array]:
-        """A pass: the labels, the second least distances, and the sums of the rows that stay."""
-        rows, k = self.rows, len(theta)
+    def _visit(self, rows: Rows, at: Array, labels: Array) -> tuple[Assigned, Array, Array]:
+        """A pass over some or all rows: the labels, the second least distances, and the sums of the
+        rows that stay."""
+        k = len(at)
         if self._near is None or len(self._near) != k:
-            self._near = self._near_of(theta)
-        at = np.ascontiguousarray(theta, dtype=rows.dtype)
+            self._near = self._near_of(at)
         order, ends = _by_label(labels, k)
         labels, nearest, second, stay = config.backend().near_pass(
             rows.xs[0], rows.maps[0] is not None, rows.shifts[0], rows.weight, at, self._near,
@@ -175,12 +251,12 @@ class LocalPasses:
             self._near = None
         return Assigned(labels, nearest), second, stay
 
-    def _add(self, N: Array, moved: Array, labels: Array) -> None:
-        """Add moved rows to the sums."""
+    def _add(self, N: Array, moved: Array, labels: Array, sign: float = 1.0) -> None:
+        """Add moved rows, times a sign, to the sums of their labels."""
         for part in row_tiles(len(moved), N.shape[1]) if len(moved) else ():
             index = moved[part]
             index = index[np.argsort(labels[index], kind="stable")]
-            x = shifted_features(self.rows.take(index)).astype(np.float64)
+            x = sign * shifted_features(self.rows.take(index)).astype(np.float64)
             if self.rows.weight is not None:
                 x *= self.rows.weight[index][:, None]
             new = labels[index]

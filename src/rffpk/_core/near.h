@@ -8,18 +8,24 @@
  * registers. */
 enum { NEAR_ROWS = VECTOR_BYTES < 64 ? 2 : 4, NEAR_CENTROIDS = 4 };
 enum { NEAR_PANEL = NEAR_ROWS * NEAR_CENTROIDS };
+enum { NEAR_VECTORS = NEAR_PANEL / W };
 _Static_assert(NEAR_PANEL % W == 0, "the products of a panel are whole vectors");
 
 /* What a thread has of a cluster in work. */
 typedef struct {
     size_t lines, stride; /* of centroids, whole panels, and of features, whole vectors */
     real *theta;          /* (lines, stride), zeros beyond what is given */
-    real *half;           /* (lines,): half the squared norms */
-    real *shift;          /* (stride,) */
-    real *x;              /* (NEAR_ROWS, stride): shifted rows */
-    real *square;         /* (NEAR_ROWS,) */
-    real *product;        /* (lines / NEAR_CENTROIDS, NEAR_ROWS, NEAR_CENTROIDS) */
+    real *half;   /* (lines, NEAR_ROWS): half the squared norms, by panels, infinity beyond */
+    real *shift;  /* (stride,) */
+    real *x;      /* (NEAR_ROWS, stride): shifted rows */
+    real *square; /* (NEAR_ROWS,) */
 } near_cluster;
+
+/* The largest scores so far, x.theta - |theta|^2 / 2, of each place of a panel; the next largest;
+ * and the panel of the first. */
+typedef struct {
+    vec most[NEAR_VECTORS], next[NEAR_VECTORS], panel[NEAR_VECTORS];
+} near_scores;
 
 static near_cluster near_lay_out(const rffpk_near *pr, real *memory)
 {
@@ -29,9 +35,8 @@ static near_cluster near_lay_out(const rffpk_near *pr, real *memory)
     c.theta = memory;
     c.shift = c.theta + c.lines * c.stride;
     c.x = c.shift + c.stride;
-    c.product = c.x + NEAR_ROWS * c.stride;
-    c.half = c.product + NEAR_ROWS * c.lines;
-    c.square = c.half + c.lines;
+    c.half = c.x + NEAR_ROWS * c.stride;
+    c.square = c.half + NEAR_ROWS * c.lines;
     return c;
 }
 
@@ -39,7 +44,7 @@ static size_t near_bytes(const rffpk_near *pr)
 {
     const size_t lines = round_up(pr->n_near, NEAR_CENTROIDS);
     const size_t vectors = (lines + 1 + NEAR_ROWS) * round_up(pr->d, W);
-    return (vectors + (NEAR_ROWS + 1) * lines + NEAR_ROWS) * sizeof(real);
+    return (vectors + NEAR_ROWS * lines + NEAR_ROWS) * sizeof(real);
 }
 
 /* The squared norm of a line of whole vectors. */
@@ -55,11 +60,16 @@ static void near_load_centroids(const rffpk_near *pr, size_t j, near_cluster *c)
 {
     memset(c->theta, 0, (c->lines + 1) * c->stride * sizeof(real)); /* and the shift */
     memcpy(c->shift, pr->shift, pr->d * sizeof(real));
-    for (size_t i = 0; i < pr->n_near; i++) {
-        const size_t from = (size_t)pr->near[j * pr->n_near + i];
-        real *line = c->theta + i * c->stride;
-        memcpy(line, (const real *)pr->theta + from * pr->d, pr->d * sizeof(real));
-        c->half[i] = square_of_line(line, c->stride) / 2;
+    for (size_t i = 0; i < c->lines; i++) {
+        real *line = c->theta + i * c->stride, half = (real)INFINITY;
+        if (i < pr->n_near) {
+            const size_t from = (size_t)pr->near[j * pr->n_near + i];
+            memcpy(line, (const real *)pr->theta + from * pr->d, pr->d * sizeof(real));
+            half = square_of_line(line, c->stride) / 2;
+        }
+        real *place = c->half + i / NEAR_CENTROIDS * NEAR_PANEL + i % NEAR_CENTROIDS;
+        for (size_t r = 0; r < NEAR_ROWS; r++)
+            place[r * NEAR_CENTROIDS] = half;
     }
 }
 
@@ -81,8 +91,8 @@ static void near_load_row(const rffpk_near *pr, size_t row, size_t at, near_clus
     c->square[at] = square_of_line(line, c->stride);
 }
 
-/* Products of all rows in work with a panel of centroids. */
-INLINE void near_products(const near_cluster *c, size_t line)
+/* Scores of all rows in work with a panel of centroids. */
+INLINE void near_score(const near_cluster *c, size_t line, near_scores *found)
 {
     vec acc[NEAR_PANEL];
     const real *theta = c->theta + line * c->stride;
@@ -102,39 +112,58 @@ INLINE void near_products(const near_cluster *c, size_t line)
                 acc[r * NEAR_CENTROIDS + i] += x[r] * at;
         }
     }
-    for (int i = 0; i < NEAR_PANEL; i += W)
-        store(c->product + line * NEAR_ROWS + i, fold_lanes(acc + i));
+    const vec panel = splat((real)(line / NEAR_CENTROIDS));
+    UNROLL
+    for (int v = 0; v < NEAR_VECTORS; v++) {
+        const vec score = fold_lanes(acc + v * W) - load(c->half + line * NEAR_ROWS + v * W);
+        const lanes more = less(found->most[v], score);
+        const vec lower = pick(more, found->most[v], score);
+        found->panel[v] = pick(more, panel, found->panel[v]);
+        found->most[v] = pick(more, score, found->most[v]);
+        found->next[v] = pick(less(found->next[v], lower), lower, found->next[v]);
+    }
+}
+
+/* What is found of each place of a panel. */
+INLINE void near_search(const near_cluster *c, real *most, real *next, real *panel)
+{
+    near_scores found;
+    for (int v = 0; v < NEAR_VECTORS; v++) {
+        found.most[v] = found.next[v] = splat(-(real)INFINITY);
+        found.panel[v] = splat(0);
+    }
+    for (size_t line = 0; line < c->lines; line += NEAR_CENTROIDS)
+        near_score(c, line, &found);
+    memcpy(most, found.most, sizeof found.most);
+    memcpy(next, found.next, sizeof found.next);
+    memcpy(panel, found.panel, sizeof found.panel);
 }
 
 /* The nearest of the centroids to a row in work, the first of equals, and the two least squared
- * distances. */
-static void near_choose(const rffpk_near *pr, size_t j, size_t row, size_t at,
-                        const near_cluster *c)
+ * distances, from what is found of its places. */
+INLINE int32_t near_choose(const rffpk_near *pr, size_t j, size_t row, real square,
+                           const real *most, const real *next, const real *panel)
 {
-    size_t best = 0;
-    real most = -(real)INFINITY, next = most;
-    for (size_t i = 0; i < pr->n_near; i++) {
-        const size_t panel = i / NEAR_CENTROIDS * NEAR_PANEL + at * NEAR_CENTROIDS;
-        const real score = c->product[panel + i % NEAR_CENTROIDS] - c->half[i];
-        if (score > most) {
-            next = most;
-            most = score;
-            best = i;
-        } else if (score > next) {
-            next = score;
-        }
+    real best = -(real)INFINITY, second = best;
+    size_t number = 0;
+    for (size_t i = 0; i < NEAR_CENTROIDS; i++) {
+        const size_t here = (size_t)panel[i] * NEAR_CENTROIDS + i;
+        const int first = most[i] > best || (most[i] == best && here < number);
+        const real lower = most[i] > best ? best : most[i];
+        second = lower > second ? lower : second;
+        second = next[i] > second ? next[i] : second;
+        best = most[i] > best ? most[i] : best;
+        number = first ? here : number;
     }
-    const real nearest = c->square[at] - 2 * most, second = c->square[at] - 2 * next;
-    pr->labels[row] = pr->near[j * pr->n_near + best];
+    const real nearest = square - 2 * best, other = square - 2 * second;
     ((real *)pr->nearest)[row] = nearest > 0 ? nearest : 0;
-    ((real *)pr->second)[row] = second > 0 ? second : 0;
+    ((real *)pr->second)[row] = other > 0 ? other : 0;
+    return pr->labels[row] = pr->near[j * pr->n_near + number];
 }
 
-/* Adds a row in work to the sums of its cluster if that stays the same. */
+/* Adds a row in work to the sums of its cluster. */
 INLINE void near_add(const rffpk_near *pr, size_t j, size_t row, const real *x)
 {
-    if (pr->labels[row] != (int32_t)j)
-        return;
     const real p = pr->weight ? ((const real *)pr->weight)[row] : 1;
     double *stay = pr->stay + j * pr->d;
     for (size_t f = 0; f < pr->d; f++)
@@ -157,11 +186,14 @@ static void near_cluster_rows(const rffpk_near *pr, size_t j, void *workspace)
             near_load_row(pr, (size_t)order[begin + r], r, &c);
         for (size_t r = begin + rows; r < n && r < begin + rows + NEAR_ROWS; r++)
             near_prefetch_row(pr, (size_t)order[r]);
-        for (size_t line = 0; line < c.lines; line += NEAR_CENTROIDS)
-            near_products(&c, line);
+        real most[NEAR_PANEL], next[NEAR_PANEL], panel[NEAR_PANEL];
+        near_search(&c, most, next, panel);
         for (size_t r = 0; r < rows; r++) {
-            near_choose(pr, j, (size_t)order[begin + r], r, &c);
-            near_add(pr, j, (size_t)order[begin + r], c.x + r * c.stride);
+            const size_t row = (size_t)order[begin + r], at = r * NEAR_CENTROIDS;
+            const int32_t label =
+                near_choose(pr, j, row, c.square[r], most + at, next + at, panel + at);
+            if (label == (int32_t)j)
+                near_add(pr, j, row, c.x + r * c.stride);
         }
     }
 }
