@@ -132,8 +132,9 @@ whitening : None or float
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
     "auto": three if the starts differ, otherwise one; from 100 clusters on one that is annealed in
-    few steps, from four times the critical exponent, if neither view weights nor typicality are
-    part of the objective. An array or a callable as `init` is always one start.
+    few steps, from four times the critical exponent, and from 1000 on plain k-means++ alone, if
+    neither view weights nor typicality are part of the objective. An array or a callable as `init`
+    is always one start.
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES} and

@@ -73,9 +73,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
         power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
         result so far. "auto": three if the starts differ, otherwise one; from 100 clusters on one
-        that is annealed in few steps, from four times the critical exponent, if neither view
-        weights nor typicality are part of the objective. An array or a callable as `init` is always
-        one start.
+        that is annealed in few steps, from four times the critical exponent, and from 1000 on plain
+        k-means++ alone, if neither view weights nor typicality are part of the objective. An array
+        or a callable as `init` is always one start.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None

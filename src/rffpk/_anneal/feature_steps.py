@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,11 +19,12 @@ import numpy as np
 
 from rffpk._anneal import hamerly, local_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import MANY, FitContext, Stage, StageEnd
+from rffpk._anneal.search import HARDNESS, MANY, FitContext, Stage, StageEnd
 from rffpk._rows.passes import (
     Moved,
     made_step,
     one_pass,
+    pass_of_block,
     shifted_features,
     take_steps,
 )  # fmt: skip
@@ -32,6 +34,11 @@ from rffpk._utils import config
 from rffpk._utils.arrays import Array
 
 T = TypeVar("T")
+
+_EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows and ...
+_EXPONENT_DISTANCES = 1 << 20  # ... distances at most, ...
+_HIGHEST = -1.0  # ... among this one ...
+_FACTOR = 1.2  # ... times powers of this number.
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
@@ -213,6 +220,22 @@ class FeatureRun:
         below rounding errors of `dtype`, by default that of the rows."""
         relative, absolute = self._close(dtype)
         return count_distinct(self.rows.scaled(theta), max(relative * hard, absolute))
+
+    def nearly_hard_exponent(self) -> float:
+        """The exponent at which annealing would end at these centroids, from some of the rows."""
+        counted = self.rows.counted_indices()
+        most = min(_EXPONENT_ROWS, max(1, _EXPONENT_DISTANCES // len(self.theta)))
+        rows = self.rows.take(counted[:: max(1, len(counted) // most)])
+        exponents = [_HIGHEST]
+        while not is_hard(_FACTOR * exponents[-1], rows.dtype):
+            exponents.append(_FACTOR * exponents[-1])
+
+        def is_nearly_hard(s: float) -> bool:
+            sums, _ = pass_of_block(rows, self.theta, s, hard=True)
+            return sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard
+
+        first = bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)
+        return exponents[first]
 
     def _shift(self, theta: Array, previous: Array) -> float:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)

@@ -338,6 +338,8 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
     if plan.swaps or not schedule.exact:
         improve(run, cost, plan.swaps)
         end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter, exact=last)
+    if math.isinf(end.s):  # no start was annealed
+        end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
 
 

@@ -57,6 +57,9 @@ _FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
 # A start whose centroids are then moved in batches begins at so many times the critical exponent,
 # multiplies it by this factor after each step, and ends at this tolerance.
 _COARSE_START, _COARSE_FACTOR, _COARSE_TOL = 4, 2.0, 1e-2
+# From so many clusters on it is not annealed: soft steps, which see all centroids, would take most
+# of the time.
+_TOO_MANY = 1000
 
 # If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
 # eight data sets); ...
@@ -339,9 +342,12 @@ def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[S
     return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
 
 
-def coarse_start(schedule: Schedule) -> Start:
+def coarse_start(schedule: Schedule, k: int) -> Start:
     """A few soft steps and k-means, not quite to convergence: what follows moves many centroids."""
-    s0, exact = max(schedule.s_final, _COARSE_START * schedule.s0), not schedule.ends_hard
+    exact = not schedule.ends_hard
+    if k >= _TOO_MANY:
+        return Start("k-means++", replace(schedule, s0=-math.inf, exact=exact))
+    s0 = max(schedule.s_final, _COARSE_START * schedule.s0)
     coarse = replace(schedule, s0=s0, factor=_COARSE_FACTOR, every=1, exact=exact)
     return Start("low", coarse)
 
@@ -353,7 +359,9 @@ def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[Sta
         yield from _settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.s0):
         return (yield from _annealing(schedule, best, dtype))
-    converged, left = yield from _settling("hard", -math.inf, schedule.tol, schedule.max_iter)
+    converged, left = yield from _settling(
+        "hard", -math.inf, schedule.last_tol, schedule.max_iter, schedule.exact
+    )
     if math.isfinite(schedule.s_final) and converged:
         converged, _ = yield from _settling("settle", schedule.s_final, schedule.tol, left)
     return StartEnd(schedule.s_final, converged)
