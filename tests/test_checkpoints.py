@@ -197,6 +197,7 @@ def test_passes_with_bounds_go_on(path, monkeypatch):
 
 def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch):
     monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    monkeypatch.setattr(hamerly, "LEAST_ROWS", 1)
     X = make_blobs(1200, 8, centers=100, cluster_std=3.0, random_state=1)[0].astype(np.float32)
 
     def fit(**arguments):

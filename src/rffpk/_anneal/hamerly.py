@@ -40,8 +40,9 @@ _BOUNDS = 1 << 16  # rows whose bounds change at a time, so that intermediate re
 _SHRUNKEN = 0.5
 
 
-Bounds = tuple[Array, Array]  # (n,) above the distance of each row from its centroid, ...
-# ... and below that from each other one
+# Of each row, above the distance from its centroid and below that from every other one: (n,) each.
+Bounds = tuple[Array, Array]
+# Of squared distances, from bounds of the distances.
 Errors = Callable[[Array], Array]
 
 
