@@ -1,5 +1,5 @@
 # The stages of .ci/run and what they share. Each stage runs in a subshell with `set -e`; $work is a
-# folder that .ci/run removes at the end.
+# folder that no other stage has at the same time, and that .ci/run removes at the end.
 # shellcheck shell=bash
 
 # What drives the compiled code directly.
@@ -19,7 +19,7 @@ stage_tests() {
     local command
     command=$(grep -E '^python3 -m venv .* -m pytest' README.md)
     echo "+ $command"
-    eval "$command" | tee "$work/tests.log"
+    eval "$command"
 }
 
 stage_exhaustive() {
