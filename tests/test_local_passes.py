@@ -63,9 +63,9 @@ def test_the_first_of_equals_is_the_nearest(isa, dtype):
     np.testing.assert_array_equal(nearest, second)
 
 
-def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32):
+def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32, apart=1.0):
     random = np.random.default_rng(seed)
-    centers = random.standard_normal((k, d))
+    centers = apart * random.standard_normal((k, d))
     X = centers[random.integers(k, size=n)] + 0.8 * random.standard_normal((n, d))
     return X.astype(dtype)
 
@@ -174,6 +174,17 @@ def test_objectives_are_as_low_as_those_of_all_centroids(monkeypatch, always, me
     ours = new().fit(X).inertia_
     monkeypatch.setattr(local_passes, "pays", lambda rows, k: False)
     assert ours <= 1.01 * new().fit(X).inertia_
+
+
+@pytest.mark.parametrize("part", [0.9, 1.05, 1.3, 1.6])
+@pytest.mark.parametrize("sample", [None, 2000])
+def test_fits_on_both_sides_of_the_least_work(monkeypatch, part, sample):
+    """Of separated clusters, whose centroids hardly move once they are found, with the least work
+    between that of a pass over k centroids and that over those which swaps add to them."""
+    X, k = clustered(3000, 10, 100, apart=50), 100
+    monkeypatch.setattr(local_passes, "_LEAST_WORK", int(part * k * X.size))
+    model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_rows_that_are_all_equal_but_few(always):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from default_fits import fit
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans, kmeans_plusplus
 
@@ -150,3 +151,14 @@ def test_the_last_exponent_does_not_depend_on_rows_without_weight():
     model = PowerKMeans(MANY, random_state=0).fit(X, sample_weight=weight)
     alone = PowerKMeans(MANY, random_state=0).fit(X[1::2])
     assert 0.5 < model.s_ / alone.s_ < 2 and model.s_ < -5
+
+
+@pytest.mark.exhaustive
+@pytest.mark.promise(
+    "Input",
+    "A fit of finite rows with default parameters never raises, whatever the numbers of rows, "
+    "columns and clusters, as far as memory holds them.",
+)
+@pytest.mark.parametrize("seed", [*range(60), 99])
+def test_default_fits_on_both_sides_of_the_sizes_of_near_lists(seed):
+    assert fit(seed) is None

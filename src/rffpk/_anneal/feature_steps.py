@@ -54,6 +54,7 @@ class FeatureRun:
     objective: PowerMean
     context: FitContext
     number: int = 0
+    most: int = 0  # of its centroids, with those that swaps add
     passes: int = 0
     bounded: hamerly.HardPasses | None = None  # while passes of the hard rule settle
     local: local_passes.LocalPasses | None = None  # while rows see few of many centroids
@@ -115,13 +116,17 @@ class FeatureRun:
             over = hopeless or stage.is_over(steps, last.shift)
         return StageEnd(last, steps)
 
+    @property
+    def sees_few(self) -> bool:
+        """Whether rows are compared with few of the centroids in most passes of the hard rule: at
+        any number of centroids, so that what one pass finds is there for the next."""
+        many = self.most >= MANY and not self.objective.learns_weights
+        return many and local_passes.pays(self.rows, self.most)
+
     def _sees_few(self, stage: Stage) -> bool:
-        """Whether rows are compared with few of the centroids in most passes."""
-        k = len(self.theta)
-        if k < MANY or math.isfinite(stage.goal) or (stage.exact and stage.most <= 2):
-            return False
-        hard = is_hard(stage.s, self.rows.dtype) and not self.objective.learns_weights
-        return hard and local_passes.pays(self.rows, k)
+        """Whether they are in a stage."""
+        single = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
+        return not single and is_hard(stage.s, self.rows.dtype) and self.sees_few
 
     def _follow_few(self, stage: Stage) -> StageEnd:
         """The passes of a stage that compare rows with few of the centroids, where it is to be
@@ -277,6 +282,7 @@ class FeatureSpace:
     objective: PowerMean
     seed: Callable[[], Array]  # draws initial centroids (k, F)
     context: FitContext
+    most: int  # the largest number of centroids, with those that swaps add
 
     lockstep: bool = field(default=False, init=False)
 
@@ -287,7 +293,7 @@ class FeatureSpace:
     def begin(self, numbers: list[int]) -> list[FeatureRun]:
         """Runs of the starts with these numbers."""
         given = self.variance, self.objective, self.context
-        return [FeatureRun(self.rows, self.seed(), *given, number) for number in numbers]
+        return [FeatureRun(self.rows, self.seed(), *given, n, self.most) for n in numbers]
 
     def advance(self, runs: list[FeatureRun], stages: list[Stage]) -> list[StageEnd | None]:
         """One stage of each run."""

@@ -26,7 +26,7 @@ from rffpk._anneal.noise import find_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
-from rffpk._anneal.swaps import improve
+from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows import passes
 from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.directions import bounded_pass, find_directions
@@ -332,7 +332,8 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
         history.progress.later = [*(each.n for each in found.samples[1:]), found.rows.n]
     rows = found.base if components is None else components.rows
     seed = partial(_seed, found, context)
-    space = FeatureSpace(rows, found.variance, found.objective, seed, context)
+    most = most_centroids(context.k, plan.swaps)
+    space = FeatureSpace(rows, found.variance, found.objective, seed, context, most)
     run, end, cost = search(space, plan.starts)
     schedule, last = plan.schedule, not (found.samples or components)
     if plan.swaps or not schedule.exact:

@@ -22,7 +22,7 @@ from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
 from rffpk._anneal.seeding import given_weights, initial_weights, seed_centroids
-from rffpk._anneal.swaps import improve
+from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows.missing import coverage_of, has_view, present_bits
 from rffpk._rows.passes import one_pass, total_variance
 from rffpk._rows.rows import Rows
@@ -291,7 +291,8 @@ def _search_components(
         history.add_seeding(rows.n)
         return seed_centroids(rows, rows.xs[0], k, "k-means++", context.random)
 
-    components = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context)
+    most = most_centroids(k, plan.swaps)
+    components = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context, most)
     first, end, cost = search(components, plan.starts)
     if plan.swaps:
         improve(first, cost, plan.swaps)

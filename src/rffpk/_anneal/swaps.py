@@ -15,7 +15,6 @@ from functools import partial
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
-from rffpk._anneal import local_passes
 from rffpk._anneal.feature_steps import FeatureRun, features_at
 from rffpk._anneal.search import MANY, Stage
 from rffpk._rows.passes import one_pass
@@ -47,6 +46,11 @@ _FAILURES = 10  # of single swaps, that a failure of the smallest batch counts a
 _BATCH_TOL = 3e-3
 _PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
 _PASSES_REMOVED = 5  # ... and so many after as many are removed.
+
+
+def most_centroids(k: int, swaps: int) -> int:
+    """The number of centroids that a fit of `k` has at most, while swaps are made."""
+    return k + k // _LARGEST if swaps and k >= MANY else k
 
 
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
@@ -102,7 +106,7 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
     small = run.rows.n * run.theta.size <= _SMALL
     least_gain = _LEAST_GAIN_SMALL if small else _LEAST_GAIN
     count, smallest, failed = k // (_LARGEST_LATER if later else _LARGEST), k // _SMALLEST, 0
-    if local_passes.pays(run.rows, k):
+    if run.sees_few:
         run.begin_local()
     else:
         run.local = None  # of a sample whose features are stored
