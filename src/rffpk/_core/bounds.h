@@ -206,8 +206,8 @@ static void decide_ties(const rffpk_problem *pr, tile *t, const bounded_rows *b)
             if (!(d[r] < within[r]))
                 continue;
             const real size = t->norm[b->col + r] + b->norms[j];
-            d[r] = refined(pr, t, j, b->col + r, size - 2 * line[b->col - begin + r],
-                           size * b->part);
+            d[r] =
+                refined(pr, t, j, b->col + r, size - 2 * line[b->col - begin + r], size * b->part);
         }
     }
 }

@@ -227,8 +227,7 @@ static void near_cluster_rows(const rffpk_near *pr, size_t j, void *workspace)
         near_search(&c, most, next, panel);
         for (size_t r = 0; r < rows; r++) {
             const size_t row = (size_t)order[begin + r], at = r * NEAR_CENTROIDS;
-            const int32_t label =
-                near_choose(pr, &c, j, row, r, most + at, next + at, panel + at);
+            const int32_t label = near_choose(pr, &c, j, row, r, most + at, next + at, panel + at);
             if (label == (int32_t)j)
                 near_add(pr, j, row, c.x + r * c.stride);
         }

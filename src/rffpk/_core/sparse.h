@@ -146,8 +146,7 @@ static void pack_sparse_theta(const rffpk_problem *pr, real *packed)
         for (size_t f = 0; f < F && j < pr->k; f++)
             norm += theta[j * F + f] * ((double)theta[j * F + f] + 2 * (double)shift[f]);
         packed[F * line + j] = (real)(pr->alpha[0] * norm);
-        packed[(F + 1) * line + j] =
-            (real)(pr->alpha[0] * norm - (double)packed[F * line + j]);
+        packed[(F + 1) * line + j] = (real)(pr->alpha[0] * norm - (double)packed[F * line + j]);
     }
 }
 
