@@ -27,12 +27,21 @@ def tied(n, d, k, dtype):
     return X, random.integers(-1, 2, (k, d)).astype(float)
 
 
+def tight(n, d, k, dtype):
+    """Rows in groups far apart, and two centers in each of them."""
+    random = np.random.default_rng(0)
+    middles = np.repeat(1000 * random.standard_normal((k // 2, d)), 2, axis=0)
+    X = middles[random.integers(k, size=n)] + 0.1 * random.standard_normal((n, d))
+    return X.astype(dtype), middles + 0.1 * random.standard_normal((k, d))
+
+
 GIVEN = {
     "apart": lambda dtype: around(700, 40, 50, 0.05, dtype),
     "overlap": lambda dtype: around(1500, 67, 120, 0.3, dtype),
     "far from the origin": lambda dtype: around(300, 33, 33, 0.3, dtype, offset=300),
     "large numbers": lambda dtype: tuple(1e15 * x for x in around(99, 34, 40, 0.3, dtype)),
     "small numbers": lambda dtype: tuple(1e-15 * x for x in around(99, 34, 40, 0.3, dtype)),
+    "tight": lambda dtype: tight(500, 40, 60, dtype),
     "ties": lambda dtype: tied(400, 35, 60, dtype),
     "one place": lambda dtype: (np.ones((70, 32), dtype), np.zeros((40, 32))),
 }
@@ -66,6 +75,18 @@ def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
     within = float(40 * theta.shape[1] * np.finfo(dtype).eps * squares)
     np.testing.assert_allclose(found["nearest"], expected["nearest"], atol=within)
     assert sums.hard == pytest.approx(all_sums.hard, abs=within * rows.total_weight)
+
+
+def test_distances_of_tight_groups_have_digits(isa):
+    X, theta = tight(500, 40, 60, np.float32)
+    rows = make_rows([X], [None], None, 1, [np.zeros(40, np.float32)])
+    theta = theta.astype(np.float32).astype(float)
+    some = np.ascontiguousarray(directions._leading(theta, 8).T, np.float32)
+    found = directions.bounded_pass(some, rows, theta, want=("labels", "nearest"))[1]
+    apart = ((X[:, None].astype(float) - theta) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found["nearest"], apart.min(axis=1), rtol=2**-7)
+    picked = apart[np.arange(500), found["labels"]]
+    np.testing.assert_allclose(picked, apart.min(axis=1), rtol=2**-7)
 
 
 @pytest.mark.parametrize("s", [-3.0, -40.0, -1000.0])

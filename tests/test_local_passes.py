@@ -63,6 +63,27 @@ def test_the_first_of_equals_is_the_nearest(isa, dtype):
     np.testing.assert_array_equal(nearest, second)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_of_tight_groups_have_digits(isa, dtype):
+    x, shift, weight, _, _, order, ends = given(300, 20, 30, 30, False, dtype)
+    random = np.random.default_rng(0)
+    centers = np.repeat(1000 * random.standard_normal((15, 20)), 2, axis=0)
+    x = (centers[random.integers(30, size=300)] + 0.1 * random.standard_normal(x.shape)).astype(
+        dtype
+    )
+    theta = (centers + 0.1 * random.standard_normal((30, 20))).astype(dtype)
+    near = np.tile(np.arange(30, dtype=np.int32), (30, 1))
+    zero = np.zeros_like(shift)
+    labels, nearest, second, _ = _core.near_pass(
+        x, False, zero, weight, theta, near, order, ends, 1
+    )
+    apart = ((x[:, None].astype(float) - theta) ** 2).sum(axis=2)
+    part = {np.float32: 2**-7, np.float64: 2**-24}[dtype]
+    np.testing.assert_allclose(nearest, apart.min(axis=1), rtol=part)
+    np.testing.assert_allclose(second, np.sort(apart)[:, 1], rtol=part)
+    np.testing.assert_allclose(apart[np.arange(300), labels], apart.min(axis=1), rtol=part)
+
+
 def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32, apart=1.0):
     random = np.random.default_rng(seed)
     centers = apart * random.standard_normal((k, d))

@@ -481,6 +481,45 @@ def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype):
     assert_array_equal(sums.N, expected.N)
 
 
+def tight_groups(n, d, k, dtype):
+    """Rows in groups that are far apart, with two centroids in each group."""
+    random = np.random.default_rng(0)
+    centers = np.repeat(1000 * random.standard_normal((k // 2, d)), 2, axis=0)
+    x = centers[random.integers(k, size=n)] + 0.1 * random.standard_normal((n, d))
+    theta = centers + 0.1 * random.standard_normal((k, d))
+    return x.astype(dtype), theta.astype(dtype)
+
+
+# What rounding may be of a squared distance, wherever it is not of the features.
+PART = {"f": 2**-7, "d": 2**-24}
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("dims", [(5,), (3, 4)])
+@pytest.mark.parametrize("s", [-2.0, -np.inf])
+def test_distances_of_tight_groups_have_digits(implementation, dtype, dims, missing, s):
+    """Rows whose distances are a small part of their squares, of which one view is missing."""
+    x, theta = tight_groups(500, sum(dims), 12, dtype)
+    xs = [np.ascontiguousarray(part) for part in np.split(x, np.cumsum(dims)[:-1], axis=1)]
+    rows = make_rows(xs, [None] * len(xs), None, 1, [np.zeros(d, dtype) for d in dims])
+    alpha = np.array([0.25, 0.75])[: len(dims)]
+    rows = replace(rows, alpha=alpha if len(dims) > 1 else np.ones(1))
+    has = np.ones((500, len(dims)), bool)
+    if missing:
+        rows, has = without_some_views(rows, 0)
+    apart = (x[:, None].astype(float) - theta) ** 2 * np.repeat(rows.alpha, dims)
+    exact = (apart * np.repeat(has, dims, axis=1)[:, None]).sum(axis=2)
+    _, found = one_pass(rows, theta, s, want=OUTPUTS)
+    assert_allclose(found["distances"], exact, rtol=PART[dtype.char])
+    assert_allclose(found["nearest"], exact.min(axis=1), rtol=PART[dtype.char])
+    assert_allclose(found["second"], np.sort(exact)[:, 1], rtol=PART[dtype.char])
+    picked = np.take_along_axis(exact, found["labels"][:, None], 1)[:, 0]
+    assert_allclose(picked, exact.min(axis=1), rtol=PART[dtype.char])
+    if np.isfinite(s):
+        shares = exact**s / (exact**s).sum(axis=1, keepdims=True)
+        assert_allclose(found["memberships"], shares, atol=2 * PART[dtype.char])
+
+
 def test_an_unknown_rule_is_refused():
     X, c = np.zeros((4, 2)), np.zeros(2)
     for fused_pass in (_core.fused_pass, _reference.fused_pass):

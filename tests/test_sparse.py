@@ -384,6 +384,23 @@ def test_costs_that_cancel_are_summed_from_differences():
     assert_allclose(accurate_cost(rows, sums.hard, sums, theta, theta), expected, rtol=1e-4)
 
 
+def test_distances_of_tight_groups_have_digits(isa, dtype):
+    """Rows whose distances are a small part of their squares, in few columns of many."""
+    random = np.random.default_rng(0)
+    centers = np.where(random.random((6, 400)) < 0.02, 1000 * random.standard_normal((6, 400)), 0)
+    X = centers[random.integers(6, size=300)]
+    X = np.where(X != 0, X + 0.1 * random.standard_normal(X.shape), 0).astype(dtype)
+    theta = np.where(centers != 0, centers + 0.1 * random.standard_normal(centers.shape), 0)
+    theta = theta.astype(dtype).astype(float)
+    zero = np.zeros(400, dtype)
+    rows = make_rows([sparse_rows(sparse.csr_array(X))], [None], None, 1, [zero])
+    found = one_pass(rows, theta, -np.inf, want=("distances", "nearest"))[1]
+    apart = ((X[:, None].astype(float) - theta) ** 2).sum(axis=2)
+    part = {"f": 2**-7, "d": 1e-6}[dtype.char]
+    assert_allclose(found["distances"], apart, rtol=part)
+    assert_allclose(found["nearest"], apart.min(axis=1), rtol=part)
+
+
 def test_structured_frequencies_are_written_out_where_rows_have_few_entries(monkeypatch):
     random = np.random.default_rng(0)
     X = topics(100, 2000, 2, length=5)[0]

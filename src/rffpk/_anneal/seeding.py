@@ -17,6 +17,7 @@ from rffpk._anneal.kernel_products import squared_norms as kernel_norms
 from rffpk._anneal.search import MANY
 from rffpk._rows.missing import present_views
 from rffpk._rows.passes import make_rows, one_pass
+from rffpk._rows.reservoir import uneven
 from rffpk._rows.rows import Rows
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -107,8 +108,7 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
     parts = None if rows.present is None else Parts(rows, features)
     seeds = features if parts is None else parts
     if init == "random":
-        p = None if weight is None else weight.astype(np.float64) / weight.sum(dtype=np.float64)
-        return dense(seeds[random.choice(rows.n, k, replace=False, p=p)])
+        return dense(seeds[_random_rows(weight, rows.n, k, random)])
     if k >= MANY:
         columns = _columns(features, rows.n_threads) if parts is None else parts.rows
         return dense(seeds[_batches(columns, seeds, weight, k, random)])
@@ -122,6 +122,14 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
         return np.maximum(-2 * _products(x, index) + squares[index, None] + squares, 0)
 
     return dense(features[k_means_plus_plus(distances, p, k, random)])
+
+
+def _random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np.intp]:
+    """The indices of k of n rows, drawn in proportion to their weights."""
+    index = np.arange(n) if weight is None else np.flatnonzero(weight)
+    weight = uneven(weight)
+    p = None if weight is None else weight[index].astype(np.float64)
+    return np.asarray(random.choice(index, k, replace=False, p=p if p is None else p / p.sum()))
 
 
 def _columns(features: Columns, n_threads: int) -> Rows:
@@ -240,7 +248,7 @@ def _seeds(space: Any, k: int, init: str) -> NDArray[np.intp]:
     products, n, random = space.products, space.products.n, space.context.random
     weight = np.ones(n) if space.weight is None else space.weight
     if init == "random":
-        return np.asarray(random.choice(n, k, replace=False, p=weight / weight.sum()))
+        return _random_rows(space.weight, n, k, random)
     diagonals, own = products.diagonals, products.diagonals.mean(axis=0)
 
     def distances(index: Array) -> Array:

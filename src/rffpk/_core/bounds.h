@@ -67,6 +67,7 @@ _Static_assert(PAIRS % W == 0, "the distances of the pairs are whole vectors");
 typedef struct {
     const real *norms; /* (k,): of the centroids */
     const real *x;     /* (W, width) */
+    real part;         /* of the squares, below which distances cancel */
     size_t width, col;
     real least[W] ALIGNED, second[W] ALIGNED; /* of the distances computed */
     real reach[W] ALIGNED; /* lower bounds below it leave it open who is nearest */
@@ -141,8 +142,8 @@ INLINE void found(const rffpk_problem *pr, tile *t, bounded_rows *b, size_t j, s
     const real *x = b->x + r * b->width, *theta = (const real *)pr->theta + j * pr->F;
     for (size_t f = pr->F / W * W; f < pr->F; f++)
         inner += x[f] * theta[f];
-    const real norm = t->norm[b->col + r], squared = norm + b->norms[j] - 2 * inner;
-    const real d = squared < 0 ? 0 : squared; /* NaN stays */
+    const real norm = t->norm[b->col + r], size = norm + b->norms[j];
+    const real d = refined(pr, t, j, b->col + r, size - 2 * inner, size * b->part);
     t->dist[j * t->stride + b->col + r] = d;
     if (d < b->least[r]) {
         b->second[r] = b->least[r];
@@ -204,8 +205,9 @@ static void decide_ties(const rffpk_problem *pr, tile *t, const bounded_rows *b)
         for (size_t r = 0; r < W; r++) {
             if (!(d[r] < within[r]))
                 continue;
-            const real squared = t->norm[b->col + r] + b->norms[j] + -2 * line[b->col - begin + r];
-            d[r] = squared < 0 ? 0 : squared;
+            const real size = t->norm[b->col + r] + b->norms[j];
+            d[r] =
+                refined(pr, t, j, b->col + r, size - 2 * line[b->col - begin + r], size * b->part);
         }
     }
 }
@@ -214,6 +216,7 @@ static void make_bounded(const rffpk_problem *pr, const real *theta, const real 
 {
     const size_t q = pr->q;
     bounded_rows b = {.norms = theta + round_up(pr->k * pr->F, PAD), .x = t->strip, .pairs = 0};
+    b.part = cancelling(pr->F);
     b.width = round_up(pr->F, W);
     make_coordinates(pr, basis, t);
     product(basis + packed_basis(pr), pr->k, q + 1, t->y, t->dist, t->cols, t->stride);

@@ -53,7 +53,7 @@ static void pack_theta(const rffpk_problem *pr, real *packed)
     }
     for (size_t j = 0; j < pr->k; j++) {
         double norm = 0;
-        for (size_t l = 0, f = 0; l < pr->n_views && !pr->present; l++) {
+        for (size_t l = 0, f = 0; l < pr->n_views; l++) {
             norm = weighted_norm(pr, j, l, f, norm);
             f += features_of(&pr->views[l]);
         }
@@ -61,22 +61,80 @@ static void pack_theta(const rffpk_problem *pr, real *packed)
     }
 }
 
+/* ---- distances that cancel ------------------------------------------------------------------ */
+
+/* Squared distances of W rows, from column `col` on, to one centroid, by differences. */
+NOINLINE static vec by_differences(const rffpk_problem *pr, const tile *t, size_t j, size_t col)
+{
+    const real *theta = (const real *)pr->theta + j * pr->F, *phi = t->phi + col;
+    vec total = splat(0);
+    for (size_t l = 0; l < pr->n_views; l++) {
+        vec sum = splat(0);
+        for (size_t f = 0; f < features_of(&pr->views[l]); f++, theta++, phi += t->stride) {
+            const vec apart = load(phi) - *theta;
+            sum += apart * apart;
+        }
+        if (pr->present)
+            sum *= load(counts_of(pr, t) + l * t->stride + col);
+        total += sum * (real)pr->alpha[l];
+    }
+    return total;
+}
+
+/* The squared distance of one row that was expanded, again by differences if it is less than
+ * `least`. */
+INLINE real refined(const rffpk_problem *pr, const tile *t, size_t j, size_t row, real squared,
+                    real least)
+{
+    if (!(squared < least))
+        return squared; /* also NaN */
+    real line[W] ALIGNED;
+    store(line, by_differences(pr, t, j, row / W * W));
+    return line[row % W];
+}
+
+/* The distances of W rows that cancel are computed again. */
+NOINLINE static void refine(const rffpk_problem *pr, const real *norms, tile *t, size_t col)
+{
+    const real part = cancelling(pr->F);
+    for (size_t j = 0; j < pr->k; j++) {
+        real *d = t->dist + j * t->stride + col;
+        const lanes close = less(load(d), (load(t->norm + col) + norms[j]) * part);
+        if (any(close))
+            store(d, pick(close, by_differences(pr, t, j, col), load(d)));
+    }
+}
+
 /* ---- a tile --------------------------------------------------------------------------------- */
 
-/* dist[j] = max(0, norm + ||theta_j||^2 - 2 phi theta_j) */
-static void make_distances(const rffpk_problem *pr, const real *theta, tile *t)
+/* dist[j] = norm + ||theta_j||^2 - 2 phi theta_j, whose first two terms are in the product if views
+ * are missing. NaN stays, and is detected later. */
+INLINE void expand(const rffpk_problem *pr, const int missing, const real *norms, tile *t)
 {
-    const size_t cols = t->cols;
-    const real *norms = theta + round_up(pr->k * depth_of(pr), PAD);
-    product(theta, pr->k, depth_of(pr), t->phi, t->dist, cols, t->stride);
-    for (size_t col = 0; col < cols; col += W) {
+    const real part = cancelling(pr->F);
+    for (size_t col = 0; col < t->cols; col += W) {
         const vec norm = load(t->norm + col);
+        lanes close = less(norm, norm); /* none */
         for (size_t j = 0; j < pr->k; j++) {
             real *d = t->dist + j * t->stride + col;
-            const vec squared = norm + norms[j] + load(d);
-            store(d, SELECT(squared < 0, splat(0), squared)); /* NaN stays, and is detected later */
+            const vec size = norm + norms[j];
+            const vec squared = missing ? load(d) : size + load(d);
+            close |= less(squared, size * part);
+            store(d, squared);
         }
+        if (any(close))
+            refine(pr, norms, t, col);
     }
+}
+
+static void make_distances(const rffpk_problem *pr, const real *theta, tile *t)
+{
+    const real *norms = theta + round_up(pr->k * depth_of(pr), PAD);
+    product(theta, pr->k, depth_of(pr), t->phi, t->dist, t->cols, t->stride);
+    if (pr->present)
+        expand(pr, 1, norms, t);
+    else
+        expand(pr, 0, norms, t);
 }
 
 /* Of inner products alone: dist[j] = max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi, theta_j>), 1 beyond

@@ -19,6 +19,7 @@ typedef struct {
     real *shift;  /* (stride,) */
     real *x;      /* (NEAR_ROWS, stride): shifted rows */
     real *square; /* (NEAR_ROWS,) */
+    real part;    /* of the squares, below which distances cancel */
 } near_cluster;
 
 /* The largest scores so far, x.theta - |theta|^2 / 2, of each place of a panel; the next largest;
@@ -37,6 +38,7 @@ static near_cluster near_lay_out(const rffpk_near *pr, real *memory)
     c.x = c.shift + c.stride;
     c.half = c.x + NEAR_ROWS * c.stride;
     c.square = c.half + NEAR_ROWS * c.lines;
+    c.part = cancelling(pr->d);
     return c;
 }
 
@@ -139,11 +141,44 @@ INLINE void near_search(const near_cluster *c, real *most, real *next, real *pan
     memcpy(panel, found.panel, sizeof found.panel);
 }
 
-/* The nearest of the centroids to a row in work, the first of equals, and the two least squared
- * distances, from what is found of its places. */
-INLINE int32_t near_choose(const rffpk_near *pr, size_t j, size_t row, real square,
-                           const real *most, const real *next, const real *panel)
+/* A squared distance by differences, of two lines of whole vectors. */
+INLINE real near_apart(const real *x, const real *theta, size_t stride)
 {
+    vec total = splat(0);
+    for (size_t f = 0; f < stride; f += W) {
+        const vec apart = load(x + f) - load(theta + f);
+        total += apart * apart;
+    }
+    return sum_lanes(total);
+}
+
+/* The number of the nearest centroid to a row in work, and the two least squared distances, all by
+ * differences. */
+NOINLINE static size_t near_refine(const rffpk_near *pr, const near_cluster *c, const real *x,
+                                   real *nearest, real *second)
+{
+    size_t number = 0;
+    *nearest = *second = (real)INFINITY;
+    for (size_t i = 0; i < pr->n_near; i++) {
+        const real d = near_apart(x, c->theta + i * c->stride, c->stride);
+        if (d < *nearest) {
+            *second = *nearest;
+            *nearest = d;
+            number = i;
+        } else if (d < *second) {
+            *second = d;
+        }
+    }
+    return number;
+}
+
+/* The nearest of the centroids to a row in work, the first of equals, and the two least squared
+ * distances, from what is found of its places; by differences where the least one cancels, which is
+ * where the row and the centroid have nearly the same square. */
+INLINE int32_t near_choose(const rffpk_near *pr, const near_cluster *c, size_t j, size_t row,
+                           size_t line, const real *most, const real *next, const real *panel)
+{
+    const real square = c->square[line];
     real best = -(real)INFINITY, second = best;
     size_t number = 0;
     for (size_t i = 0; i < NEAR_CENTROIDS; i++) {
@@ -155,7 +190,9 @@ INLINE int32_t near_choose(const rffpk_near *pr, size_t j, size_t row, real squa
         best = most[i] > best ? most[i] : best;
         number = first ? here : number;
     }
-    const real nearest = square - 2 * best, other = square - 2 * second;
+    real nearest = square - 2 * best, other = square - 2 * second;
+    if (nearest < 2 * square * c->part)
+        number = near_refine(pr, c, c->x + line * c->stride, &nearest, &other);
     ((real *)pr->nearest)[row] = nearest > 0 ? nearest : 0;
     ((real *)pr->second)[row] = other > 0 ? other : 0;
     return pr->labels[row] = pr->near[j * pr->n_near + number];
@@ -190,8 +227,7 @@ static void near_cluster_rows(const rffpk_near *pr, size_t j, void *workspace)
         near_search(&c, most, next, panel);
         for (size_t r = 0; r < rows; r++) {
             const size_t row = (size_t)order[begin + r], at = r * NEAR_CENTROIDS;
-            const int32_t label =
-                near_choose(pr, j, row, c.square[r], most + at, next + at, panel + at);
+            const int32_t label = near_choose(pr, &c, j, row, r, most + at, next + at, panel + at);
             if (label == (int32_t)j)
                 near_add(pr, j, row, c.x + r * c.stride);
         }

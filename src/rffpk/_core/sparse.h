@@ -127,10 +127,10 @@ static void project_sparse(const rffpk_view *v, real *phases, tile *t)
 /* ---- columns as features -------------------------------------------------------------------- */
 
 /* out: (F, centroids_line) numbers -2 alpha theta_jf, then ||theta_j||^2 + 2 <c, theta_j>, times
- * alpha */
+ * alpha, and what this differs by from its value in double precision */
 static size_t packed_sparse_theta(const rffpk_problem *pr)
 {
-    return round_up((pr->F + 1) * centroids_line(pr), PAD);
+    return round_up((pr->F + 2) * centroids_line(pr), PAD);
 }
 
 static void pack_sparse_theta(const rffpk_problem *pr, real *packed)
@@ -146,6 +146,7 @@ static void pack_sparse_theta(const rffpk_problem *pr, real *packed)
         for (size_t f = 0; f < F && j < pr->k; f++)
             norm += theta[j * F + f] * ((double)theta[j * F + f] + 2 * (double)shift[f]);
         packed[F * line + j] = (real)(pr->alpha[0] * norm);
+        packed[(F + 1) * line + j] = (real)(pr->alpha[0] * norm - (double)packed[F * line + j]);
     }
 }
 
@@ -168,20 +169,33 @@ static double squared_norm(entries e, const real *shift, double c_norm)
     return sum > 0 ? sum : 0;
 }
 
+/* The product of a row with a line of the table that `gather` takes, summed in double precision. */
+static double inner_product(entries e, const real *table, size_t stride)
+{
+    double sum = 0;
+    for (size_t a = 0; a < e.count; a++)
+        sum += (double)e.values[a] * table[(size_t)e.columns[a] * stride];
+    return sum;
+}
+
 /* The first line of phi <- ||phi||^2; dist[j] <- max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi,
- * theta_j>)
- */
+ * theta_j>), summed in double precision where it cancels */
 NOINLINE static void sparse_distances(const rffpk_problem *pr, const real *theta, tile *t)
 {
     const rffpk_view *v = pr->views;
     const size_t line = centroids_line(pr);
-    const real *norms = theta + pr->F * line;
+    const real *norms = theta + pr->F * line, *rests = norms + line;
     for (size_t r = 0; r < t->cols; r++) {
         const entries e = entries_of(v, t, r);
         const double square = squared_norm(e, v->shift, t->c_norm);
+        const real own = (real)(pr->alpha[0] * square), part = cancelling(e.count + 1);
         gather(e, theta, line, t->strip);
         for (size_t j = 0; j < pr->k; j++) {
-            const real d = (real)(pr->alpha[0] * square) + norms[j] + t->strip[j];
+            real d = own + norms[j] + t->strip[j];
+            if (RFFPK_BITS == 32 && d < (own + (real)fabs(norms[j])) * part) {
+                const double known = pr->alpha[0] * square + norms[j] + rests[j];
+                d = (real)(known + inner_product(e, theta + j, line));
+            }
             t->dist[j * t->stride + r] = d < 0 ? 0 : d;
         }
         t->phi[r] = (real)square;

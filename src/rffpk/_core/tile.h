@@ -99,6 +99,15 @@ static tile slice(const tile *t, size_t col)
     return s;
 }
 
+/* A squared distance below this part of ||phi||^2 + ||theta||^2 is computed from differences. The
+ * error of an expanded square is about sqrt(F) eps times these squares: it has lost all but 8 of
+ * its bits there in single precision, half of them in double precision. */
+static real cancelling(size_t F)
+{
+    const double part = RFFPK_BITS == 32 ? 0x1p-15 : 0x1p-26;
+    return (real)(part * sqrt((double)F));
+}
+
 static void load_row_weights(const rffpk_problem *pr, tile *t)
 {
     const real *weight = pr->weight;

@@ -204,8 +204,7 @@ static void view_features(const rffpk_problem *pr, size_t l, const real *packed,
         (v->D ? fourier : shift_features)(v, phi, norm, t->cols, t->stride);
 }
 
-/* Features of all views, their squared norms, and sum_l alpha_l ||phi_l||^2; the latter is 0 if
- * views are missing, as the product with the centroids has it then. */
+/* Features of all views, their squared norms, and sum_l alpha_l ||phi_l||^2. */
 static void make_features(const rffpk_problem *pr, const real *packed, size_t end, tile *t,
                           const rffpk_rows *out)
 {
@@ -220,7 +219,7 @@ static void make_features(const rffpk_problem *pr, const real *packed, size_t en
             clear_missing(present, phi, features_of(v), t->cols, t->stride);
             clear_missing(present, norm, 1, t->cols, t->stride);
         }
-        for (size_t col = 0; col < t->cols && !pr->present; col += W)
+        for (size_t col = 0; col < t->cols; col += W)
             store(t->norm + col, load(t->norm + col) + load(norm + col) * (real)pr->alpha[l]);
         packed += packed_view(v);
         phi += features_of(v) * t->stride;

@@ -31,6 +31,13 @@ def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDAr
     return np.divide(keys, weight, out=np.full(n, np.inf), where=weight > 0)
 
 
+def uneven(weight: Array | None) -> Array | None:
+    """The weights of rows that are drawn; None where all that are not zero are equal, as these
+    rows are drawn as without weights."""
+    counted = None if weight is None else weight[weight > 0]
+    return None if counted is None or (counted == counted[0]).all() else weight
+
+
 @dataclass(frozen=True)
 class Sample:
     """Rows in the order of their keys."""

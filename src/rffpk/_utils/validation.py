@@ -367,7 +367,8 @@ def check_sample_weight(
     sample_weight: Any, n: int, X: Any = None, zeros: bool = False
 ) -> NDArray[np.float64] | None:
     """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`, with the
-    index of the rows X if both have one; None is returned as None."""
+    index of the rows X if both have one. Weights that are all one are None, as no weights are:
+    nothing is drawn or summed in another way then."""
     if sample_weight is None:
         return None
     check_plain(sample_weight, "sample_weight")
@@ -392,6 +393,8 @@ def check_sample_weight(
         raise ValueError(f"sample_weight contains {weight.min()}, must be >= 0.")
     if (weight > MAX_WEIGHT).any():
         raise ValueError(f"sample_weight contains {weight.max()}, must be <= {MAX_WEIGHT}.")
+    if (weight == 1).all():
+        return None
     if not weight.any():
         if zeros:
             return weight

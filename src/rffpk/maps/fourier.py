@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._rows.passes import unshifted
+from rffpk._rows.reservoir import uneven
 from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
 from rffpk._utils import config, validation
@@ -515,10 +516,12 @@ def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
 def _sampled_rows(X: Columns, weight: Array | None, random: np.random.RandomState) -> Array:
     """Rows drawn at random, in proportion to their weights, in float64."""
     m = int(np.clip((2 * _PAIR_NUMBERS / X.shape[1]) ** 0.5, _FEWEST_PAIRED, _MOST_PAIRED))
-    if weight is None:
-        drawn = np.arange(len(X)) if len(X) <= m else random.randint(len(X), size=m)
-    else:
+    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    weight = uneven(weight)
+    if weight is not None:
         drawn = random.choice(len(X), m, p=weight / weight.sum())
+    else:
+        drawn = index if len(index) <= m else index[random.randint(len(index), size=m)]
     return dense(X[np.unique(drawn)]).astype(np.float64)
 
 

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, csr_matrix, diags
 
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.passes import make_rows, one_pass, unshifted
+from rffpk._rows.reservoir import uneven
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.sparse_rows import (
@@ -347,6 +348,7 @@ def drawn_rows(
     index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     if len(index) <= size:
         return index, None if weight is None else weight[index]
+    weight = uneven(weight)
     share = None if weight is None else weight[index] / weight.sum()
     replace = weight is not None
     drawn = _generator(random).choice(index, size, replace=replace, p=share, shuffle=False)
