@@ -160,7 +160,9 @@ def test_a_row_as_far_from_all_centroids_says_nothing_of_others(metric, copies):
     assert model.set_params(random_state=0).fit(X).predict_proba(X[:-1]).max(axis=1).min() > 0.99
 
 
-@pytest.mark.parametrize("model", [rffpk.PowerKMeans(swaps=0), rffpk.FuzzyCMeans()], ids=str)
+@pytest.mark.parametrize(
+    "model", [rffpk.PowerKMeans(swaps=0, s0=-300.0), rffpk.FuzzyCMeans()], ids=str
+)
 def test_near_clusters_beside_a_wide_one_are_clusters(model):
     """Their squared distance is 1e-8 of the mean cost of a row."""
     wide = 1e7 + 1e4 * np.random.default_rng(0).standard_normal((300, 1))
@@ -197,5 +199,7 @@ def test_some_rows_of_each_cluster_are_looked_at():
 def test_rows_without_a_weight_are_no_distinct_rows():
     X, p = np.vstack([TRIPLES, [[9.0] * 4]]), np.r_[np.ones(len(TRIPLES)), 0.0]
     for model in (rffpk.PowerKMeans(4), rffpk.KernelKMeans(4), rffpk.MKKM(4)):
-        with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows that count; .* <= 3"):
+        with pytest.warns(
+            ConvergenceWarning, match="X has 3 distinct rows of positive weight; .* <= 3"
+        ):
             clone(model).set_params(random_state=0).fit(X, sample_weight=p)

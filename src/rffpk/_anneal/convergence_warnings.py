@@ -114,7 +114,8 @@ def few_rows(name: str, xs: list[Columns], weight: Array | None = None, least: i
     def cause(k: int) -> str:
         counted = None if weight is None or weight.all() else weight > 0
         rows = _n_distinct(xs if counted is None else [x[counted] for x in xs])
-        what = f"distinct row{'' if rows == 1 else 's'}{'' if counted is None else ' that count'}"
+        what = "distinct row" if rows == 1 else "distinct rows"
+        what += "" if counted is None else " of positive weight"
         return f"{name} has {rows} {what}; take n_clusters <= {max(rows, least)}." * (rows < k)
 
     return cause
