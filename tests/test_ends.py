@@ -203,3 +203,34 @@ def test_rows_without_a_weight_are_no_distinct_rows():
             ConvergenceWarning, match="X has 3 distinct rows of positive weight; .* <= 3"
         ):
             clone(model).set_params(random_state=0).fit(X, sample_weight=p)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", [rffpk.PowerKMeans(2), rffpk.FuzzyCMeans(2)], ids=str)
+def test_rows_with_one_direction_are_equal_up_to_rounding(model, dtype):
+    X = np.outer(np.arange(1, 21), [1.0, 2.0]).astype(dtype)
+    [message] = warnings_of(clone(model).set_params(metric="cosine"), X)
+    assert message.startswith("1 of n_clusters=2 clusters have rows: X scaled to length one has 1 ")
+
+
+def test_noise_is_no_distinct_row():
+    X = np.vstack([TRIPLES, [[100.0] * 4, [-100.0] * 4]])
+    with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows that are not noise; .* 3"):
+        rffpk.PowerKMeans(4, noise=2.5 / 62, random_state=0).fit(X)
+
+
+def test_a_map_with_equal_rows_is_not_called_x():
+    [message] = warnings_of(rffpk.DiffusionPowerKMeans(3), np.repeat(np.eye(2), 9, axis=0))
+    assert "X has 2 distinct rows" in message and "map" not in message
+    parallel = np.outer(np.arange(1, 21), [1.0, 2.0])
+    [message] = warnings_of(rffpk.DiffusionPowerKMeans(2, metric="cosine"), parallel)
+    assert "the diffusion map of X has 1 distinct row;" in message
+
+
+def test_equal_rows_with_weights_are_refused_by_no_class():
+    """Their variance is a rounding error, with weights as without."""
+    for model in (rffpk.RFFKernelPowerKMeans(1), rffpk.KernelPowerKMeans(1), rffpk.MKKM(1)):
+        model.set_params(random_state=0)
+        for n, value in [(3, 1.7), (7, 0.1), (14, 1.7), (20, 3e5)]:
+            for p in (np.ones(n), np.r_[1e-3, np.ones(n - 1)]):
+                assert model.fit(np.full((n, 3), value), sample_weight=p).inertia_ < 1e-9

@@ -28,7 +28,6 @@ from rffpk import (
     plot,
     select_n_clusters,
 )
-
 from rffpk._utils.messages import without
 
 matplotlib = pytest.importorskip("matplotlib")

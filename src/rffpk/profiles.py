@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.random import sample_without_replacement
@@ -316,11 +315,11 @@ def _refit(model: Any, X: Any, weight: Array | None, k: int, seed: int) -> Array
     last = again[-1] if isinstance(again, Pipeline) else again
     last.set_params(n_clusters=k, random_state=seed, store_memberships=False, verbose=0)
     init = getattr(last, "init", "")
-    centers = np.shape(getattr(fitted, "cluster_centers_", None))
+    centers = np.shape(getattr(fitted, "cluster_centers_", ()))
     if not isinstance(init, str) and not callable(init) and np.shape(init) != centers:
         last.set_params(init=type(last)().init)  # it is of all rows
     name = f"{again.steps[-1][0]}__sample_weight" if again is not last else "sample_weight"
-    with without(ConvergenceWarning):
+    with without(Warning):  # the fit has given them
         again.fit(X, **({} if weight is None else {name: weight}))
     return np.asarray(last.labels_)
 

@@ -107,15 +107,19 @@ def rows_of_clusters(labels: Array, k: int) -> Array:
     return np.flatnonzero(rank % -(-counts // max(1, _ROWS // k))[labels] == 0)
 
 
-def few_rows(name: str, xs: list[Columns], weight: Array | None = None, least: int = 0) -> Cause:
+def few_rows(
+    name: str, xs: list[Columns], weight: Array | None = None, least: int = 0,
+    which: str = "of positive weight",
+) -> Cause:  # fmt: skip
     """Fewer distinct rows than clusters, in the views `xs` that a message calls `name`; rows of
-    weight zero do not count. `least` clusters were found, of all rows where these are a sample."""
+    weight zero do not count, and `which` says what the others are. `least` clusters were found, of
+    all rows where these are a sample."""
 
     def cause(k: int) -> str:
         counted = None if weight is None or weight.all() else weight > 0
         rows = _n_distinct(xs if counted is None else [x[counted] for x in xs])
         what = "distinct row" if rows == 1 else "distinct rows"
-        what += "" if counted is None else " of positive weight"
+        what += "" if counted is None else f" {which}"
         return f"{name} has {rows} {what}; take n_clusters <= {max(rows, least)}." * (rows < k)
 
     return cause

@@ -27,7 +27,7 @@ from rffpk._anneal.convergence_warnings import (
     warn_of_ending,
 )
 from rffpk._anneal.decompositions import Compressed, compressed
-from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace
+from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, count_distinct
 from rffpk._anneal.noise import find_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
@@ -51,6 +51,7 @@ from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.validation import Auto
 from rffpk.maps.cluster_number import select_number
+from rffpk.maps.unit_rows import unit_lines
 
 M = TypeVar("M", bound=Any)
 
@@ -413,6 +414,8 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     """How the run ended: which clusters have rows, and can be told apart at an exponent."""
     k, plan = len(theta), found.plan
     used = k - int(empty_clusters(hard.G, rows.dtype).sum())
+    if rows.unit_centroids:  # rows with one direction differ by rounding
+        used = min(used, count_distinct(theta, (8 * float(np.finfo(rows.dtype).eps)) ** 2))
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)
     if math.isinf(s):
         return ending
@@ -514,11 +517,20 @@ def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     publish_end(model, result.attributes, end, context)
+    warn_of_ending(result.ending, _causes(result, context))
+
+
+def _causes(result: FitResult, context: FitContext) -> list[Cause]:
+    """Why clusters may be missing: few distinct rows, of X or of what it was computed from, and
+    then of what it is mapped to."""
     some, found = result.prepared.some, result.ending.found
-    name = "X" if result.rows.n == some.n else "a sample of X"
-    causes = context.causes or [few_rows(name, *result.prepared.given, found)]
-    causes = [*causes, few_rows(context.rows_name, some.xs, some.weight, found)]
-    warn_of_ending(result.ending, causes)
+    (xs, weight), name = result.prepared.given, "X" if result.rows.n == some.n else "a sample of X"
+    if some.unit_centroids:  # rows with one direction differ by rounding
+        xs, name = [unit_lines(x).astype(np.float32) for x in xs], f"{name} scaled to length one"
+    noise = context.noise is not None and context.noise.any()
+    which = "that are not noise" if noise else "of positive weight"
+    causes = context.causes or [few_rows(name, xs, weight, found, which)]
+    return [*causes, few_rows(context.rows_name, some.xs, some.weight, found, which)]
 
 
 def publish_end(model: Any, attributes: dict[str, Any], end: StartEnd, context: FitContext) -> None:
