@@ -48,6 +48,15 @@ def test_ten_clusters_are_in_the_order_of_their_numbers():
     assert [*adata.obs["rffpk"].cat.categories] == [str(j) for j in range(11)]
 
 
+def test_memberships_that_are_not_stored_are_not_written():
+    adata = cells()
+    cluster(adata, 3)
+    cluster(adata, 2, store_memberships=False)
+    assert adata.uns["rffpk"]["params"]["n_clusters"] == 2
+    assert [*adata.obs["rffpk"].cat.categories] == ["0", "1"]
+    assert [*adata.obsm] == ["X_pca", "protein"]
+
+
 def test_several_representations_are_views():
     adata = cells()
     model = cluster(adata, 3, use_rep=["X_pca", "protein"])

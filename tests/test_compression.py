@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
 from rffpk import (
     KernelPowerKMeans,
@@ -23,6 +24,7 @@ from rffpk._anneal.kernel_products import Products
 from rffpk._rows.passes import make_rows, shifted_features
 from rffpk._rows.store import Storage
 from rffpk._utils.arrays import Fourier
+from rffpk._utils.messages import without
 from rffpk.maps.kernels import FittedKernel, specification
 
 STORED = Storage("auto", None)
@@ -247,3 +249,13 @@ def test_exact_kernels_end_converged_in_the_space_of_the_kernel():
     assert_array_equal(again.labels_, model.labels_)
     passes = [r["objective"] for r in model.history_ if "s" in r and r["stage"] == "hard"]
     assert passes[-1] >= model.inertia_ * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("cls", [RFFKernelPowerKMeans, KernelPowerKMeans])
+def test_no_recorded_objective_is_negative(cls):
+    """Components leave nothing out of two distinct rows: the difference of two sums is rounding."""
+    X = np.array([[0.0, 1.0], [1.0, 0.0]]).repeat(15, axis=0)
+    for seed in range(5):
+        with without(ConvergenceWarning):
+            model = cls(5, random_state=seed).fit(X)
+        assert min(record.get("objective", 0) for record in model.history_) >= 0

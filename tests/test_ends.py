@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import rffpk
-from rffpk._anneal.convergence_warnings import Ending
+from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 
 RANDOM = np.random.default_rng(0)
 NORMAL = RANDOM.standard_normal((120, 40))
@@ -68,8 +68,13 @@ def with_kernel(model, kernel, **parameters):
 # The situation, the models that can come into it, their rows, and what the warning says.
 CASES = {
     "three distinct rows": (ALL, TRIPLES, r"\d of n_clusters=5 .*: X has 3 distinct rows; .* 3"),
-    "equal rows": (ALL, np.ones((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct rows; .* 1"),
-    "rows of zeros": (ALL, np.zeros((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct rows; .* 1"),
+    "equal rows": (ALL, np.ones((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct row; .* 1"),
+    "four of five rows": (
+        [m for m in ALL if not isinstance(m, rffpk.FuzzyCMeans)],
+        np.array([[0.0], [0.0], [1.0], [2.0], [5.0]]),
+        r"\d of n_clusters=5 clusters have rows: X has 4 distinct rows; .* 4",
+    ),
+    "rows of zeros": (ALL, np.zeros((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct row; .* 1"),
     "merged": (
         [*map(soft, [*FEATURES, *EXACT[1:3]])], NORMAL,
         r"to 1/k = 0\.2, .* stable for (exponents|fuzzifiers) .* take a (lower s_final|smaller m)",
@@ -146,12 +151,86 @@ def test_flat_memberships_are_named_where_centroids_differ(digits):
     assert warnings_of(rffpk.PowerKMeans(2, s_final=-20.0), X) == []
 
 
-@pytest.mark.parametrize("ratio, flat", [(1.0, True), (0.99, False), (0.5, False)])
-def test_flat_is_the_ratio_of_the_soft_and_the_hard_objective(ratio, flat):
-    """Of k equal distances d the power mean without its constant is k^(1/s) d."""
-    k, s = 8, -2.0
-    ending = Ending(k, k, s, soft=k ** (ratio / s), hard=1.0, critical=-5.0, parameter="s_final")
-    assert ending.flat == flat
-    assert not Ending(k, k, -np.inf, 1.0, 1.0, -5.0, "s_final").flat
-    assert not Ending(1, 1, s, 1.0, 1.0, -5.0, "s_final").flat
-    assert not Ending(k, k, s, 0.0, 0.0, -5.0, "s_final").flat
+@pytest.mark.parametrize("metric, copies", [("cosine", 4), ("euclidean", 100)])
+def test_a_row_as_far_from_all_centroids_says_nothing_of_others(metric, copies):
+    """It has the whole objective and memberships of 1/k; the centroids of the others are apart."""
+    X = np.vstack([np.tile(np.eye(3), (copies, 1)), np.zeros((1, 3))])
+    model = rffpk.FuzzyCMeans(3, metric=metric)
+    assert warnings_of(model, X) == []
+    assert model.set_params(random_state=0).fit(X).predict_proba(X[:-1]).max(axis=1).min() > 0.99
+
+
+@pytest.mark.parametrize(
+    "model", [rffpk.PowerKMeans(swaps=0, s0=-300.0), rffpk.FuzzyCMeans()], ids=str
+)
+def test_near_clusters_beside_a_wide_one_are_clusters(model):
+    """Their squared distance is 1e-8 of the mean cost of a row."""
+    wide = 1e7 + 1e4 * np.random.default_rng(0).standard_normal((300, 1))
+    X = np.vstack([np.zeros((50, 1)), np.ones((50, 1)), wide])
+    model = clone(model).set_params(n_clusters=3, init=[[0.0], [1.0], [1e7]], n_init=1)
+    assert warnings_of(model, X) == []
+    assert [*np.bincount(model.fit(X).labels_)] == [50, 50, 300]
+
+
+def test_clusters_with_equal_memberships_or_coincident_centroids_are_one():
+    """The first two have equal memberships, the last two the same centroid, as near to their rows
+    as rounding makes it; cluster 4 has no rows."""
+    u = np.array([[0.45, 0.45, 0.1, 0.0, 0.0], [0.45, 0.451, 0.099, 0, 0], [0, 0, 0.9, 0.1, 0],
+                  [0.0, 0.0, 0.1, 0.9, 0.0]])  # fmt: skip
+    labels, squares, gaps = np.arange(4), np.full((4, 5), 4.0), 100.0 * (1 - np.eye(5))
+    ending = Ending(5, 4, -1.0, -5.0, "m")
+
+    def found(gaps):
+        merged = ending.of_memberships(u, labels, squares, gaps)
+        return merged.found, merged.flat
+
+    assert found(gaps) == (3, False)
+    gaps[2, 3] = gaps[3, 2] = 1e-6
+    assert found(gaps) == (2, False)
+    assert found(0 * gaps) == (1, True)
+
+
+def test_some_rows_of_each_cluster_are_looked_at():
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 2, 3], [10_000, 1, 30]))
+    counts = np.bincount(labels[rows_of_clusters(labels, 4)], minlength=4)
+    assert 400 <= counts[0] <= 500 and [*counts[1:]] == [0, 1, 30]
+
+
+def test_rows_without_a_weight_are_no_distinct_rows():
+    X, p = np.vstack([TRIPLES, [[9.0] * 4]]), np.r_[np.ones(len(TRIPLES)), 0.0]
+    for model in (rffpk.PowerKMeans(4), rffpk.KernelKMeans(4), rffpk.MKKM(4)):
+        with pytest.warns(
+            ConvergenceWarning, match="X has 3 distinct rows of positive weight; .* <= 3"
+        ):
+            clone(model).set_params(random_state=0).fit(X, sample_weight=p)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", [rffpk.PowerKMeans(2), rffpk.FuzzyCMeans(2)], ids=str)
+def test_rows_with_one_direction_are_equal_up_to_rounding(model, dtype):
+    X = np.outer(np.arange(1, 21), [1.0, 2.0]).astype(dtype)
+    [message] = warnings_of(clone(model).set_params(metric="cosine"), X)
+    assert message.startswith("1 of n_clusters=2 clusters have rows: X scaled to length one has 1 ")
+
+
+def test_noise_is_no_distinct_row():
+    X = np.vstack([TRIPLES, [[100.0] * 4, [-100.0] * 4]])
+    with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows that are not noise; .* 3"):
+        rffpk.PowerKMeans(4, noise=2.5 / 62, random_state=0).fit(X)
+
+
+def test_a_map_with_equal_rows_is_not_called_x():
+    [message] = warnings_of(rffpk.DiffusionPowerKMeans(3), np.repeat(np.eye(2), 9, axis=0))
+    assert "X has 2 distinct rows" in message and "map" not in message
+    parallel = np.outer(np.arange(1, 21), [1.0, 2.0])
+    [message] = warnings_of(rffpk.DiffusionPowerKMeans(2, metric="cosine"), parallel)
+    assert "the diffusion map of X has 1 distinct row;" in message
+
+
+def test_equal_rows_with_weights_are_refused_by_no_class():
+    """Their variance is a rounding error, with weights as without."""
+    for model in (rffpk.RFFKernelPowerKMeans(1), rffpk.KernelPowerKMeans(1), rffpk.MKKM(1)):
+        model.set_params(random_state=0)
+        for n, value in [(3, 1.7), (7, 0.1), (14, 1.7), (20, 3e5)]:
+            for p in (np.ones(n), np.r_[1e-3, np.ones(n - 1)]):
+                assert model.fit(np.full((n, 3), value), sample_weight=p).inertia_ < 1e-9

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_digits, make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.mixture import GaussianMixture
@@ -27,6 +28,7 @@ from rffpk import (
     plot,
     select_n_clusters,
 )
+from rffpk._utils.messages import without
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -272,3 +274,41 @@ def test_profiles_show_the_columns_with_the_largest_differences(ax):
     assert_allclose(ax.images[0].get_array(), profiles.differences[:, :2])
     with pytest.raises(ValueError, match="n_columns == 0"):
         plot.profile(profiles, n_columns=0, ax=ax)
+
+
+LACKING = X.copy()
+LACKING[:20] = np.nan
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_rows_that_lack_a_view_are_drawn(k, ax):
+    """With one cluster by the columns of the views, with the mean where a view is lacking."""
+    model = RFFMultiKernelPowerKMeans(k, allow_missing_views=True, random_state=0)
+    plot.clusters(model.fit([X, LACKING]), [X, LACKING], ax=ax)
+    assert sum(len(group.get_offsets()) for group in ax.collections) == len(X)
+    assert all(np.isfinite(group.get_offsets()).all() for group in ax.collections)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, csr_array])
+@pytest.mark.parametrize("k", [1, 2])
+def test_equal_rows_are_drawn_at_one_place(convert, k, ax):
+    rows = convert(np.ones((30, 7)))
+    model = PowerKMeans(k, random_state=0)
+    with without(ConvergenceWarning):
+        plot.clusters(model.fit(rows), rows, ax=ax)
+    assert_array_equal(ax.collections[0].get_offsets(), np.zeros((30, 2)))
+
+
+def test_distances_that_are_all_equal_are_drawn_at_one_place(ax):
+    rows = [np.ones((30, 7)), np.ones((30, 2))]
+    model = RFFMultiKernelPowerKMeans(2, random_state=0)
+    with without(ConvergenceWarning):
+        plot.clusters(model.fit(rows), rows, ax=ax)
+    assert_array_equal(ax.collections[0].get_offsets(), np.zeros((30, 2)))
+
+
+def test_clusters_at_one_place_have_a_flat_tree(ax):
+    model = PowerKMeans(3, random_state=0)
+    with without(ConvergenceWarning):
+        plot.tree(model.fit(np.ones((30, 2))), ax)
+    assert len(ax.get_xticklabels()) == 3

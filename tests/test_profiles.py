@@ -155,3 +155,37 @@ def test_what_is_refused():
         describe(MODEL, X, n_resamples=-1)
     with pytest.raises(ValueError, match="table"):
         describe(MODEL, X, table=pd.DataFrame({"a": ["x"] * 150}), **ALONE)
+
+
+@pytest.mark.parametrize("of_rows", ["labels", "weights", "memberships"])
+def test_refits_do_not_begin_with_the_labels_of_all_rows(of_rows):
+    X, y = make_blobs(60, centers=3, cluster_std=0.3, random_state=0)
+    one_hot = np.eye(3)[y]
+    if of_rows == "memberships":
+        model = rffpk.FuzzyCMeans(3, init=one_hot, random_state=0)
+    else:
+        init = y if of_rows == "labels" else one_hot.T
+        model = rffpk.KernelKMeans(3, init=init, random_state=0)
+    assert_array_equal(describe(model.fit(X), X, random_state=0).stability, 1.0)
+
+
+def test_centroids_are_where_refits_begin(monkeypatch):
+    X, y = make_blobs(30, 30, centers=3, random_state=0)  # as many columns as rows
+    begun = []
+    monkeypatch.setattr(
+        rffpk.PowerKMeans, "_check_parameters", lambda self: begun.append(self.init)
+    )
+    init = X[[0, 1, 2]]
+    describe(rffpk.PowerKMeans(3, init=init).fit(X), X, random_state=0, n_resamples=1)
+    assert_array_equal(begun, [init, init])
+
+
+def test_rows_without_a_weight_are_in_no_refit():
+    X, _ = make_blobs(60, centers=3, cluster_std=0.3, random_state=0)
+    weight = np.zeros(60)
+    weight[:4] = 1
+    for k, expected in ((3, False), (5, True)):
+        model = rffpk.PowerKMeans(k, random_state=0).fit(X)
+        profiles = describe(model, X, sample_weight=weight, random_state=0)
+        assert np.isnan(profiles.stability).all() == expected
+        assert "stability" in str(profiles)

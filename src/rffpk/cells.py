@@ -36,7 +36,8 @@ def cluster(
     adata : AnnData
         Annotated cells. Written to are ``adata.obs[key_added]``, the labels as a categorical of
         strings, ``adata.obsm[key_added + "_memberships"]``, the memberships of the cells in the
-        clusters "0", "1", ..., and ``adata.uns[key_added]``, the parameters.
+        clusters "0", "1", ..., unless `store_memberships` is False, and ``adata.uns[key_added]``,
+        the parameters.
     n_clusters : "auto" or int, default="auto"
         Number of clusters, from 1 to the number of cells. "auto": that which `select_n_clusters`
         finds, or with `neighbors_key` the one after the largest eigengap of the graph, at most 20.
@@ -86,9 +87,11 @@ def cluster(
     else:
         common.setdefault("kernels", [DiffusionMap() for _ in views])
         model = RFFMultiKernelPowerKMeans(n_clusters, **common).fit(views)
-    adata.obs[key_added] = _categories(model.labels_)
-    adata.obsm[f"{key_added}_memberships"] = model.memberships_
-    adata.uns[key_added] = {"params": {**_written(model), **used}}
+    labels, params = _categories(model.labels_), {**_written(model), **used}
+    adata.obs[key_added], adata.uns[key_added] = labels, {"params": params}
+    adata.obsm.pop(of_memberships := f"{key_added}_memberships", None)
+    if model.store_memberships:
+        adata.obsm[of_memberships] = model.memberships_
     return model
 
 

@@ -257,9 +257,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` ended a run, if centroids coincide at the end, or if the graph of neighbors
-        has more than `n_clusters` connected components. Those that cover less than 0.2/k of the
-        rows are left out: their rows are labeled by the nearest other nodes.
+        If `max_iter` ended a run, if clusters have no rows, or if the graph of neighbors has more
+        than `n_clusters` connected components. Those that cover less than 0.2/k of the rows are
+        left out: their rows are labeled by the nearest other nodes.
 
     Notes
     -----

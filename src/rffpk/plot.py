@@ -7,6 +7,7 @@ colors that color-blind readers can tell apart, and markers of their own for pri
 from __future__ import annotations
 
 import math
+import warnings
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +23,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import optional_module
+from rffpk._utils.sparse_rows import rows_differ, sparse_rows
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
 from rffpk.maps.cluster_number import NClustersSelection
@@ -62,11 +64,22 @@ def _shown(X: Any) -> tuple[Array, list[Any], Any]:
 
 
 def _side_by_side(views: list[Any]) -> Any:
-    """Their columns, in an array or, if some are sparse and they are many, in a sparse matrix."""
+    """Their columns, in an array or, if some are sparse and they are many, in a sparse matrix;
+    where rows lack a view, its mean."""
+    views = [_filled(x) for x in views]
     if not any(map(sparse.issparse, views)):
-        return np.hstack([np.asarray(x) for x in views])
+        return np.hstack(views)
     columns = sparse.hstack([sparse.csr_array(x) for x in views], format="csr")
     return columns.toarray() if min(columns.shape) < 3 else columns
+
+
+def _filled(x: Any) -> Any:
+    """A view with its mean in the rows that lack it."""
+    if sparse.issparse(x):
+        return x
+    x = np.asarray(x)
+    lacks = np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, dtype=bool)
+    return np.where(lacks, x[~lacks.any(axis=1)].mean(axis=0), x) if lacks.any() else x
 
 
 def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
@@ -148,15 +161,22 @@ def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]
             return features[:, :2], ("diffusion feature 1", "diffusion feature 2")
     views = is_list_of_views(rows) or getattr(model, "views", None) is not None
     if views and (squares := _squared_distances(model, rows)) is not None:
-        return PCA(2).fit_transform(squares), ("distances, component 1", "distances, component 2")
+        return _components(squares), ("distances, component 1", "distances, component 2")
     if columns.shape[1] == 2:
         return columns, ("column 1", "column 2")
     if min(columns.shape) == 1:
         columns = columns[:, :1]
         return np.c_[columns, np.zeros(len(columns))], ("column 1", "")
+    return _components(columns), ("principal component 1", "principal component 2")
+
+
+def _components(columns: Any) -> Array:
+    """The first two principal components, zeros of equal rows."""
+    there = sparse_rows(columns) if sparse.issparse(columns) else columns
+    if not rows_differ(there):
+        return np.zeros((columns.shape[0], 2))
     solver = "arpack" if sparse.issparse(columns) else "auto"  # the only one for sparse rows
-    components = PCA(2, svd_solver=solver, random_state=0).fit_transform(columns)
-    return components, ("principal component 1", "principal component 2")
+    return np.asarray(PCA(2, svd_solver=solver, random_state=0).fit_transform(columns))
 
 
 def _squared_distances(model: Any, rows: Any) -> Array | None:
@@ -369,10 +389,12 @@ def tree(model: Any, ax: Any = None) -> Any:
     if not len(linkage):
         raise ValueError("model has one cluster, must have at least two.")
     ax = _axes(ax)
-    dendrogram(
-        linkage, p=_LEAVES, truncate_mode="lastp", ax=ax, color_threshold=0,
-        above_threshold_color=_COLORS[0],
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Attempting to set identical")  # where heights are zero
+        dendrogram(
+            linkage, p=_LEAVES, truncate_mode="lastp", ax=ax, color_threshold=0,
+            above_threshold_color=_COLORS[0],
+        )  # fmt: skip
     ax.set(xlabel="cluster", ylabel="height")
     return ax
 

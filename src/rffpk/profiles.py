@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.random import sample_without_replacement
@@ -44,7 +43,8 @@ class ClusterProfiles:
         The row nearest to each centroid. None: kernels are precomputed, which tell no distances.
     stability : ndarray of shape (n_clusters,), or None
         Mean over the refits of the largest Jaccard index of the cluster with one of the refit, on
-        the rows that this saw: 1 if the cluster is always found. None: no refits.
+        the rows that this saw: 1 if the cluster is always found; NaN for a cluster without rows,
+        and for all where fewer rows than clusters have a positive weight. None: no refits.
     columns : list of str
         Names of the columns.
     means : ndarray of shape (n_clusters, n_columns)
@@ -111,7 +111,8 @@ def describe(
         Weights >= 0 of the rows, by default one each.
     n_resamples : int
         Number of refits that the stability is computed from; 0: none. Each costs a fit to 70 % of
-        the rows, which are drawn at random, by the model's own parameters.
+        the rows of positive weight, which are drawn at random, by the model's own parameters,
+        except an `init` that holds a number for each row.
     random_state : int, RandomState instance or None
         Draws the rows of the refits and what these draw. An int gives the same result in each call.
 
@@ -293,10 +294,11 @@ def _stability(
     model: Any, X: Any, labels: Array, weight: Array | None, k: int, n_resamples: int, random: Any
 ) -> NDArray[np.float64]:
     """The mean over refits of the largest Jaccard index of each cluster with those of a refit."""
-    n, total, seen = len(labels), np.zeros(k), np.zeros(k)
-    for _ in range(n_resamples):
+    counted = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
+    n, total, seen = len(counted), np.zeros(k), np.zeros(k)
+    for _ in range(n_resamples if n >= k else 0):  # else there is no such fit
         size = max(k, math.ceil(_RESAMPLE * n))
-        index = np.sort(sample_without_replacement(n, size, random_state=random))
+        index = counted[np.sort(sample_without_replacement(n, size, random_state=random))]
         part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)
         p = None if weight is None else weight[index]
         again = _refit(model, part, p, k, random.randint(2**31 - 1))
@@ -309,11 +311,15 @@ def _stability(
 
 def _refit(model: Any, X: Any, weight: Array | None, k: int, seed: int) -> Array:
     """Labels of a fit with k clusters to some of the rows."""
-    again = clone(model)
+    again, fitted = clone(model), _clusterer(model)
     last = again[-1] if isinstance(again, Pipeline) else again
     last.set_params(n_clusters=k, random_state=seed, store_memberships=False, verbose=0)
+    init = getattr(last, "init", "")
+    centers = np.shape(getattr(fitted, "cluster_centers_", ()))
+    if not isinstance(init, str) and not callable(init) and np.shape(init) != centers:
+        last.set_params(init=type(last)().init)  # it is of all rows
     name = f"{again.steps[-1][0]}__sample_weight" if again is not last else "sample_weight"
-    with without(ConvergenceWarning):
+    with without(Warning):  # the fit has given them
         again.fit(X, **({} if weight is None else {name: weight}))
     return np.asarray(last.labels_)
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from rffpk._rows.sums import nearly_equal_memberships
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import eigh
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, distinct_rows
+
+# Clusters whose memberships in these rows, so many of all clusters together, ...
+_ROWS = 2000
+_ALIKE = 0.01  # ... differ by less than this part of both are one, ...
+# ... and those whose centroids have at most this part of the mean squared distance of their rows
+# between them.
+_COINCIDENT = 1e-6
 
 # Why k clusters may be impossible: a sentence, or "" if they are not for this reason.
 Cause = Callable[[int], str]
@@ -31,28 +38,29 @@ class Ending:
     """How a run ended."""
 
     k: int
-    distinct: int  # number of distinct centroids
+    used: int  # number of clusters with rows
     s: float  # the exponent of its last passes; -inf: the hard rule
-    soft: float  # sum p M' at the end, and ...
-    hard: float  # ... sum p d_min
     critical: float  # exponent above which the state of coincident centroids is stable
     parameter: str  # what lowers the exponent: "s_final" or "m"
+    merged: int = 0  # how many clusters with rows are one with another of them
+    flat: bool = False  # whether memberships are nearly 1/k
 
     @property
-    def flat(self) -> bool:
-        """Whether memberships are nearly 1/k."""
-        return nearly_equal_memberships(self.soft, self.hard, self.k, self.s)
+    def found(self) -> int:
+        """The number of clusters that a user can tell apart."""
+        return self.used - self.merged
 
-    @property
-    def merged(self) -> bool:
-        """Whether centroids coincide, or memberships are nearly equal."""
-        return self.flat or self.distinct < self.k
+    def __str__(self) -> str:
+        if self.merged:
+            return f"memberships tell {self.found} of n_clusters={self.k} clusters apart"
+        return f"{self.found} of n_clusters={self.k} clusters have rows"
 
     def cause(self) -> str:
-        """Why centroids of enough distinct rows coincide, and what to do."""
+        """Why there are fewer clusters than enough distinct rows allow, and what to do."""
         if not self.flat:
+            what = "centroids merged" if self.merged else "no row is nearest to the other centroids"
             also = "" if math.isinf(self.s) else f" or {self._lower()}"
-            return f"centroids merged; take fewer clusters{also}."
+            return f"{what}; take fewer clusters{also}."
         text = f"all converge to the mean of the rows, and memberships to 1/k = {1 / self.k:.3g}"
         if not self.critical < min(self.s, 0.0):
             return f"{text}; take {self._lower()}."
@@ -61,26 +69,58 @@ class Ending:
             where = f"fuzzifiers above m_c = 1 - 1/s_c = {1 - 1 / self.critical:.4g}"
         return f"{text}, a state that is stable for {where}; take {self._lower()} than this."
 
+    def of_memberships(self, u: Array, labels: Array, squares: Array, gaps: Array) -> Ending:
+        """This ending with `merged` and `flat`, from memberships (m, k) of some rows of each
+        cluster, their clusters, their squared distances (m, k) from the centroids, and those (k, k)
+        between centroids.
+
+        Two clusters are one if their memberships are nearly equal, or their centroids are hardly
+        apart beside the distances of their own rows. Far rows, and rows that are equally far from
+        all, then say nothing of others.
+        """
+        counts, totals = np.bincount(labels, minlength=self.k), u.sum(axis=0, dtype=np.float64)
+        costs = np.bincount(labels, squares[np.arange(len(labels)), labels], self.k)
+        mean = (costs + costs[:, None]) / np.maximum(counts + counts[:, None], 1)
+        same = cdist(u.T, u.T, "cityblock") <= _ALIKE * (totals + totals[:, None])
+        same |= gaps <= _COINCIDENT * mean
+        first = (same & (counts > 0)).argmax(axis=1)  # that a cluster is one with
+        merged = int(((counts > 0) & (first < np.arange(self.k))).sum())
+        return replace(self, merged=merged, flat=bool(same.all()))
+
     def _lower(self) -> str:
         return "a smaller m" if self.parameter == "m" else f"a lower {self.parameter}"
 
 
 def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
-    """Warn that centroids coincide, or memberships are nearly equal, with the first cause that
-    applies."""
-    found = (text for text in (cause(ending.k) for cause in causes) if text)
-    text = next(found, "") or ending.cause()
-    distinct = ending.distinct if ending.distinct < ending.k else "hardly any"
-    warn(f"{distinct} of n_clusters={ending.k} centroids are distinct: {text}", ConvergenceWarning)
+    """Warn if there are fewer clusters than asked for, with the first cause that applies."""
+    if ending.found < ending.k:
+        found = (text for text in (cause(ending.k) for cause in causes) if text)
+        warn(f"{ending}: {next(found, '') or ending.cause()}", ConvergenceWarning)
 
 
-def few_rows(name: str, xs: list[Columns], weight: Array | None = None) -> Cause:
+def rows_of_clusters(labels: Array, k: int) -> Array:
+    """The indices of some rows of each cluster, evenly spaced among its own."""
+    counts = np.bincount(labels, minlength=k)
+    rank = np.empty(len(labels), dtype=np.intp)
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    rank[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - first
+    return np.flatnonzero(rank % -(-counts // max(1, _ROWS // k))[labels] == 0)
+
+
+def few_rows(
+    name: str, xs: list[Columns], weight: Array | None = None, least: int = 0,
+    which: str = "of positive weight",
+) -> Cause:  # fmt: skip
     """Fewer distinct rows than clusters, in the views `xs` that a message calls `name`; rows of
-    weight zero do not count."""
+    weight zero do not count, and `which` says what the others are. `least` clusters were found, of
+    all rows where these are a sample."""
 
     def cause(k: int) -> str:
-        rows = _n_distinct(xs if weight is None else [x[weight > 0] for x in xs])
-        return f"{name} has {rows} distinct rows; take n_clusters <= {rows}." if rows < k else ""
+        counted = None if weight is None or weight.all() else weight > 0
+        rows = _n_distinct(xs if counted is None else [x[counted] for x in xs])
+        what = "distinct row" if rows == 1 else "distinct rows"
+        what += "" if counted is None else f" {which}"
+        return f"{name} has {rows} {what}; take n_clusters <= {max(rows, least)}." * (rows < k)
 
     return cause
 

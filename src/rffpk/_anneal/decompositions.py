@@ -384,7 +384,9 @@ def compressed(
             bases = [_with_direction(bases[0], rows.shift)]
             xs, shifts = [dense(rows.xs[0]) @ bases[0]], [np.asarray(rows.shift @ bases[0])]
         small = _with_columns(rows, xs, shifts, dtype)
-        return Compressed(small, bases, total_squares(rows) - total_squares(small) if hard else 0.0)
+        # a difference of sums, which rounding makes negative where nothing is left out
+        left_out = max(total_squares(rows) - total_squares(small), 0.0) if hard else 0.0
+        return Compressed(small, bases, left_out)
     if not shorter:
         return None
     xs = [dense(x) - shift for x, shift in zip(rows.xs, rows.shifts)]

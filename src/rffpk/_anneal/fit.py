@@ -19,9 +19,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import decompositions
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
-from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
+from rffpk._anneal.convergence_warnings import (
+    Cause,
+    Ending,
+    few_rows,
+    rows_of_clusters,
+    warn_of_ending,
+)
 from rffpk._anneal.decompositions import Compressed, compressed
-from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace
+from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, count_distinct
 from rffpk._anneal.noise import find_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
@@ -33,17 +39,19 @@ from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
-from rffpk._rows.sums import Sums
+from rffpk._rows.sums import Sums, empty_clusters
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import reporting
 from rffpk._utils.files import check_labels_to, label_writer
+from rffpk._utils.linalg import gaps_of
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.validation import Auto
 from rffpk.maps.cluster_number import select_number
+from rffpk.maps.unit_rows import unit_lines
 
 M = TypeVar("M", bound=Any)
 
@@ -78,7 +86,7 @@ class Problem:
     # the centroids that an array `init` stands for besides centroids
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
     unit_centroids: bool = False  # whether centroids are scaled to length one
-    rows_name: str = "X"  # what a warning calls the rows
+    rows_name: str = "the map of X"  # what a warning calls the columns of the features
     least_exponent: float = -math.inf  # of memberships after a hard end
     # sets what else is fitted, after the rest
     published: Callable[[FitResult, FitContext], None] = lambda result, context: None
@@ -172,8 +180,8 @@ def fit(
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` ended a run before it converged, or centroids coincide at the end, or are
-        so near each other that memberships are nearly equal.
+        If `max_iter` ended a run before it converged, if clusters have no rows, or if memberships
+        at a finite exponent do not tell some of them apart.
     UserWarning
         If a checkpoint could not be written; the one before stays.
     """
@@ -191,7 +199,7 @@ def fit_model(
     progress: Progress | None = None, checkpoint: Checkpoint | None = None,
     causes: Iterable[Cause] = (), rows_name: str | None = None,
 ) -> M:  # fmt: skip
-    """`fit` of a model; `causes` of coincident centroids are those in what X was computed from,
+    """`fit` of a model; `causes` of missing clusters are those in what X was computed from,
     which a warning calls `rows_name`."""
     model._check_parameters()
     if labels_to is not None:
@@ -373,9 +381,7 @@ def finish(
     centers = (run.theta + rows.shift).astype(rows.dtype)
     theta = centers.astype(np.float64) - rows.shift
     soft, hard, inertia = _evaluated(plan.schedule.ends_hard, rows, theta, end.s, context)
-    distinct = run.count_distinct(theta, hard.hard, found.pool.dtype)
     s = -math.inf if plan.schedule.ends_hard else end.s
-    ending = Ending(context.k, distinct, s, soft.soft, soft.hard, plan.critical, plan.lowered_by)
     attributes = {
         "cluster_centers_": centers,
         "inertia_": inertia,
@@ -387,7 +393,6 @@ def finish(
         "_shifts": rows.shifts,
         "_cluster_weights": rows.weights_of_centroids(hard if plan.schedule.ends_hard else soft),
         "_masses": hard.G.copy(),
-        "_n_distinct": distinct,
         "_n_counted": rows.n_counted,
         "_s_of_batches": s,
     }
@@ -403,7 +408,27 @@ def finish(
     if model.store_memberships:
         outputs = passes.one_pass(rows, theta, exponent, want=("memberships",))[1]
         attributes["memberships_"] = outputs["memberships"]
-    return FitResult(found, rows, theta, ending, attributes)
+    return FitResult(found, rows, theta, _ending(found, rows, theta, hard, s), attributes)
+
+
+def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> Ending:
+    """How the run ended: which clusters have rows, and can be told apart at an exponent."""
+    k, plan = len(theta), found.plan
+    used = k - int(empty_clusters(hard.G, rows.dtype).sum())
+    if rows.unit_centroids:  # rows with one direction differ by rounding
+        used = min(used, count_distinct(theta, (8 * float(np.finfo(rows.dtype).eps)) ** 2))
+    ending = Ending(k, used, s, plan.critical, plan.lowered_by)
+    if math.isinf(s):
+        return ending
+    some = replace(found.some, alpha=rows.alpha).counted()
+    plain = replace(some, eta=None)
+    labels = passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]["labels"]
+    index = rows_of_clusters(labels, k)
+    outputs = passes.one_pass(some.take(index), theta, s, want=("memberships", "distances"))[1]
+    scaled = rows.scaled(theta)
+    return ending.of_memberships(
+        outputs["memberships"], labels[index], outputs["distances"], gaps_of(scaled @ scaled.T)
+    )
 
 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext) -> Rows:
@@ -485,18 +510,28 @@ def _both_sums(
 
 
 def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -> None:
-    """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
+    """Set the fitted attributes; warn of a run that did not converge, and of clusters that
+    are missing."""
     for name in _OF_EARLIER_FITS:
         vars(model).pop(name, None)
     if context.labels is not None:
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     publish_end(model, result.attributes, end, context)
-    if result.ending.merged:
-        some = result.prepared.some
-        causes = context.causes or [few_rows("X", *result.prepared.given)]
-        causes = [*causes, few_rows(context.rows_name, some.xs, some.weight)]
-        warn_of_ending(result.ending, causes)
+    warn_of_ending(result.ending, _causes(result, context))
+
+
+def _causes(result: FitResult, context: FitContext) -> list[Cause]:
+    """Why clusters may be missing: few distinct rows, of X or of what it was computed from, and
+    then of what it is mapped to."""
+    some, found = result.prepared.some, result.ending.found
+    (xs, weight), name = result.prepared.given, "X" if result.rows.n == some.n else "a sample of X"
+    if some.unit_centroids:  # rows with one direction differ by rounding
+        xs, name = [unit_lines(x).astype(np.float32) for x in xs], f"{name} scaled to length one"
+    noise = context.noise is not None and context.noise.any()
+    which = "that are not noise" if noise else "of positive weight"
+    causes = context.causes or [few_rows(name, xs, weight, found, which)]
+    return [*causes, few_rows(context.rows_name, some.xs, some.weight, found, which)]
 
 
 def publish_end(model: Any, attributes: dict[str, Any], end: StartEnd, context: FitContext) -> None:

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal import decompositions
-from rffpk._anneal.convergence_warnings import Ending, few_rows, warn_if_indefinite, warn_of_ending
+from rffpk._anneal.convergence_warnings import (
+    Ending,
+    few_rows,
+    rows_of_clusters,
+    warn_if_indefinite,
+    warn_of_ending,
+)
 from rffpk._anneal.decompositions import kernel_components, kernel_variance, total_squares
 from rffpk._anneal.feature_steps import FeatureSpace
 from rffpk._anneal.fit import publish_end
@@ -152,8 +158,8 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` ended the best start before it converged, or centroids coincide at the
-        end, or are so near each other that memberships are nearly equal.
+        If `max_iter` ended the best start before it converged, if clusters have no rows, or if
+        memberships at a finite exponent do not tell some of them apart.
     UserWarning
         If a kernel has a clearly negative eigenvalue: negative squared distances then count as
         0 while fitting.
@@ -354,19 +360,33 @@ def finish(
         if centroids.precomputed:  # k(x, x) is the diagonal
             d += (run.alpha @ products.diagonals)[:, None]
         attributes["memberships_"] = _memberships(np.maximum(d, 0), exponent, found.xs[0].dtype)
-    distinct = run.count_distinct(run.costs(-math.inf)[1])
     s = -math.inf if plan.schedule.ends_hard else end.s
-    return Ending(run.k, distinct, s, *run.costs(s), plan.critical, plan.lowered_by), attributes
+    return _ending(found, run, attributes, s), attributes
+
+
+def _ending(found: PreparedKernels, run: KernelRun, fitted: dict[str, Any], s: float) -> Ending:
+    """How the run ended: which clusters have rows, and can be told apart at an exponent."""
+    weight, plan, labels = found.space.weight, found.plan, fitted["labels_"]
+    used = int(np.count_nonzero(fitted["_masses"]))
+    ending = Ending(run.k, used, s, plan.critical, plan.lowered_by)
+    if math.isinf(s):
+        return ending
+    counted = np.arange(run.n_rows) if weight is None else np.flatnonzero(weight)
+    index = counted[rows_of_clusters(labels[counted], run.k)]
+    squares = run.distances()[index]
+    u = power_weights(squares, s)[2]
+    return ending.of_memberships(u, labels[index], squares, fitted["_gaps"])
 
 
 def publish(
     model: Any, attributes: dict[str, Any], found: PreparedKernels, end: StartEnd, ending: Ending,
     context: FitContext,
 ) -> None:  # fmt: skip
-    """Set the fitted attributes; warn if the run did not converge or centroids coincide."""
+    """Set the fitted attributes; warn of a run that did not converge, and of clusters that
+    are missing."""
     vars(model).pop("memberships_", None)  # of an earlier fit
     publish_end(model, attributes, end, context)
-    if ending.merged and found.space.products.definite:  # else that warning names the cause
+    if found.space.products.definite:  # else that warning names the cause
         warn_of_ending(ending, [few_rows("X", found.xs, found.space.weight)])
     for centered in model._kernels:
         centered.kernel.drop_matrix()

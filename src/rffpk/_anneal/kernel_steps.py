@@ -193,9 +193,10 @@ class KernelRun:
         _, soft, hard = self._weigh(s)
         return power_objective(soft, hard, self.k, s) + self._penalty()
 
-    def costs(self, s: float) -> tuple[float, float]:
-        """sum p M' and the sum of the squared distances to the nearest centroids."""
-        return self._weigh(s)[1:]
+    def distances(self) -> Array:
+        """Squared distances (n, k) of the rows from the centroids."""
+        Y, diagonal, squares = (each.astype(np.float64) for each in self._combined())
+        return np.maximum(diagonal[:, None] + squares - 2 * Y.T, 0)
 
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""

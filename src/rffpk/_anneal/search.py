@@ -220,9 +220,9 @@ class FitContext:
     k: int = 0  # the number of clusters, checked
     storage: Storage = field(default_factory=lambda: Storage("auto", None))  # of features
     checkpoint: Checkpoint | None = None
-    # why centroids of the rows may coincide, and what a warning calls the rows
+    # why clusters of the rows may be missing, and what a warning calls the rows
     causes: list[Cause] = field(default_factory=list)
-    rows_name: str = "X"
+    rows_name: str = "the map of X"
     # (L,), the share of the rows that has each view; None: all have all
     coverage: NDArray[np.float64] | None = None
     noise: Array | None = None  # (n,), a mask of the rows that get the label -1

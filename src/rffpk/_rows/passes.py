@@ -82,13 +82,15 @@ def total_variance(rows: Rows) -> float:
         If it overflows the dtype of the rows, or weights leave nothing of it.
     """
     cost = float(rows.alpha @ view_variances(rows))
+    resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2  # of features of length one
+    if rows.unit_centroids and cost <= resolved:
+        return 0.0  # rows with one direction differ by rounding
     if rows.weight is not None and any(isinstance(each, Fourier) for each in rows.maps):
         counted = replace(rows.counted(), weight=None, weight_unit=1.0)
-        resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2
         plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
-        validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
-    looked = cost <= 0 and not rows.unit_centroids  # unit rows are equal where the columns are not
-    counted_views = [rows.counted().view(i) for i in range(len(rows.xs))] if looked else []
+        if plain > resolved:  # else all rows are equal up to rounding
+            validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
+    counted_views = [rows.counted().view(i) for i in range(len(rows.xs))] if cost <= 0 else []
     columns = [one.xs[0] for one in counted_views if not isinstance(one.maps[0], Landmarks)]
     validation.check_underflow(cost, columns)
     return max(cost, 0.0)

@@ -23,10 +23,6 @@ LEAST_WEIGHT = 1e-9
 _MAX_AMPLIFICATION = 2.0**-7
 _EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
 
-# The state in which all centroids coincide has soft / hard = k^(1/s). If the logarithm of the ratio
-# is more than this fraction of that, most memberships are within two percent of 1/k.
-_FLAT = 0.995
-
 # A cluster is empty if its weight is at most this fraction of the total weight.
 EMPTY_SHARE = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
@@ -45,13 +41,6 @@ def power_objective(soft: float, hard: float, k: int, s: float) -> float:
     """sum_i p_i M_s, the objective of RFF-KPKM's eq. (5), from sum_i p_i M' and, for s = -inf,
     sum_i p_i min_j d_ij."""
     return hard if math.isinf(s) else power_constant(k, s) * soft
-
-
-def nearly_equal_memberships(soft: float, hard: float, k: int, s: float) -> bool:
-    """Whether memberships at the exponent s are nearly 1/k, from sum p M' and sum p d_min."""
-    if math.isinf(s) or k == 1 or not min(soft, hard) > 0:
-        return False
-    return s * math.log(soft / hard) > _FLAT * math.log(k)
 
 
 def empty_clusters(G: Array, dtype: Any) -> Array:

@@ -114,8 +114,8 @@ def cluster(
     model: Any, k: int, weight: Array | None, random: Any, causes: list[Cause],
     progress: Progress | None,
 ) -> None:  # fmt: skip
-    """Annealed k-means with restarts on `embedding_`; `causes` that its centroids coincide come
-    before those in the embedding."""
+    """Annealed k-means with restarts on `embedding_`; `causes` of missing clusters come before
+    those in the embedding."""
     seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
     model._clusterer = PowerKMeans(k, n_init=model.n_init, random_state=seed, n_jobs=model.n_jobs)
     fit_model(
@@ -277,7 +277,7 @@ class KernelFusion(Clusterer):
         Warns
         -----
         ConvergenceWarning
-            If centroids in the embedding coincide, if its rank is below n_clusters, or where the
+            If clusters have no rows, if the rank of the embedding is below n_clusters, or where the
             class says so.
         UserWarning
             If a kernel has a clearly negative eigenvalue and its spectrum is used; or if weights
@@ -304,8 +304,9 @@ class KernelFusion(Clusterer):
             if weight is not None:  # its columns are orthonormal then
                 scaled = np.sqrt(weight)[:, None] * scaled
             flaw = low_rank(scaled, some, weight is not None)
-            cluster(self, k, weight, random, [few_rows("X", some), flaw], progress)
-            if self._clusterer._n_distinct == k and (text := flaw(k)):
+            causes = [few_rows("X", rows.xs, weight), flaw]
+            cluster(self, k, weight, random, causes, progress)
+            if self._clusterer._masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
 

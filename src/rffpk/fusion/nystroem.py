@@ -200,7 +200,7 @@ class NystroemKernelKMeans(Clusterer):
         Warns
         -----
         ConvergenceWarning
-            If centroids of the features coincide.
+            If clusters have no rows.
         """
         with reporting(self, X) as progress:
             return self._fit(X, sample_weight, progress)

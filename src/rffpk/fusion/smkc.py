@@ -280,7 +280,7 @@ class SMKC(KernelFusion):
         Warns
         -----
         ConvergenceWarning, UserWarning
-            As the class says; also if centroids in the embedding coincide.
+            As the class says; also if clusters have no rows.
         """
         return super().fit(X, y, sample_weight)
 
