@@ -138,10 +138,16 @@ def bad_files(folder):
         (["cluster", "ok.csv", "-k", "3", "--key", "c"], "--key is for .npz files only"),
         (["cluster", "words.npy", "-k", "3"], "must have numbers"),
         (["cluster", "cube.npy", "-k", "3"], "has 3 dimensions"),
-        (["cluster", "words.csv", "-k", "1"], "words.csv: could not convert string 'x'"),
+        (
+            ["cluster", "words.csv", "-k", "1"],
+            "words.csv: line 2 has 'x' in column 2, must be a number",
+        ),
         (["cluster", "empty.csv", "-k", "1"], "empty.csv: no rows"),
-        (["cluster", "gap.csv", "-k", "1"], "gap.csv: could not convert string"),
-        (["cluster", "latin.csv", "-k", "1"], "latin.csv: is not UTF-8 text"),
+        (
+            ["cluster", "gap.csv", "-k", "1"],
+            "gap.csv: line 1 has 'NA' in column 2, must be a number",
+        ),
+        (["cluster", "latin.csv", "-k", "1"], "latin.csv: is not CSV in UTF-8"),
         (["cluster", "bad.npy", "-k", "1"], "bad.npy: is not a file of arrays"),
         (["cluster", "ok.csv", "-k", "3", "--out", "no/l.csv"], "no/l.csv: there is no folder"),
         (["cluster", "ok.csv", "-k", "3", "--out", "a.csv", "--model", "a.csv"], "is named twice"),
@@ -241,7 +247,10 @@ def test_the_model_is_a_file_that_cannot_run_code(standardize, table, tmp_path, 
     main(["cluster", str(table), "-k", "3", "--seed", "0", "--model", str(model), *arguments])
     labels = [int(line) for line in capsys.readouterr().out.splitlines()]
     assert model.read_bytes()[8:].startswith(b'{"__metadata__":{"checksum"')
-    assert_array_equal(rffpk.load(model).predict(X), labels)
+    frame = pd.read_csv(table)
+    assert_array_equal(rffpk.load(model).predict(frame), labels)
+    with pytest.raises(ValueError, match="feature names should match"):
+        rffpk.load(model).predict(frame[[*"badc"]])
 
 
 @pytest.mark.promise(like="test_a_damaged_file_gives_a_named_error_or_a_model")
@@ -270,7 +279,8 @@ ROWS = [FLOATS, "0\n1\n2\n", "5,3\n1,2\n", "1,1,2\n" + FLOATS, "0.0,1.0,2.0\n" +
 
 @pytest.mark.promise(
     "Files",
-    "A first line of CSV without any number is taken as names. A line of distinct rising "
+    "A first line of CSV without any number is taken as names; so are numbers in quotes that rows "
+    "lack, and positions after an empty field. A line of distinct rising "
     "whole numbers, or one above columns without numbers, is refused until `--header` or "
     "`--no-header` says what it is. Any other line is a row. Blank lines are refused.",
 )
@@ -281,9 +291,9 @@ def test_a_first_line_that_may_be_names_or_a_row_is_refused(text, tmp_path):
     with pytest.raises(TableError, match="may be names or a row: .*; say --header or --no-header"):
         read_table(str(path))
     count = text.count("\n")
-    assert len(read_table(str(path), header=False)) == count
+    assert len(read_table(str(path), header=False).numbers) == count
     if count > 1:
-        assert len(read_table(str(path), header=True)) == count - 1
+        assert len(read_table(str(path), header=True).numbers) == count - 1
 
 
 @pytest.mark.promise(like="test_a_first_line_that_may_be_names_or_a_row_is_refused")
@@ -291,8 +301,8 @@ def test_a_first_line_that_may_be_names_or_a_row_is_refused(text, tmp_path):
 def test_a_first_line_is_names_without_a_number_and_otherwise_a_row(text, tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(text)
-    assert len(read_table(str(path))) == text.count("\n") - (text in NAMES)
-    assert len(read_table(str(path), header=True)) == text.count("\n") - 1
+    assert len(read_table(str(path)).numbers) == text.count("\n") - (text in NAMES)
+    assert len(read_table(str(path), header=True).numbers) == text.count("\n") - 1
 
 
 def test_the_flags_of_the_header_reach_both_files(tmp_path, capsys):
@@ -314,7 +324,155 @@ def test_blank_lines_are_refused_by_number_except_at_the_end(text, number, tmp_p
     with pytest.raises(TableError, match=f"line {number} is blank"):
         read_table(str(path))
     path.write_text("1.5\n2\n\n \n\n")
-    assert_array_equal(read_table(str(path)), [[1.5], [2]])
+    assert_array_equal(read_table(str(path)).numbers, [[1.5], [2]])
+
+
+# ---- names and indices of columns ----------------------------------------------------------------
+
+FRAME = pd.DataFrame({"a": [1.5, 2.5, 4.0], "b": [3.0, 1.0, 2.0]})
+INDEX = "the first column has no name, and is left out as the labels of rows"
+WITH_INDEX = {
+    "pandas": FRAME.to_csv(),
+    "pandas, labels": FRAME.set_axis(["x", "y, z", "w"]).to_csv(),
+    "pandas, equal labels": FRAME.set_axis([0, 1, 0]).to_csv(),
+    "pandas, read and written": "Unnamed: 0,a,b\n0,1.5,3\n1,2.5,1\n2,4,2\n",
+    "R, write.csv": '"","a","b"\n"1",1.5,3\n"2",2.5,1\n"3",4,2\n',
+    "R, write.csv, labels": '"","a","b"\n"Mazda, 4",1.5,3\n"Fiat",2.5,1\n"Volvo",4,2\n',
+    "R, write.table": '"a","b"\n"1",1.5,3\n"2",2.5,1\n"3",4,2\n',
+    "R, write.table, without quotes": "a,b\n1,1.5,3\n2,2.5,1\n3,4,2\n",
+    "R on Windows": '"","a","b"\r\n"1",1.5,3\r\n"2",2.5,1\r\n"3",4,2\r\n',
+}
+
+
+@pytest.mark.promise(
+    "Files",
+    "A first column without a name, the index that pandas and R write, is left out with a warning.",
+)
+@pytest.mark.parametrize("text", WITH_INDEX.values(), ids=WITH_INDEX)
+def test_an_index_is_left_out_with_a_warning(text, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(text, newline="")
+    with pytest.warns(UserWarning, match=f"x.csv: {INDEX}"):
+        found = read_table(str(path))
+    assert_array_equal(found.numbers, FRAME.to_numpy())
+    assert found.names == ["a", "b"] and found.numbers.flags.c_contiguous
+
+
+def test_an_index_beside_positions_and_in_parquet_is_left_out(tmp_path):
+    path = tmp_path / "x.csv"
+    FRAME.set_axis([0, 1], axis=1).to_csv(path)
+    with pytest.warns(UserWarning, match=INDEX):
+        found = read_table(str(path))
+    assert_array_equal(found.numbers, FRAME.to_numpy())
+    assert found.names is None
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "x.parquet"
+    FRAME.set_axis([*"xyz"]).reset_index(names="Unnamed: 0").to_parquet(path)
+    with pytest.warns(UserWarning, match=INDEX):
+        assert_array_equal(read_table(str(path)).numbers, FRAME.to_numpy())
+    FRAME.set_axis([*"xyz"]).to_parquet(path)
+    assert read_table(str(path)).names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ('"a","b, in cm"\n1.5,3\n2.5,1\n4,2\n', ["a", "b, in cm"]),
+        ('"2019","2020"\n1.5,3\n2.5,1\n4,2\n', ["2019", "2020"]),
+        ('"a","b"\n"1.5","3"\n"2.5","1"\n"4","2"\n', ["a", "b"]),
+        ('"1.5","3"\n"2.5","1"\n"4","2"\n', None),
+        ("1.5,3\n2.5,1\n4,2\n", None),
+        ("height [cm],b\n1.5, 3\n2.5, 1\n4, 2\n", ["height [cm]", "b"]),
+    ],
+)
+def test_quoted_fields_are_read(text, names, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    found = read_table(str(path))
+    assert_array_equal(found.numbers, FRAME.to_numpy())
+    assert found.names == names
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("a;b\n1;2\n3;4\n", "line 2 has semicolons between its fields, must have commas: 1;2"),
+        ("1,5;2,5\n3,5;4,5\n", "line 1 has semicolons between its fields"),
+        ("a\tb\n1\t2\n", "line 2 has tabs between its fields, must have commas"),
+        ("1.5 2.5\n3.5 4.5\n", "line 2 has spaces between its fields, must have commas"),
+        ("a,b\ncm,kg\n1,2\n", "line 2 has 'cm' in column 'a', must be a number"),
+        ("a,b\n1,\n3,4\n", "line 2 has '' in column 'b', must be a number: fill in what is"),
+        ("a,b\n1,2,\n3,4,\n", "line 2 has '' in column 'b', must be a number"),
+        (",1.5,2.5\n0.3,1.2,2.2\n", "line 1 has '' in column 1, must be a number: fill in"),
+        ('"","a","b"\n"1",1,"red"\n', "line 2 has 'red' in column 'b', must be a number"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 fields, the lines before 2"),
+        (",a\nx,2\ny\n", "line 3 has 1 fields, the lines before 2"),
+        ("a,b,c\n1,2\n3,4\n", "has 3 names of columns, but rows of 2"),
+        ("a\n1,2,3\n", "has 1 names of columns, but rows of 3"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_named(text, message, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with warnings.catch_warnings(), pytest.raises(TableError) as error:
+        warnings.simplefilter("ignore")
+        read_table(str(path))
+    assert str(error.value).startswith(f"{path}: {message}")
+
+
+@pytest.fixture
+def named_model(table, tmp_path, capsys):
+    """The path of a model of the columns a, b, c, d, and its labels."""
+
+    def fit(*arguments):
+        model = str(tmp_path / "m")
+        main(["cluster", str(table), "-k", "3", "--seed", "0", "--model", model, *arguments])
+        return model, [int(line) for line in capsys.readouterr().out.splitlines()]
+
+    return fit
+
+
+@pytest.mark.promise(
+    "Files",
+    "The command line labels no table whose columns have other names than those of the fit, or "
+    "another order.",
+)
+@pytest.mark.parametrize("arguments", [[], ["--standardize"], ["--method", "diffusion"]])
+def test_columns_of_other_names_or_another_order_are_refused(
+    arguments, named_model, tmp_path, capsys
+):
+    model, labels = named_model(*arguments)
+    frame, path = pd.DataFrame(X, columns=[*"abcd"]), tmp_path / "other.csv"
+    for other, message in [
+        (frame[[*"badc"]], "other.csv: has the columns in the order ['b', 'a', 'd', 'c'], must"),
+        (frame[[*"abc"]], "other.csv: lacks the columns ['d'], which were fitted"),
+        (frame.assign(e=1), "other.csv: has the columns ['e'], which were not fitted"),
+        (frame.rename(columns={"d": "e"}), "other.csv: lacks the columns ['d']"),
+    ]:
+        other.to_csv(path, index=False)
+        for arguments in (["predict"], ["plot", "--out", str(tmp_path / "c.png")]):
+            with pytest.raises(SystemExit):
+                main([*arguments, model, str(path)])
+            assert message in capsys.readouterr().err
+    frame.to_csv(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        main(["predict", model, str(path)])
+    assert [int(line) for line in capsys.readouterr().out.splitlines()] == labels
+
+
+def test_names_that_only_one_of_model_and_table_has_are_named(named_model, table, tmp_path, capsys):
+    model, labels = named_model()
+    np.save(tmp_path / "x.npy", X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        main(["predict", model, str(tmp_path / "x.npy")])
+        printed = capsys.readouterr()
+        assert "has no names of columns, which are taken as ['a', 'b', 'c', 'd']" in printed.err
+        assert [int(line) for line in printed.out.splitlines()] == labels
+        main(["cluster", str(tmp_path / "x.npy"), "-k", "3", "--seed", "0", "--model", model])
+        main(["predict", model, str(table)])
+    assert "m: has no names of columns, which are taken as ['a'" in capsys.readouterr().err
 
 
 # ---- streams that are closed --------------------------------------------------------------------

@@ -294,6 +294,21 @@ def test_a_pipeline_is_the_same_after_a_round_trip(rows, tmp_path):
     assert_same(vars(again[-1]), vars(pipeline[-1]))
 
 
+def test_a_pipeline_keeps_the_names_of_its_columns_and_one_that_does_not_scale_is_refused(tmp_path):
+    frame = pd.DataFrame(NEW).add_prefix("column ")
+    pipeline = make_pipeline(StandardScaler(), SMALL).fit(frame)
+    rffpk.save(pipeline, tmp_path / "model")
+    again = rffpk.load(tmp_path / "model")
+    assert_same(again.feature_names_in_, pipeline.feature_names_in_)
+    assert_array_equal(again.predict(frame), pipeline.predict(frame))
+    with pytest.raises(ValueError, match="feature names should match"):
+        again.predict(frame[frame.columns[::-1]])
+    for switch in ("with_mean", "with_std"):
+        other = make_pipeline(StandardScaler(**{switch: False}), SMALL).fit(frame)
+        with pytest.raises(TypeError, match="must have a StandardScaler that centers and scales"):
+            rffpk.save(other, tmp_path / "other")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -301,6 +316,8 @@ def test_a_pipeline_is_the_same_after_a_round_trip(rows, tmp_path):
         lambda found: found.pop("var_"),
         lambda found: found.update(more=1),
         lambda found: found.update(mean_=0),
+        lambda found: found.update(feature_names_in_=0),
+        lambda found: found.update(feature_names_in_={"strings": ["O", "a"]}),
         lambda found: found.update(scale_={"same": "cluster_centers_"}),
     ],
 )

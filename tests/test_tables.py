@@ -1,9 +1,14 @@
 """Tables of numbers, words and gaps as columns, and pipelines of them in files."""
 
+import datetime
+import decimal
+import fractions
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -67,10 +72,134 @@ def test_frames_and_arrays_are_alike_and_columns_are_found_by_name():
     assert model.set_output(transform="pandas").transform(table).shape == (150, 9)
 
 
+DAYS = pd.date_range("2020", periods=150)
+TIMES = {
+    "numpy": DAYS.to_numpy(),
+    "zone": DAYS.tz_localize("UTC"),
+    "date": DAYS.date,
+    "datetime": np.array(DAYS.to_pydatetime(), dtype=object),
+    "timestamp": DAYS.astype(object),
+    "numpy.datetime64": np.fromiter(DAYS.to_numpy(), object),
+    "time": [datetime.time(i % 24) for i in range(150)],
+    "period": DAYS.to_period("D"),
+    "period object": DAYS.to_period("D").astype(object),
+    "timedelta": [datetime.timedelta(i) for i in range(150)],
+    "numpy.timedelta64": np.fromiter((np.timedelta64(i, "D") for i in range(150)), object),
+    "duration": DAYS - DAYS[0],
+    "offset": np.array([pd.offsets.MonthEnd(i) for i in range(1, 151)], dtype=object),
+    "category": pd.Categorical(DAYS),
+    "category of periods": pd.Categorical(DAYS.to_period("D")),
+    "among numbers": np.array([1.0] * 149 + [datetime.date(2020, 1, 1)], dtype=object),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_dates_and_durations_are_refused_however_they_are_held(kind):
+    message = "^X has dates or durations in column 'when', which are not numbers"
+    table = TABLE[["size"]].assign(when=TIMES[kind])
+    with pytest.raises(TypeError, match=message):
+        TablePreprocessor().fit(table)
+    with pytest.raises(TypeError, match=message):
+        TablePreprocessor().fit(TABLE.assign(when="x")).transform(TABLE.assign(when=TIMES[kind]))
+    with pytest.raises(TypeError, match=message):
+        rffpk.PowerKMeans(2).fit(table)
+    array = table.astype(object).to_numpy()
+    for taker in (rffpk.PowerKMeans(2), rffpk.SMKC(2), TablePreprocessor()):
+        with pytest.raises(TypeError, match="^X has dates or durations in column '?1'?,"):
+            taker.fit(array)
+    with pytest.raises(TypeError, match="dates or durations"):
+        rffpk.PowerKMeans(2).fit(lambda: iter([array]))
+    with pytest.raises(TypeError, match="^sample_weight has dates or durations"):
+        rffpk.PowerKMeans(2).fit(TABLE[["size"]], sample_weight=table["when"])
+    with pytest.raises(TypeError, match="^X has dates or durations in column 1"):
+        rffpk.xie_beni_index(array, np.ones((150, 1)), [[0.0], [1.0]])
+
+
+@pytest.mark.parametrize("number", [decimal.Decimal, fractions.Fraction, np.float32, int])
+def test_numbers_of_any_type_are_numbers(number):
+    table = TABLE.assign(count=[*map(number, TABLE["count"].tolist())])
+    assert_array_equal(
+        TablePreprocessor().fit_transform(table), TablePreprocessor().fit_transform(TABLE)
+    )
+    objects = [[number(int(a)), word] for a, word in zip(TABLE["count"], TABLE["kind"])]
+    assert TablePreprocessor().fit(objects).categories_[0] is None
+
+
+@pytest.mark.parametrize(
+    "categories, others",
+    [
+        ([0.5, 2.0, 3.0], [np.array([0.5, 2, 3], dtype=object), np.float32([0.5, 2, 3])]),
+        ([1.0, 2.0, 3.0], [[1, 2, 3], ["1", "2", "3"], np.float16([1, 2, 3])]),
+        ([10**6 + 1, 7, 10**17 + 1], [np.array([10**6 + 1, 7, 10**17 + 1])]),
+        ([True, False], [[1, 0], [1.0, 0.0], np.array([True, False]), ["True", "False"]]),
+        ([1, 0], [[True, False], [1.0, 0.0], [decimal.Decimal(1), decimal.Decimal(0)]]),
+    ],
+)
+def test_equal_categories_are_one_whatever_their_types(categories, others):
+    own = np.array(categories, dtype=object)
+    table = TABLE[["size"]].assign(which=pd.Categorical(own[np.arange(150) % len(own)]))
+    model = TablePreprocessor().fit(table)
+    rows = table[: len(own)]
+    for other in others:
+        assert_array_equal(
+            model.transform(rows.assign(which=other)), model.transform(table)[: len(own)]
+        )
+        for i in range(len(own)):
+            row = model.transform(rows.assign(which=other)[i : i + 1])
+            assert_array_equal(row[0], model.transform(table)[i])
+
+
+def test_a_row_of_mixed_columns_does_not_depend_on_the_others():
+    words = np.array([1, 2.0, "a", True, 10**7, None, "2", 3.5, 1.0], dtype=object)
+    table = TABLE[["size", "kind"]].assign(mixed=np.resize(words, 150))
+    model = TablePreprocessor().fit(table)
+    assert {*model.categories_[2]} == {"1", "2", "a", "True", "10000000", "3.5"}
+    found = model.transform(table)
+    for i in range(20):
+        assert_array_equal(model.transform(table[i : i + 1])[0], found[i])
+
+
+def test_lists_and_masked_arrays_keep_their_values():
+    rows = [[1.5, "a", None], [2.5, "b", 2.0], [3.5, "a", 1.0]] * 5
+    model = TablePreprocessor().fit(rows)
+    assert model.categories_[0] is None and [*model.categories_[1]] == ["a", "b"]
+    array = RANDOM.normal(size=(30, 2))
+    masked = np.ma.masked_array(array, mask=array > 1)
+    gaps = np.where(array > 1, np.nan, array)
+    assert_array_equal(
+        TablePreprocessor().fit_transform(masked), TablePreprocessor().fit_transform(gaps)
+    )
+
+
+@pytest.mark.parametrize("value", [1j, [1], {"a": 1}, np.zeros(2)], ids=str)
+def test_what_is_no_number_and_no_word_is_named(value):
+    column = np.fromiter([value] * 150, dtype=object)
+    message = f"^X has values of type {type(value).__name__} in column 'odd', must have numbers"
+    with pytest.raises(TypeError, match=message):
+        TablePreprocessor().fit(TABLE.assign(odd=column))
+
+
+def test_messages_say_what_is_true_of_the_column():
+    model = TablePreprocessor().fit(TABLE)
+    with pytest.raises(TypeError, match="X has the word 'x' in column 'size', which had numbers"):
+        model.transform(TABLE.assign(size=np.array([1.0] * 149 + ["x"], dtype=object)))
+    for same in (pd.Categorical(TABLE["size"]), [*map(decimal.Decimal, TABLE["size"])]):
+        assert_array_equal(model.transform(TABLE.assign(size=same)), model.transform(TABLE))
+    assert_array_equal(model.transform(TABLE.assign(same="word")), model.transform(TABLE))
+    with pytest.raises(ValueError, match="X has numbers that float64 cannot hold"):
+        model.transform(TABLE.assign(size=np.array([10**400] * 150, dtype=object)))
+    with pytest.raises(ValueError, match="'[?]' in column 'size'; replace it by NaN if a number"):
+        rffpk.PowerKMeans(2).fit(pd.DataFrame({"size": [1.0, 2.0, "?"]}))
+    nominal = pd.DataFrame({"a": pd.Categorical([1.0, 2.0]), "b": [1.0, 2.0]})
+    with pytest.raises(TypeError, match=r"X has the nominal columns \['a'\], must have numbers"):
+        rffpk.PowerKMeans(2).fit(nominal)
+    with pytest.raises(TypeError, match="X is sparse, and TablePreprocessor takes dense rows"):
+        model.fit(sparse.csr_array(np.eye(3)))
+
+
 @pytest.mark.parametrize(
     "column, message",
     [
-        (pd.date_range("2020", periods=150), "dates or durations in column 'size'"),
         (np.full(150, np.inf), "infinity in column 'size'"),
     ],
 )
@@ -80,7 +209,7 @@ def test_what_is_refused_is_named(column, message):
     model = TablePreprocessor().fit(TABLE)
     with pytest.raises(ValueError, match="X lacks the columns .'kind'"):
         model.transform(TABLE.drop(columns="kind"))
-    with pytest.raises(TypeError, match="words in column 'size', had numbers"):
+    with pytest.raises(TypeError, match="word 'x' in column 'size', which had numbers in fit"):
         model.transform(TABLE.assign(size="x"))
 
 

@@ -16,13 +16,14 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk._utils import files
 from rffpk._utils.estimator import write_model
 from rffpk._utils.files import STANDARD, TableError
+from rffpk._utils.messages import warn
 
 METHODS = {
     "plain": rffpk.PowerKMeans,
@@ -42,7 +43,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     _check_out(options.out, options.file)
     if options.model:
         files.check_output(options.model, others=(options.file, options.out))
-    X = _table(options)
+    X, names = _table(options)
     model = METHODS[options.method](
         options.k, random_state=options.seed, n_jobs=options.jobs, verbose=options.verbose
     )
@@ -51,6 +52,8 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
         seconds = _timed_fit(fitted, X)
     outputs = fitted.predict_proba(X) if options.memberships else model.labels_
     if options.model:
+        if names is not None:
+            _first_step(fitted).feature_names_in_ = np.array(names, dtype=object)
         write_model(options.model, fitted)
     files.write_table(options.out, outputs)
     return {
@@ -67,7 +70,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
 def predict(options: argparse.Namespace) -> dict[str, Any]:
     """Label the rows of a table by a model that `cluster` has written."""
     _check_out(options.out, options.file, options.model)
-    model, X = _read_model(options.model), _table(options)
+    model, X = _model_and_table(options)
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
     files.write_table(options.out, outputs)
     return {"rows": len(X), "columns": X.shape[1]}
@@ -95,8 +98,8 @@ def plot(options: argparse.Namespace) -> dict[str, Any]:
     if options.out == STANDARD:
         raise TableError("a picture is not written to standard output: name a file by --out")
     files.check_output(options.out, PICTURES, (options.file, options.model))
-    model, X = _read_model(options.model), np.asarray(_table(options))
-    ax = pictures.clusters(model, X)
+    model, X = _model_and_table(options)
+    ax = pictures.clusters(model, np.asarray(X))
     kind = os.path.splitext(options.out)[1][1:].lower()
     with files.whole_file(options.out) as file:
         ax.figure.savefig(file, format=kind, dpi=150)
@@ -116,17 +119,49 @@ def _table(options: argparse.Namespace) -> Any:
 
 
 def _labels(path: str, header: bool | None) -> Any:
-    table = files.read_table(path, header=header)
+    table = files.read_table(path, header=header).numbers
     if table.shape[1] != 1:
         raise TableError(f"{path}: has {table.shape[1]} columns, must have one label in each row")
     return table[:, 0]
 
 
-def _read_model(path: str) -> Any:
-    model = rffpk.load(path)
+def _model_and_table(options: argparse.Namespace) -> tuple[Any, Any]:
+    """The model, and the rows of the table, whose columns have the names and the order of the fit.
+
+    The names leave the model: scikit-learn would compare them with those of a frame.
+    """
+    model = rffpk.load(options.model)
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
-        raise TableError(f"{path}: is not a model that `rffpk cluster` has written")
-    return model
+        raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written")
+    X, names = _table(options)
+    fitted = vars(_first_step(model)).pop("feature_names_in_", None)
+    _check_names(options, names, None if fitted is None else [str(name) for name in fitted])
+    return model, X
+
+
+def _first_step(model: Any) -> Any:
+    return model[0] if isinstance(model, Pipeline) else model
+
+
+def _check_names(
+    options: argparse.Namespace, names: list[str] | None, fitted: list[str] | None
+) -> None:
+    """Raise an error for other columns than those of the fit, or in another order, as scikit-learn
+    does; warn if one of both has no names."""
+    if names is None and fitted is not None:
+        warn(f"{options.file}: has no names of columns, which are taken as {fitted}", UserWarning)
+    elif names is not None and fitted is None:
+        warn(f"{options.model}: has no names of columns, which are taken as {names}", UserWarning)
+    elif names != fitted:
+        assert names is not None and fitted is not None
+        if missing := [name for name in fitted if name not in names]:
+            raise TableError(f"{options.file}: lacks the columns {missing}, which were fitted")
+        if others := [name for name in names if name not in fitted]:
+            raise TableError(f"{options.file}: has the columns {others}, which were not fitted")
+        raise TableError(
+            f"{options.file}: has the columns in the order {names}, must have that of the fit: "
+            f"{fitted}"
+        )
 
 
 def _timed_fit(model: Any, X: Any) -> float:

@@ -311,7 +311,6 @@ def cmeans(
     >>> cntr.shape, u.shape
     ((3, 2), (3, 300))
     """
-    validation.check_plain(X, "X")
     X = validation.finite_array(X, "X", order="C")
     _check_orientation(X, c, init)
     c = validation.check_int(c, "c", 1, len(X))

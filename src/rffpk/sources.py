@@ -20,6 +20,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import sources_of
 from rffpk._utils.files import whole_file
 from rffpk._utils.messages import optional_module
+from rffpk._utils.values import are_numbers
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 
@@ -252,7 +253,7 @@ def _block(batch: Any, dtype: np.dtype[Any]) -> Array:
             raise ValueError(f"column {name!r} has missing values, which are not supported.")
         nominal = str(column.type).startswith("dictionary")
         values = np.empty(0, object) if nominal else column.to_numpy(zero_copy_only=False)
-        if values.dtype.kind not in "fiub":
+        if nominal or not are_numbers(values):
             raise ValueError(f"column {name!r} has {column.type}, must have numbers.")
         block[:, j] = values
     return block

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Estimator
+from rffpk._utils.values import are_times, gaps_in, kinds_of, refuse_times
 
 _MOST = 50  # categories of a column that have columns of their own; the others share one
 _OTHERS = "(others)"
@@ -29,9 +29,10 @@ class TablePreprocessor(TransformerMixin, Estimator):
     A column of numbers is centered and divided by its standard deviation. A column of words,
     categories or booleans becomes an indicator of each category, centered, all of the column
     divided by one number so that their variances sum to one: it counts as much as a column of
-    numbers. Where a value is missing, or a category was not there in `fit`, the row has the mean
-    of ten rows that are near it in the columns that it has, and no indicator tells that it was
-    missing.
+    numbers. The values of a column in `fit` decide what it is: one word among numbers makes them
+    categories. Equal numbers are one category, whatever their types. Where a value is missing, or
+    a category was not there in `fit`, the row has the mean of ten rows that are near it in the
+    columns that it has, and no indicator tells that it was missing.
 
     Attributes
     ----------
@@ -52,7 +53,8 @@ class TablePreprocessor(TransformerMixin, Estimator):
     Raises
     ------
     ValueError, TypeError
-        If a column has dates, durations or infinite numbers; they are named.
+        If a column has dates, durations, infinite numbers or values of other types, or a word where
+        there were numbers in `fit`; it is named.
 
     Examples
     --------
@@ -85,11 +87,11 @@ class TablePreprocessor(TransformerMixin, Estimator):
         self : object
             The fitted preprocessor.
         """
-        names, columns = _columns_of(X)
+        columns = _columns_of(X)
         categories, means, scales = [], [], []
-        for values in columns:
-            own = None if values.dtype.kind == "f" else _categories(values)
-            given = _indicators(values, own)
+        for column in columns:
+            own = _categories(_words_in(column)) if column.is_nominal else None
+            given = _encoded(column, own)
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
             scale = math.sqrt(((known - mean) ** 2).sum() / max(1, len(known)))
@@ -100,8 +102,8 @@ class TablePreprocessor(TransformerMixin, Estimator):
             scales.append(0.0 if equal else scale)
         if not any(scales):
             raise ValueError("X has no column with different values.")
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+        self.n_features_in_ = len(columns)
         self.categories_, self.means_, self.scales_ = categories, means, np.array(scales)
         step = -(-len(X) // _REFERENCES)
         self.references_ = self._scaled(columns)[::step]
@@ -121,7 +123,7 @@ class TablePreprocessor(TransformerMixin, Estimator):
             Without NaN.
         """
         check_is_fitted(self)
-        found = self._scaled(_columns_of(X, list(self.feature_names_in_))[1])
+        found = self._scaled(_columns_of(X, list(self.feature_names_in_)))
         gaps = np.flatnonzero(np.isnan(found).any(axis=1))
         if len(gaps):
             from sklearn.impute import KNNImputer  # which takes long to import
@@ -130,16 +132,12 @@ class TablePreprocessor(TransformerMixin, Estimator):
             found[gaps] = imputer.fit(self.references_).transform(found[gaps])
         return found
 
-    def _scaled(self, columns: list[Any]) -> Array:
+    def _scaled(self, columns: list[_Column]) -> Array:
         """The columns of numbers, with NaN where a value is missing or unknown."""
-        parts = []
-        for i, (values, scale) in enumerate(zip(columns, self.scales_)):
-            name, own = self.feature_names_in_[i], self.categories_[i]
-            if own is None and values.dtype.kind != "f":
-                raise TypeError(f"X has words in column {name!r}, had numbers in fit.")
-            if scale:
-                words = values if own is None else _as_words(values)
-                parts.append((_indicators(words, own) - self.means_[i]) / scale)
+        fitted = zip(columns, self.categories_, self.means_, self.scales_)
+        parts = [
+            (_encoded(column, own) - mean) / scale for column, own, mean, scale in fitted if scale
+        ]
         return np.hstack(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -163,11 +161,18 @@ class TablePreprocessor(TransformerMixin, Estimator):
         return np.array(found, dtype=object)
 
 
-def _columns_of(X: Any, names: list[str] | None = None) -> tuple[list[str], list[Any]]:
-    """The names of the columns, and each as float64 with NaN where it is missing, or as strings
-    with None there; those of `names`, if given."""
+class _Column(NamedTuple):
+    name: str
+    values: NDArray[np.object_]  # with None for gaps
+    is_nominal: bool  # if it is seen in fit: it has categories, not numbers
+
+
+def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
+    """The columns of a table; those of `names`, if given."""
     framed = hasattr(X, "columns") and hasattr(X, "__getitem__")
-    table = X if framed else np.asarray(X)
+    if not framed:
+        validation.refuse_sparse(X, "X", "TablePreprocessor")
+    table = X if framed else _array_of(X)
     if not framed and table.ndim != 2:
         raise ValueError(f"X.shape == {table.shape}, must be a frame or have two dimensions.")
     own = [str(name) for name in (X.columns if framed else range(table.shape[1]))]
@@ -179,64 +184,91 @@ def _columns_of(X: Any, names: list[str] | None = None) -> tuple[list[str], list
     if not len(X):
         raise ValueError("X has no rows.")
     chosen = own if names is None else names
-    return chosen, [_values(X[at[n]] if framed else table[:, at[n]], n) for n in chosen]
+    return [_column_of(X[at[n]] if framed else table[:, at[n]], n) for n in chosen]
 
 
-def _values(column: Any, name: str) -> Any:
-    dtype = column.dtype
-    temporal = getattr(dtype, "is_temporal", None)  # polars
-    kind = getattr(dtype, "kind", "")
-    if kind in ("m", "M") or (temporal is not None and temporal()):
+def _array_of(X: Any) -> Any:
+    """An array, whose values NumPy has not changed: of lists it would make all numbers words."""
+    if isinstance(X, np.ma.MaskedArray):
+        return X
+    return np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+
+
+def _column_of(column: Any, name: str) -> _Column:
+    """A column, after a look at each of its values."""
+    if are_times(column):
+        refuse_times("X", name)
+    given = column.astype(object) if hasattr(column, "astype") else column.to_list()
+    values = np.fromiter(given, object, len(given))
+    gaps = gaps_in(values)
+    values[gaps] = None
+    kinds = kinds_of(values[~gaps])
+    if others := [cls.__name__ for cls, kind in kinds.items() if kind == "other"]:
         raise TypeError(
-            f"X has dates or durations in column {name!r}: leave it out, or convert it to numbers "
-            "that matter, such as an age in days or the hour."
+            f"X has values of type {others[0]} in column {name!r}, must have numbers, words or "
+            "booleans: convert them, or leave the column out."
         )
-    given = column.astype(object) if hasattr(column, "astype") else np.array(column.to_list(), "O")
-    values = np.asarray(given, dtype=object)
-    missing = np.array([_is_missing(value) for value in values])
-    is_number = [isinstance(v, numbers.Real) and not isinstance(v, (bool, np.bool_))
-                 for v in values[~missing]]  # fmt: skip
-    if all(is_number) and not _is_nominal(dtype):
-        found = np.full(len(values), np.nan)
-        found[~missing] = values[~missing].astype(np.float64)
-        if np.isinf(found).any():
-            raise ValueError(f"X has infinity in column {name!r}: replace it, or drop these rows.")
-        return found
-    words = np.array([str(value) for value in values], dtype=object)
-    words[missing] = None
-    return words
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    are_numbers = {*kinds.values()} <= {"number", "boolean"} and {*kinds.values()} != {"boolean"}
+    return _Column(name, values, _is_nominal(column.dtype) or not are_numbers)
 
 
 def _is_nominal(dtype: Any) -> bool:
-    return str(dtype).startswith(("category", "Categorical", "Enum", "bool"))
+    return str(dtype).startswith(validation.NOMINAL)
 
 
-def _as_words(values: Any) -> Any:
-    """Numbers, or a column of gaps alone, where there were categories in fit."""
-    if values.dtype.kind == "f":
-        return np.array([None if math.isnan(v) else f"{v:g}" for v in values], dtype=object)
-    return values
+def _numbers_in(column: _Column) -> Array:
+    """The numbers of a column, NaN for gaps."""
+    known = np.array([value is not None for value in column.values], dtype=bool)
+    values = column.values[known]
+    if "word" in kinds_of(values).values():
+        word = next(value for value in values if "word" in kinds_of([value]).values())
+        raise TypeError(
+            f"X has the word {str(word)!r} in column {column.name!r}, which had numbers in fit."
+        )
+    found = np.full(len(column.values), np.nan)
+    with validation.named("X"):
+        found[known] = values.astype(np.float64)
+    if np.isinf(found).any():
+        raise ValueError(
+            f"X has infinity in column {column.name!r}: replace it, or drop these rows."
+        )
+    return found
 
 
-def _categories(values: Any) -> Any:
+def _words_in(column: _Column) -> list[str | None]:
+    """The names of categories, which equal numbers share whatever their types; None for gaps."""
+    kinds = kinds_of(column.values)
+    with validation.named("X"):
+        return [
+            None if v is None else _digits_of(v) if kinds[type(v)] == "number" else str(v)
+            for v in column.values
+        ]
+
+
+def _digits_of(value: Any) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def _categories(words: list[str | None]) -> Any:
     """The categories, most frequent first and then by name, the rarest of many as one."""
-    found, counts = np.unique([v for v in values if v is not None], return_counts=True)
+    found, counts = np.unique([word for word in words if word is not None], return_counts=True)
     order = np.lexsort([found, -counts])
     names = [str(name) for name in found[order]]
     return np.array(names if len(names) <= _MOST else [*names[:_MOST], _OTHERS], dtype=object)
 
 
-def _indicators(values: Any, categories: Any) -> Array:
-    """Numbers as a column, words as indicators; NaN where missing or unknown."""
+def _encoded(column: _Column, categories: Any) -> Array:
+    """Numbers as a column, or an indicator of each category; NaN where missing or unknown."""
     if categories is None:
-        return np.asarray(values, dtype=np.float64)[:, None]
-    found = np.zeros((len(values), len(categories)))
-    places = {name: j for j, name in enumerate(categories)}
-    at = np.array([-1 if v is None else places.get(v, places.get(_OTHERS, -1)) for v in values])
-    found[np.arange(len(values)), at] = 1
+        return _numbers_in(column)[:, None]
+    places = {name: j for j, name in enumerate(categories[:_MOST])}
+    for pair in (("True", "1"), ("False", "0")):  # which are equal
+        for name, other in (pair, pair[::-1]):
+            if name in places:
+                places.setdefault(other, places[name])
+    others = _MOST if len(categories) > _MOST else -1
+    at = np.array([-1 if word is None else places.get(word, others) for word in _words_in(column)])
+    found = np.zeros((len(at), len(categories)))
+    found[np.arange(len(at)), at] = 1
     found[at < 0] = np.nan
     return found

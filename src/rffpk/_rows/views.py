@@ -21,7 +21,6 @@ from rffpk._utils.sparse_rows import (
 )
 from rffpk._utils.square import looks_like_kernel, written_out
 from rffpk._utils.validation import (
-    check_plain,
     check_rows,
     finite_array,
     is_option,
@@ -274,8 +273,6 @@ def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
     """The view in an array, or as `SparseRows` if it is sparse."""
     if is_precomputed(estimator):
         x = written_out(x, name)
-    if not sparse.issparse(x):
-        check_plain(x, name)
     dtypes = [np.float64, np.float32]
     with named(name):
         given = finite_array(x, name, dtypes, estimator=estimator, order="C", accept_sparse="csr")

@@ -47,6 +47,7 @@ _FORMAT = "1"  # the version of the layout of model files
 _PARTS = ("parameters", "attributes")  # of an estimator in a model file
 _TABLE = "TablePreprocessor"
 _SCALES = ("mean_", "scale_", "var_")  # of the StandardScaler before it, if there is one
+_NAMES = "feature_names_in_"  # of the columns, if they have names
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -172,21 +173,22 @@ def write_model(path: str, model: Any) -> None:
     scaler = table = None
     if isinstance(model, Pipeline):
         *before, model = (step for _, step in model.steps)
-        if len(before) == 1 and type(before[0]) is StandardScaler:
+        if len(before) == 1 and type(before[0]) is StandardScaler and _scales(before[0]):
             scaler = before[0]
         elif len(before) == 1 and type(before[0]).__name__ == _TABLE:
             table = before[0]
         else:
             raise TypeError(
                 f"model has the steps {[type(step).__name__ for step in before]} before "
-                f"{type(model).__name__}, must have a StandardScaler or a {_TABLE}: pickle model."
+                f"{type(model).__name__}, must have a StandardScaler that centers and "
+                f"scales, or a {_TABLE}: pickle model."
             )
     name, encoder = type(model).__name__, Encoder()
     if ESTIMATORS.get(name) is not type(model):
         raise TypeError(f"{name} is not a class of rffpk, which a model file needs: pickle model.")
     parts = encoder.estimator(model)
     if scaler is not None:
-        values = {name: getattr(scaler, name) for name in _SCALES}
+        values = {name: vars(scaler)[name] for name in (*_SCALES, _NAMES) if name in vars(scaler)}
         parts["scaler"] = encoder.attributes(values, "scaler.")
     if table is not None:
         parts["table"] = encoder.estimator(table, "table.")
@@ -194,6 +196,11 @@ def write_model(path: str, model: Any) -> None:
     for part, content in parts.items():
         metadata[part] = json.dumps(content, separators=(",", ":"), allow_nan=False)
     write_tensors(path, metadata, encoder.arrays)
+
+
+def _scales(scaler: StandardScaler) -> bool:
+    """Whether its attributes are all that it does."""
+    return bool(scaler.with_mean and scaler.with_std)
 
 
 @contextlib.contextmanager
@@ -503,10 +510,11 @@ def read_model(path: str) -> Any:
 def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
     """The pipeline of a StandardScaler with these attributes and a model."""
     d, scaler = getattr(model, "n_features_in_", None), StandardScaler()
-    same = scales.keys() == {*_SCALES} and isinstance(d, int)
+    kinds = {name: np.dtype(object if name == _NAMES else np.float64) for name in scales}
+    same = scales.keys() - {_NAMES} == {*_SCALES} and isinstance(d, int)
     if not same or any(
-        not isinstance(values, np.ndarray) or (values.dtype, values.shape) != (np.float64, (d,))
-        for values in scales.values()
+        not isinstance(values, np.ndarray) or (values.dtype, values.shape) != (kinds[name], (d,))
+        for name, values in scales.items()
     ):
         raise ModelFileError("holds a scaler of other columns than its model has.")
     vars(scaler).update(scales, n_features_in_=d)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import io
 import os
@@ -11,24 +12,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.messages import optional_module
+from rffpk._utils.messages import optional_module, warn
 from rffpk._utils.validation import converts
+from rffpk._utils.values import are_numbers
 
 _HEADER_BYTES = 1 << 16  # of an array in a file, at most
 
 STANDARD = "-"  # standard input or output, as CSV
 FORMATS = {
-    ".csv": "UTF-8 text",
+    ".csv": "CSV in UTF-8",
     ".npy": "a file of arrays of numbers",
     ".npz": "a file of arrays of numbers",
     ".parquet": "a Parquet file",
 }
+_UNNAMED = ("", "Unnamed: 0")  # of an index that pandas has written, or read
+_MARKS = {";": "semicolons", "\t": "tabs", " ": "spaces"}  # that separate fields elsewhere
 RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
 
@@ -36,9 +40,15 @@ class TableError(ValueError):
     """A file that does not hold what was asked for."""
 
 
-def read_table(path: str, key: str | None = None, header: bool | None = None) -> Array:
-    """The numbers of a table; of an .npz file the array `key`, or the only one. `header`: whether
-    the first line of CSV is one of names; None: as its fields tell.
+class Table(NamedTuple):
+    numbers: Array  # of two dimensions
+    names: list[str] | None  # of the columns, if they have others than their positions
+
+
+def read_table(path: str, key: str | None = None, header: bool | None = None) -> Table:
+    """A table of numbers; of an .npz file the array `key`, or the only one. `header`: whether the
+    first line of CSV is one of names; None: as its fields tell. A first column without a name is
+    the index that pandas and R write: it is left out, with a warning.
 
     Raises
     ------
@@ -50,16 +60,17 @@ def read_table(path: str, key: str | None = None, header: bool | None = None) ->
         raise TableError(f"{path}: the name must end in one of {', '.join(FORMATS)}")
     if key is not None and kind != ".npz":
         raise TableError(f"{path}: --key is for .npz files only")
+    names = None
     try:
         match kind:
             case ".csv":
-                table = _read_csv(path, header)
+                table, names = _read_csv(path, header)
             case ".npy":
                 table = _read_npy(path)
             case ".npz":
                 table = _read_npz(path, key)
             case _:
-                table = _read_parquet(path)
+                table, names = _read_parquet(path)
     except (TableError, ImportError, MemoryError):
         raise
     except Exception as error:  # what reads a damaged file raises errors of any class
@@ -68,29 +79,87 @@ def read_table(path: str, key: str | None = None, header: bool | None = None) ->
         raise TableError(f"{path}: is not {FORMATS[kind]}") from error
     if table.ndim not in (1, 2):
         raise TableError(f"{path}: has {table.ndim} dimensions, must have one or two")
-    return table if table.ndim == 2 else table[:, None]
+    if names == [str(j) for j in range(len(names or ()))]:  # as pandas writes columns without names
+        names = None
+    return Table(table if table.ndim == 2 else table[:, None], names)
 
 
-def _read_csv(path: str, header: bool | None) -> Array:
+def _read_csv(path: str, header: bool | None) -> Table:
     """Numbers with commas between, after a line of names if there is one."""
     lines = _lines(path)
     if header is None:
-        header = _are_names(lines[0])
+        header = _are_names(lines)
         if not header and _may_be_names(lines):
             raise TableError(
                 f"{path}: the first line may be names or a row: {lines[0][:40]}; say --header or "
                 "--no-header"
             )
+    names = _fields(lines[0]) if header else None
     rows = lines[1:] if header else lines
     if not rows or rows == [""]:
         raise TableError(f"{path}: no rows")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             raise TableError(f"{path}: line {number} is blank, must be a row")
+    index = names is not None and _has_index(path, names, len(_fields(rows[0])))
+    options: dict[str, Any] = {"converters": {0: lambda field: 0.0}} if index else {}
     try:
-        return np.loadtxt(rows, delimiter=",", ndmin=2, comments=None)
+        table = np.loadtxt(rows, delimiter=",", ndmin=2, comments=None, quotechar='"', **options)
     except ValueError as error:
-        raise TableError(f"{path}: {error}") from error
+        what = _first_fault(rows, len(lines) - len(rows), index, names) or error
+        raise TableError(f"{path}: {what}") from error
+    if index:
+        _say_index_is_left_out(path)
+        table = np.ascontiguousarray(table[:, 1:])
+    return Table(table, names)
+
+
+def _has_index(path: str, names: list[str], width: int) -> bool:
+    """Whether the first field of each row is its label, as pandas and R write it, under no name.
+    Such a column is taken out of the names."""
+    if names[0] in _UNNAMED and len(names) == width > 1:
+        del names[0]
+        return True
+    if len(names) not in (width, width - 1):
+        raise TableError(f"{path}: has {len(names)} names of columns, but rows of {width}")
+    return len(names) < width
+
+
+def _say_index_is_left_out(path: str) -> None:
+    warn(
+        f"{path}: the first column has no name, and is left out as the labels of rows: give it a "
+        "name if it is to count",
+        UserWarning,
+    )
+
+
+def _first_fault(rows: list[str], before: int, index: bool, names: list[str] | None) -> str | None:
+    """What is wrong with the first row that has a field that is no number, or too few fields."""
+    width = len(_fields(rows[0]))
+    for number, row in enumerate(rows, before + 1):
+        fields = _fields(row)
+        if mark := _other_separator(row):
+            return f"line {number} has {mark} between its fields, must have commas: {row[:40]}"
+        if len(fields) != width:
+            return f"line {number} has {len(fields)} fields, the lines before {width}"
+        for j, field in enumerate(fields[index:]):
+            if not converts(field, float):
+                column = repr(names[j]) if names else str(j + 1)
+                gap = "" if field.strip() else ": fill in what is missing, or drop the row"
+                return f"line {number} has {field!r} in column {column}, must be a number{gap}"
+    return None
+
+
+def _other_separator(row: str) -> str | None:
+    """What separates the fields in place of commas, if something does; with semicolons, commas may
+    stand in numbers."""
+    if "," not in row or ";" in row:
+        return next((name for mark, name in _MARKS.items() if mark in row.strip()), None)
+    return None
+
+
+def _fields(line: str) -> list[str]:
+    return next(csv.reader([line]), [""])
 
 
 def _lines(path: str) -> list[str]:
@@ -104,23 +173,36 @@ def _lines(path: str) -> list[str]:
     return text.removeprefix("\ufeff").rstrip().split("\n")
 
 
-def _are_names(line: str) -> bool:
-    fields = line.split(",")
-    return bool(line.strip(", \r")) and not any(converts(field, float) for field in fields)
+def _are_names(lines: list[str]) -> bool:
+    """Whether the first line has no number, but in quotes that other lines lack, or positions after
+    an empty field, as pandas writes an index beside columns without names."""
+    fields = _fields(lines[0])
+    if not any(field.strip() for field in fields):
+        return False
+    if _is_quoted(lines[0]) and not all(map(_is_quoted, lines[1:2])):
+        return True
+    if not fields[0] and fields[1:] == [str(j) for j in range(len(fields) - 1)]:
+        return True
+    return not any(converts(field, float) for field in fields)
+
+
+def _is_quoted(line: str) -> bool:
+    """Whether all fields are in quotes."""
+    return line.strip() == ",".join(f'"{field}"' for field in _fields(line.strip()))
 
 
 def _may_be_names(lines: list[str]) -> bool:
     """Whether the numbers of the first line look like names: whole, all different, and in rising
     order, as the years or pandas' 0, 1, 2, or without another whole number in a column. A single
     column of whole numbers may be labels."""
-    names = lines[0].split(",")
+    names = _fields(lines[0])
     if not all(converts(name, int) for name in names) or len({*map(int, names)}) < len(names):
         return False
     if len(names) > 1 and names == sorted(names, key=int):
         return True
     alone = {*range(len(names))}
-    for line in lines[1:]:
-        alone -= {j for j, field in enumerate(line.split(",")) if converts(field, int)}
+    for fields in csv.reader(lines[1:]):
+        alone -= {j for j, field in enumerate(fields) if converts(field, int)}
         if not alone:
             return False
     return len(lines) > 1
@@ -159,17 +241,22 @@ def _header(file: IO[bytes], path: str) -> tuple[tuple[int, ...], Any, np.dtype[
     return shape, "F" if fortran else "C", dtype, start.tell()
 
 
-def _read_parquet(path: str) -> Array:
+def _read_parquet(path: str) -> Table:
     try:
         pandas = importlib.import_module("pandas")
         frame = pandas.read_parquet(path)
     except ImportError as error:
         raise ImportError(f"{path}: Parquet files need pandas and pyarrow ({error})") from error
-    words = [name for name, kind in frame.dtypes.items() if kind.kind not in "fiub"]
+    names = [str(name) for name in frame.columns]
+    index = bool(names) and _has_index(path, names, len(names))
+    frame = frame.iloc[:, int(index) :]
+    words = [name for j, name in enumerate(names) if not are_numbers(frame.iloc[:, j])]
     if words:
         raise TableError(f"{path}: the columns {words} are not numbers")
+    if index:
+        _say_index_is_left_out(path)
     # in the order of the other formats: sums over rows depend on it
-    return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))
+    return Table(np.ascontiguousarray(frame.to_numpy(dtype=np.float64)), names)
 
 
 def write_table(path: str, array: Array) -> None:

@@ -28,6 +28,7 @@ from rffpk._utils.sparse_rows import (
     sparse_rows,
 )
 from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel, written_out
+from rffpk._utils.values import are_times, refuse_times
 
 Auto = Literal["auto"]
 
@@ -38,7 +39,7 @@ MAX_JOBS = 1024  # each thread has a workspace
 MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
 
 # How the dtypes of nominal columns print in pandas, polars and Arrow.
-_NOMINAL = ("category", "Categorical", "Enum", "dictionary")
+NOMINAL = ("category", "Categorical", "Enum", "dictionary")
 
 
 @contextlib.contextmanager
@@ -64,8 +65,9 @@ def _word_in(X: Any) -> str:
         for value in values:
             if isinstance(value, str) and not converts(value, float):
                 return (
-                    f"could not convert string to float: {value!r} in column {column!r}; drop the "
-                    "column, or encode its words, such as by rffpk.tables.TablePreprocessor."
+                    f"could not convert string to float: {value!r} in column {column!r}; replace "
+                    "it by NaN if a number is missing, drop the column, or encode its words, such "
+                    "as by rffpk.tables.TablePreprocessor."
                 )
     return ""
 
@@ -192,46 +194,48 @@ def check_plain(values: Any, name: str) -> None:
             "RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans and FuzzyCMeans "
             "take sources."
         )
-    dtypes = _dtypes_of(values, name)
-    if nominal := [column for column, dtype in dtypes if str(dtype).startswith(_NOMINAL)]:
+    columns = _columns_of(values, name)
+    for label, column in columns:
+        if are_times(column):
+            refuse_times(name, label)
+    nominal = [label for label, column in columns if str(column.dtype).startswith(NOMINAL)]
+    if nominal:
         raise TypeError(
-            f"{name} has the nominal columns {nominal}, whose categories are not numbers: encode "
-            "them, such as by rffpk.tables.TablePreprocessor, or convert them to numbers."
+            f"{name} has the nominal columns {nominal}, must have numbers: encode their "
+            "categories, such as by rffpk.tables.TablePreprocessor, or convert them to numbers."
         )
-    for _, dtype in dtypes:
-        temporal = getattr(dtype, "is_temporal", None)  # polars
-        if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
+    for _, column in columns:
+        if getattr(column.dtype, "names", None):
             raise TypeError(
-                f"{name} has dates or durations ({dtype}), must be numbers: convert them, such "
-                "as to seconds in float64."
-            )
-        if getattr(dtype, "names", None):
-            raise TypeError(
-                f"{name} is a structured array with the fields {[*dtype.names]}, must be a "
+                f"{name} is a structured array with the fields {[*column.dtype.names]}, must be a "
                 "plain one: numpy.lib.recfunctions.structured_to_unstructured converts it."
             )
 
 
-def _dtypes_of(values: Any, name: str) -> list[tuple[Any, Any]]:
-    """The columns of a frame and their dtypes, or the dtype of what NumPy makes of other values;
-    none of ragged lists, which are refused later."""
+def _columns_of(values: Any, name: str) -> list[tuple[Any, Any]]:
+    """The columns of a frame by their labels, or of objects by their numbers, or the array that
+    NumPy makes of other values, without a label; none of ragged lists, which are refused later."""
     if hasattr(values, "columns") and hasattr(values, "dtypes"):
-        return list(zip(values.columns, values.dtypes))
+        at = values.iloc if hasattr(values, "iloc") else values
+        return [(label, at[:, j]) for j, label in enumerate(values.columns)]
     try:
-        return [(None, np.asarray(values).dtype)]
+        array = np.asarray(values)
     except ValueError:
         return []
     except (TypeError, RuntimeError) as error:  # of tensors, which say what to call
         raise TypeError(
             f"{name} is of type {type(values).__name__}, which does not become an array: {error}"
         ) from error
+    objects = array.dtype == object and array.ndim == 2
+    return [*enumerate(array.T)] if objects else [(None, array)]
 
 
 def finite_array(
     x: Any, name: str, dtype: Any = np.float64, *, estimator: Any = None, **options: Any
 ) -> Array:
-    """scikit-learn's `check_array`, with `check_finite`."""
-    check_container(x, name)
+    """scikit-learn's `check_array`, with `check_plain` and `check_finite`."""
+    if not sparse.issparse(x):
+        check_plain(x, name)
     with np.errstate(over="ignore", invalid="ignore"), named(name, x):
         found = check_array(x, dtype=dtype, input_name=name, ensure_all_finite=False, **options)
     check_finite(found, name, x, estimator)

@@ -136,7 +136,6 @@ def _checked(
     fewest: int | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """The samples as rows, and the initial memberships (c, n)."""
-    validation.check_plain(data, "data")
     x = np.ascontiguousarray(validation.finite_array(data, "data").T)
     validation.check_int(c, "c", 1, len(x) if fewest is None else None)
     validation.check_real(m, "m", 1, include="neither")

@@ -115,7 +115,6 @@ def _inverse_norms(squares: Array) -> Array:
 
 
 def _check_square(K: Any, name: str) -> Array:
-    validation.check_plain(K, name)
     K = validation.finite_array(K, name, [np.float64, np.float32], order="C")
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"{name}.shape == {K.shape}, must be square: a precomputed kernel.")
