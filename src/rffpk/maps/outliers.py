@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -12,7 +12,16 @@ from scipy.sparse import csr_array, hstack
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns, SparseRows, distinct_rows, sparse_rows
+from rffpk._utils.narrow_rows import plain
+from rffpk._utils.sparse_rows import (
+    Columns,
+    SparseRows,
+    distinct_rows,
+    each,
+    sparse_rows,
+    squared_norms,
+)
+from rffpk._utils.tiles import row_tiles
 from rffpk.maps.neighbours import Neighbourhoods, unit_rows
 
 # docs/noise.md has the trials behind these.
@@ -20,7 +29,12 @@ _NEIGHBOURS = 5  # A row's distance is that to so many other rows, of a sample.
 _BINS = 512  # of the histogram of the logarithms of distances
 _LEAST_DEPTH = 0.25  # of a valley of the histogram, below the lower of its two sides
 _SHARES = (0.005, 0.35)  # of noise that is found, at least and at most
+_RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the distances of fewer rows and the others
+_LEAST_WIDTH = 1e-3  # of the kernel of the density
 _LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise
+
+_ROUNDING = 8  # relative errors of the coordinates of a row that change a distance
+_TILE_NUMBERS = 1 << 22  # of rows that are looked at together
 
 
 @dataclass(frozen=True)
@@ -31,11 +45,19 @@ class Outliers:
     threshold: float
     scales: tuple[float, ...]  # by which the columns of the views are multiplied
     spherical: bool
+    rounding: float  # Distances that differ by no more are equal.
 
     def distances(self, xs: list[Columns]) -> Array:
         """Of rows, to the last of their nearest other rows; (n,), float64."""
-        squares, _ = self.nearest._nearest(joined_views(xs, self.scales, self.spherical))
-        validation.check_overflow(float(squares.max(initial=0)), squares.dtype)
+        found = np.empty(len(xs[0]))
+        for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
+            part = each(xs, lambda x: plain(x[rows]))
+            found[rows] = self._distances(joined_views(part, self.scales, self.spherical))
+        return found
+
+    def _distances(self, X: Columns) -> Array:
+        squares, _ = self.nearest._nearest(X)
+        validation.check_overflow(float(squares.max()), squares.dtype)
         squares = np.sort(squares.astype(np.float64), axis=1)
         equal = squares[:, 0] == 0  # a row of the sample is none of its own neighbours
         return np.sqrt(np.where(equal, squares[:, -1], squares[:, max(squares.shape[1] - 2, 0)]))
@@ -73,39 +95,39 @@ def outliers_of_sample(sample: RowSample, spherical: bool) -> Outliers:
     xs, weight = sample.some()
     views = {id(x): i for i, x in reversed([*enumerate(sample.xs)])}
     variances = [sample.moments(i).variance for i in sorted(views.values())]
-    scales = tuple(1 / math.sqrt(each) if each > 0 else 1.0 for each in variances)
-    references = joined_views(xs, scales, spherical)
+    scales = tuple(1 / math.sqrt(v) if v > 0 else 1.0 for v in variances)
+    references = joined_views(each(xs, plain), scales, spherical)
     if weight is not None:
         references = references[np.flatnonzero(weight)]
     references = distinct_rows(references)[0]
     nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
-    return Outliers(nearest, math.inf, scales, spherical)
+    length = math.sqrt(float(np.median(squared_norms(references))))
+    rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
+    return Outliers(nearest, math.inf, scales, spherical, rounding)
 
 
 def automatic_threshold(found: Outliers, distances: Array) -> float:
-    """The distance from which rows are noise; the largest one if there is no noise.
+    """The distance from which rows are noise; none is beyond it if there is no noise.
 
-    Noise is there if the histogram of the logarithms of the distances has a valley beyond its
-    mode, and the rows beyond it are no cluster of their own.
+    Noise is there if the histogram of the logarithms of the distances has a valley beyond its mode,
+    or few rows are beyond a wide gap, and the rows beyond it are no cluster of their own.
     """
-    largest = float(distances.max(initial=0))
-    logs = np.log(distances[distances > 0])
-    valley = _valley(logs)
-    if valley is None:
-        return largest
-    noise = Outliers(found.nearest, math.exp(valley), found.scales, found.spherical)
-    if not _is_mixed(noise):
-        return largest
-    return noise.threshold
+    apart = distances[distances > found.rounding]
+    for border in (_valley(np.log(apart), found.rounding), _gap(apart)):
+        if border is not None and _is_mixed(replace(found, threshold=border)):
+            return border
+    return float(distances.max(initial=0)) + found.rounding
 
 
-def _valley(logs: Array) -> float | None:
-    """The deepest valley of the density of these numbers beyond its mode; None if there is none."""
-    if len(logs) < 2 or not logs.max() > logs.min():
+def _valley(logs: Array, rounding: float) -> float | None:
+    """The distance of the deepest valley of the density of these logarithms of distances beyond its
+    mode; None if there is none."""
+    if len(logs) < 2:
         return None
     low, middle = np.quantile(logs, [0.25, 0.75])
     spread = min(float(logs.std()), float(middle - low) / 1.34) or float(logs.std())
-    width = 0.9 * spread * len(logs) ** -0.2
+    resolved = max(_LEAST_WIDTH, rounding / math.exp(low))
+    width = max(0.9 * spread * len(logs) ** -0.2, resolved)
     edges = np.linspace(logs.min() - 3 * width, logs.max() + 3 * width, _BINS + 1)
     counts, _ = np.histogram(logs, edges)
     bin_width = float(edges[1] - edges[0])
@@ -118,7 +140,21 @@ def _valley(logs: Array) -> float | None:
     if depth.max() < _LEAST_DEPTH:
         return None
     deepest = np.flatnonzero(depth >= depth.max() - 1e-12)
-    return float(edges[deepest[len(deepest) // 2]] + bin_width / 2)
+    return math.exp(float(edges[deepest[len(deepest) // 2]] + bin_width / 2))
+
+
+def _gap(distances: Array) -> float | None:
+    """The middle of the outermost gap of these distances that hardly any tail has; None if there is
+    none. In a tail as heavy as Cauchy's, 1 / r, the distances of the j farthest rows are more than r
+    times those of the others once in r^j times."""
+    most = int(_SHARES[0] * len(distances)) + 1
+    if most >= len(distances):
+        return None
+    far = np.sort(np.partition(distances, -most - 1)[-most - 1 :])[::-1]
+    ratios = far[:-1] / far[1:]
+    rare = np.arange(1, most + 1) * np.log(ratios) >= math.log(_RARE)
+    wide = np.flatnonzero(rare & (ratios >= _LEAST_RATIO))
+    return None if not len(wide) else math.sqrt(far[wide[-1]] * far[wide[-1] + 1])
 
 
 def _is_mixed(noise: Outliers) -> bool:
@@ -132,23 +168,16 @@ def _is_mixed(noise: Outliers) -> bool:
     return float((~beyond[index[beyond]]).mean()) >= _LEAST_MIXED
 
 
-def trimmed_rows(distances: Array, weight: Array | None, share: float) -> Array:
-    """A mask of the rows with the largest distances whose part of the weight is nearest to this
-    share; of equal distances the first rows stay."""
-    p = np.ones(len(distances)) if weight is None else weight.astype(np.float64)
-    order = np.lexsort((-np.arange(len(p)), -distances))
-    order = order[p[order] > 0]
-    masses = np.r_[0.0, np.cumsum(p[order])]
+def share_threshold(distances: Array, weight: Array, share: float, rounding: float) -> float:
+    """A distance beyond which there is about this share of the weight. Rows
+    whose distances are equal are all on one side: those at the border of the share are kept."""
+    order = np.argsort(-distances)
+    order = order[weight[order] > 0]
+    far, masses = distances[order], np.r_[0.0, np.cumsum(weight[order])]
     n = int(np.abs(masses - share * masses[-1]).argmin())
-    trimmed = np.zeros(len(p), bool)
-    trimmed[order[:n]] = True
-    return trimmed
-
-
-def share_threshold(distances: Array, trimmed: Array, weight: Array | None) -> float:
-    """A distance between those of the rows that are trimmed and of the others that count."""
-    counted = np.ones(len(distances), bool) if weight is None else weight > 0
-    largest = float(distances[counted & ~trimmed].max(initial=0))
-    return (largest + float(distances[trimmed].min(initial=math.inf))) / 2 if trimmed.any() else (
-        largest
-    )  # fmt: skip
+    if n == len(far):
+        return -math.inf
+    cuts = np.flatnonzero(far[:n] - far[1 : n + 1] > rounding)
+    if not len(cuts):
+        return float(far[0]) + rounding
+    return float(far[cuts[-1]] + far[cuts[-1] + 1]) / 2
