@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,12 +22,13 @@ from rffpk._utils.sparse_rows import (
     sparse_rows,
     squared_norms,
 )
-from rffpk._utils.tiles import row_tiles
-from rffpk.maps.neighbours import Neighbourhoods, unit_rows
+from rffpk._utils.tiles import row_tiles, run_all
+from rffpk.maps.neighbours import Neighbourhoods, k_means, unit_rows
 
 # docs/noise.md has the trials behind these.
 _NEIGHBOURS = 5  # A row's distance is that to so many other rows, of a sample.
-_BINS = 512  # of the histogram of the logarithms of distances
+_BINS = 512  # of the histogram of the logarithms of distances, ...
+_SEEN = 1 << 18  # ... of so many rows at most
 _LEAST_DEPTH = 0.25  # of a valley of the histogram, below the lower of its two sides
 _SHARES = (0.005, 0.35)  # of noise that is found, at least and at most
 _RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the distances of fewer rows and the others
@@ -34,7 +36,49 @@ _LEAST_WIDTH = 1e-3  # of the kernel of the density
 _LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise
 
 _ROUNDING = 8  # relative errors of the coordinates of a row that change a distance
-_TILE_NUMBERS = 1 << 22  # of rows that are looked at together
+# The k-means cells of m rows: so many times the root of m, ...
+_CELLS_A_ROOT = 1.5
+_CELLS_A_ROW = 3  # ... each row in so many, and at least so many rows in each
+_LEAST_MEMBERS = 32
+
+_TILE_NUMBERS = 1 << 23  # of rows that are looked at together
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Parts of a sample, in which the nearest rows are looked for instead of in all of it."""
+
+    centroids: Neighbourhoods  # whose landmarks are those of the cells
+    members: Array  # the numbers of the rows of the sample that a row is compared with, ...
+    ends: Array  # ... those of one cell after those of the others
+
+    def visit(self, X: Columns, visit: Callable[[Array, Array], None]) -> None:
+        """Call a function with the numbers of the rows of X in a cell, and its members."""
+        cells = self.centroids.chosen(X).ravel()
+        order = np.argsort(cells.astype(np.uint16), kind="stable")  # in linear time
+        ends = np.cumsum(np.bincount(cells, minlength=len(self.ends)))
+
+        def visit_cell(cell: int) -> None:
+            begin, first = (ends[cell - 1], self.ends[cell - 1]) if cell else (0, 0)
+            visit(order[begin : ends[cell]], self.members[first : self.ends[cell]])
+
+        run_all(visit_cell, np.unique(cells).tolist(), self.centroids.n_threads)
+
+
+def cells_of(references: Columns, n_threads: int) -> Cells:
+    """Cells of rows. A row is in those whose centroids are nearest to it, and among the members of
+    each cell are the rows nearest to its centroid."""
+    m = len(references)
+    seeds = np.linspace(0, m - 1, round(_CELLS_A_ROOT * math.sqrt(m))).astype(int)
+    centroids = k_means(references, None, references[seeds], n_threads)
+    cells = Neighbourhoods(centroids, _CELLS_A_ROW, 0.0, n_threads).chosen(references)
+    near = Neighbourhoods(references, _LEAST_MEMBERS, 0.0, n_threads).chosen(centroids)
+    pairs = np.unique(np.vstack([
+        np.column_stack([cells.ravel(), np.repeat(np.arange(m), cells.shape[1])]),
+        np.column_stack([np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()]),
+    ]), axis=0)  # fmt: skip
+    ends = np.cumsum(np.bincount(pairs[:, 0], minlength=len(near)))
+    return Cells(Neighbourhoods(centroids, 1, 0.0, n_threads), pairs[:, 1].copy(), ends)
 
 
 @dataclass(frozen=True)
@@ -42,6 +86,7 @@ class Outliers:
     """Distances of rows to their nearest ones of a sample, beyond one of which rows are noise."""
 
     nearest: Neighbourhoods  # whose landmarks are the sample
+    cells: Cells | None  # of the sample, where all rows are more
     threshold: float
     scales: tuple[float, ...]  # by which the columns of the views are multiplied
     spherical: bool
@@ -52,15 +97,23 @@ class Outliers:
         found = np.empty(len(xs[0]))
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
             part = each(xs, lambda x: plain(x[rows]))
-            found[rows] = self._distances(joined_views(part, self.scales, self.spherical))
+            found[rows] = self.distances_of(joined_views(part, self.scales, self.spherical))
         return found
 
-    def _distances(self, X: Columns) -> Array:
-        squares, _ = self.nearest._nearest(X)
-        validation.check_overflow(float(squares.max()), squares.dtype)
-        squares = np.sort(squares.astype(np.float64), axis=1)
-        equal = squares[:, 0] == 0  # a row of the sample is none of its own neighbours
-        return np.sqrt(np.where(equal, squares[:, -1], squares[:, max(squares.shape[1] - 2, 0)]))
+    def distances_of(self, X: Columns) -> Array:
+        """The same of rows of joined views."""
+        squares = np.empty(len(X), dtype=X.dtype)
+        if self.cells is None:
+            squares[:] = _to_last(X, self.nearest)
+        else:
+            references, alone = self.nearest.landmarks, replace(self.nearest, n_threads=1)
+
+            def visit(rows: Array, members: Array) -> None:
+                squares[rows] = _to_last(X[rows], replace(alone, landmarks=references[members]))
+
+            self.cells.visit(X, visit)
+        validation.check_overflow(float(squares.max(initial=0)), squares.dtype)
+        return np.sqrt(squares, dtype=np.float64)
 
     def scores(self, distances: Array) -> Array:
         """Between 0 and 1, 1/2 at the threshold."""
@@ -72,6 +125,19 @@ class Outliers:
     def are_noise(self, xs: list[Columns]) -> Array:
         """A mask of rows."""
         return self.distances(xs) > self.threshold
+
+
+@np.errstate(over="ignore", invalid="ignore")  # refused by name later
+def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
+    """Squared distances of rows to the last of their nearest landmarks that are other rows."""
+    before = max(nearest.r - 2, 0)
+    if isinstance(X, SparseRows):
+        squares = np.sort(nearest._nearest(X)[0], axis=1)
+        return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, before])
+    y, index = nearest.landmarks, nearest.chosen(X)  # the nearest one first
+    own = (X == y[index[:, 0]]).all(axis=1)  # a row of the sample is none of its own neighbours
+    apart = X - y[np.where(own, index[:, -1], index[:, before])]
+    return np.einsum("id,id->i", apart, apart)
 
 
 def joined_views(xs: list[Columns], scales: tuple[float, ...], spherical: bool) -> Columns:
@@ -103,7 +169,8 @@ def outliers_of_sample(sample: RowSample, spherical: bool) -> Outliers:
     nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
     rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
-    return Outliers(nearest, math.inf, scales, spherical, rounding)
+    cells = cells_of(references, sample.how.n_threads) if sample.n > len(xs[0]) else None
+    return Outliers(nearest, cells, math.inf, scales, spherical, rounding)
 
 
 def automatic_threshold(found: Outliers, distances: Array) -> float:
@@ -112,8 +179,10 @@ def automatic_threshold(found: Outliers, distances: Array) -> float:
     Noise is there if the histogram of the logarithms of the distances has a valley beyond its mode,
     or few rows are beyond a wide gap, and the rows beyond it are no cluster of their own.
     """
-    apart = distances[distances > found.rounding]
-    for border in (_valley(np.log(apart), found.rounding), _gap(apart)):
+    some = apart = distances[distances > found.rounding]
+    if len(apart) > _SEEN:
+        some = np.random.default_rng(0).choice(apart, _SEEN)
+    for border in (_valley(np.log(some), found.rounding), _gap(apart)):
         if border is not None and _is_mixed(replace(found, threshold=border)):
             return border
     return float(distances.max(initial=0)) + found.rounding
@@ -161,11 +230,11 @@ def _is_mixed(noise: Outliers) -> bool:
     """Whether rows beyond the threshold have others among their neighbours: a sparse cluster that
     is far from all others has none."""
     references = noise.nearest.landmarks
-    squares, index = noise.nearest._nearest(references)
-    beyond = np.sort(squares, axis=1)[:, -1] > noise.threshold**2
+    beyond = noise.distances_of(references) > noise.threshold
     if not beyond.any():
         return False
-    return float((~beyond[index[beyond]]).mean()) >= _LEAST_MIXED
+    index = noise.nearest.chosen(references[np.flatnonzero(beyond)])
+    return float((~beyond[index]).mean()) >= _LEAST_MIXED
 
 
 def share_threshold(distances: Array, weight: Array, share: float, rounding: float) -> float:
