@@ -32,12 +32,12 @@ _SEEN = 1 << 18  # ... of so many rows at most
 _LEAST_DEPTH = 0.25  # of a valley of the histogram, below the lower of its two sides
 _SHARES = (0.005, 0.35)  # of noise that is found, at least and at most
 _RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the distances of fewer rows and the others
-_LEAST_WIDTH = 1e-3  # of the kernel of the density
+_RESOLVED = 1e-3  # Logarithms of distances that differ by less are equal.
 _LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise
 
 _ROUNDING = 8  # relative errors of the coordinates of a row that change a distance
 # The k-means cells of m rows: so many times the root of m, ...
-_CELLS_A_ROOT = 1.5
+_CELLS_A_ROOT = 2
 _CELLS_A_ROW = 3  # ... each row in so many, and at least so many rows in each
 _LEAST_MEMBERS = 32
 
@@ -56,13 +56,13 @@ class Cells:
         """Call a function with the numbers of the rows of X in a cell, and its members."""
         cells = self.centroids.chosen(X).ravel()
         order = np.argsort(cells.astype(np.uint16), kind="stable")  # in linear time
-        ends = np.cumsum(np.bincount(cells, minlength=len(self.ends)))
+        ends = np.cumsum(sizes := np.bincount(cells, minlength=len(self.ends)))
 
         def visit_cell(cell: int) -> None:
             begin, first = (ends[cell - 1], self.ends[cell - 1]) if cell else (0, 0)
             visit(order[begin : ends[cell]], self.members[first : self.ends[cell]])
 
-        run_all(visit_cell, np.unique(cells).tolist(), self.centroids.n_threads)
+        run_all(visit_cell, np.flatnonzero(sizes).tolist(), self.centroids.n_threads)
 
 
 def cells_of(references: Columns, n_threads: int) -> Cells:
@@ -73,12 +73,13 @@ def cells_of(references: Columns, n_threads: int) -> Cells:
     centroids = k_means(references, None, references[seeds], n_threads)
     cells = Neighbourhoods(centroids, _CELLS_A_ROW, 0.0, n_threads).chosen(references)
     near = Neighbourhoods(references, _LEAST_MEMBERS, 0.0, n_threads).chosen(centroids)
-    pairs = np.unique(np.vstack([
-        np.column_stack([cells.ravel(), np.repeat(np.arange(m), cells.shape[1])]),
-        np.column_stack([np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()]),
-    ]), axis=0)  # fmt: skip
-    ends = np.cumsum(np.bincount(pairs[:, 0], minlength=len(near)))
-    return Cells(Neighbourhoods(centroids, 1, 0.0, n_threads), pairs[:, 1].copy(), ends)
+    places = np.concatenate([
+        (cells * np.int64(m) + np.arange(m)[:, None]).ravel(),
+        (near + m * np.arange(len(near))[:, None]).ravel(),
+    ])  # fmt: skip
+    cell, members = np.divmod(np.unique(places), m)
+    ends = np.cumsum(np.bincount(cell, minlength=len(near)))
+    return Cells(Neighbourhoods(centroids, 1, 0.0, n_threads), members, ends)
 
 
 @dataclass(frozen=True)
@@ -190,13 +191,18 @@ def automatic_threshold(found: Outliers, distances: Array) -> float:
 
 def _valley(logs: Array, rounding: float) -> float | None:
     """The distance of the deepest valley of the density of these logarithms of distances beyond its
-    mode; None if there is none."""
+    mode; None if there is none. The kernel of the density is as wide as the steps between the values
+    of distances that are equal for many rows."""
     if len(logs) < 2:
         return None
     low, middle = np.quantile(logs, [0.25, 0.75])
+    unit = max(_RESOLVED, rounding / math.exp(low))
+    values, counts = np.unique(np.round(logs / unit), return_counts=True)
+    if len(values) < 2:
+        return None
+    step = unit * float(np.median(np.repeat(np.diff(values), counts[:-1])))
     spread = min(float(logs.std()), float(middle - low) / 1.34) or float(logs.std())
-    resolved = max(_LEAST_WIDTH, rounding / math.exp(low))
-    width = max(0.9 * spread * len(logs) ** -0.2, resolved)
+    width = max(0.9 * spread * len(logs) ** -0.2, step)
     edges = np.linspace(logs.min() - 3 * width, logs.max() + 3 * width, _BINS + 1)
     counts, _ = np.histogram(logs, edges)
     bin_width = float(edges[1] - edges[0])
