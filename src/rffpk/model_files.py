@@ -18,7 +18,7 @@ from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.graphs import Nodes
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods
-from rffpk.maps.outliers import Outliers
+from rffpk.maps.outliers import Cells, Outliers
 from rffpk.maps.spectrum import Spectrum
 from rffpk.maps.unit_rows import UnitRows
 from rffpk.maps.whitening import Whitening
@@ -32,6 +32,7 @@ RECORDS |= {
     "PowerMean": PowerMean,
     "WeightedViews": WeightedViews,
     "RunningSums": RunningSums,
+    "Cells": Cells,
     "Outliers": Outliers,
     "NClustersSelection": NClustersSelection,
     "Spectrum": Spectrum,

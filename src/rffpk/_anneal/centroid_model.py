@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.noise import without_noise
+from rffpk._anneal.noise import weight_left, without_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY
 from rffpk._rows.directions import bounded_pass, find_directions
@@ -61,9 +61,11 @@ def visit(
     typical: bool = False,
 ) -> Visit:  # fmt: skip
     """A pass at the fitted centroids over views and weights that have been checked, without
-    typicality unless `typical`."""
+    typicality unless `typical`. Where nothing is wanted of the rows, the sums are those of the rows
+    that are no noise."""
     shifts = [shift.astype(xs[0].dtype) for shift in model._shifts]
     columns, maps = zip(*mapped_views(model._feature_maps, xs))
+    weight = weight if want else weight_left(model, xs, weight)
     may_lack = getattr(model, "allow_missing_views", False)
     present = present_bits([*columns]) if may_lack else None
     n_threads = config.n_threads(model.n_jobs)

@@ -28,7 +28,7 @@ from rffpk._anneal.convergence_warnings import (
 )
 from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, count_distinct
-from rffpk._anneal.noise import find_noise
+from rffpk._anneal.noise import find_noise, refuse_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
@@ -215,17 +215,12 @@ def fit_model(
             random, History(progress=progress), config.n_threads(model.n_jobs),
             checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
         )  # fmt: skip
-        noise = find_noise(model, X, sample_weight, random)
-        if noise is not None:
-            context.noise, sample_weight = noise.rows, noise.weight
         found = prepare(model, problem, X, sample_weight, context)
         context.labels = None if is_dask(X) or is_source(X) else []
         writer = nullcontext() if labels_to is None else label_writer(labels_to, found.rows.n)
         with writer as context.write_labels:
             run, end = search_centroids(found, context)
             result = finish(model, found, run, end, context)
-            if noise is not None:
-                noise.add_to(result.attributes)
             publish(model, result, end, context)
             problem.published(result, context)
         if checkpoint is not None:
@@ -256,7 +251,11 @@ def prepare(
 ) -> Prepared:
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
+    refuse_noise(model, X)
     sample = row_sample(model, X, sample_weight, problem.sample, problem.n_map_rows, context.random)
+    context.noise = find_noise(model, sample)
+    if context.noise is not None:
+        sample = sample.without(context.noise.rows)
     k = context.k = _number(model, sample, context)
     if getattr(model, "allow_missing_views", False):
         context.coverage = sample.coverage(k)
@@ -408,6 +407,8 @@ def finish(
     if model.store_memberships:
         outputs = passes.one_pass(rows, theta, exponent, want=("memberships",))[1]
         attributes["memberships_"] = outputs["memberships"]
+    if context.noise is not None:
+        context.noise.add_to(attributes)
     return FitResult(found, rows, theta, _ending(found, rows, theta, hard, s), attributes)
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._rows.sample import RowSample, is_source, row_sample
-from rffpk._rows.streams import make_stream
+from rffpk._rows.sample import RowSample
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.validation import check_real, is_option
@@ -17,7 +16,6 @@ from rffpk.maps.outliers import (
     automatic_threshold,
     outliers_of_sample,
     share_threshold,
-    trimmed_rows,
 )
 
 
@@ -28,7 +26,6 @@ class Noise:
     outliers: Outliers
     rows: Array  # (n,), a mask
     scores: Array  # (n,)
-    weight: Array | None  # of the rows that are left
 
     def add_to(self, attributes: dict[str, Any]) -> None:
         """Add what noise is to the attributes of a fitted model."""
@@ -43,11 +40,10 @@ def check_noise(noise: Any) -> None:
         check_real(noise, "noise", 0, 1, include="neither", also="'auto' or None")
 
 
-def find_noise(model: Any, X: Any, sample_weight: Any, random: Any) -> Noise | None:
-    """Noise among the rows of X; None where the model has no parameter `noise`, or it is None."""
-    noise = getattr(model, "noise", None)
-    if noise is None:
-        return None
+def refuse_noise(model: Any, X: Any) -> None:
+    """Raise an error if noise is looked for in rows of which not all are known."""
+    if getattr(model, "noise", None) is None:
+        return
     if is_dask(X):
         raise TypeError(
             "X is a Dask collection, but noise needs rows in memory or a source: pass its blocks "
@@ -55,32 +51,27 @@ def find_noise(model: Any, X: Any, sample_weight: Any, random: Any) -> Noise | N
         )
     if getattr(model, "allow_missing_views", False):
         raise ValueError("noise needs all views of all rows: pass allow_missing_views=False.")
-    sample = row_sample(model, X, sample_weight, None, 0, random)
+
+
+def find_noise(model: Any, sample: RowSample) -> Noise | None:
+    """Noise among the rows; None where the model has no parameter `noise`, or it is None. Rows of a
+    source are read once."""
+    noise = getattr(model, "noise", None)
+    if noise is None:
+        return None
     found = outliers_of_sample(sample, getattr(model, "metric", None) == "cosine")
-    distances, weight = _distances(model, found, X, sample), sample.weight
+    parts = [sample.xs] if sample.stream is None else (p.xs for p in sample.stream.blocks())
+    distances = np.concatenate([found.distances(xs) for xs in parts])
+    weight = np.ones(sample.n) if sample.weight is None else sample.weight
     if is_option(noise, "auto"):
-        counted = distances if weight is None else distances[weight > 0]
-        found = replace(found, threshold=automatic_threshold(found, counted))
-        rows = distances > found.threshold
+        threshold = automatic_threshold(found, distances[weight > 0])
     else:
-        rows = trimmed_rows(distances, weight, float(noise))
-        found = replace(found, threshold=share_threshold(distances, rows, weight))
-        if weight is not None:
-            rows |= (weight == 0) & (distances > found.threshold)
-    left = weight
-    if rows.any():
-        left = np.where(rows, 0, np.ones(len(rows)) if weight is None else weight)
-        if not left.any():
-            raise ValueError(f"noise == {noise} removes all rows of positive weight.")
-    return Noise(found, rows, found.scores(distances), left)
-
-
-def _distances(model: Any, found: Outliers, X: Any, sample: RowSample) -> Array:
-    """The distances of all rows, block by block where they are read."""
-    if not is_source(X):
-        return found.distances(sample.xs)
-    stream = make_stream(X, sample.weight, lambda x, first: model._check_views(x, reset=False))
-    return np.concatenate([found.distances(part.xs) for part in stream.blocks()])
+        threshold = share_threshold(distances, weight, float(noise), found.rounding)
+    found = replace(found, threshold=threshold)
+    rows = distances > threshold
+    if not weight[~rows].any():
+        raise ValueError(f"noise == {noise} removes all rows of positive weight.")
+    return Noise(found, rows, found.scores(distances))
 
 
 def without_noise(model: Any, xs: list[Any], outputs: dict[str, Array]) -> dict[str, Array]:
@@ -95,3 +86,11 @@ def without_noise(model: Any, xs: list[Any], outputs: dict[str, Array]) -> dict[
     if "memberships" in outputs:
         outputs["memberships"][rows] = 0
     return outputs
+
+
+def weight_left(model: Any, xs: list[Any], weight: Array | None) -> Array | None:
+    """The weights of rows for a fitted model, where noise has none."""
+    outliers = vars(model).get("_outliers")
+    if outliers is None:
+        return weight
+    return np.where(outliers.are_noise(xs), 0.0, 1.0 if weight is None else weight)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._anneal.convergence_warnings import Cause
+from rffpk._anneal.noise import Noise
 from rffpk._rows.store import Storage
 from rffpk._rows.sums import Step, is_hard
 from rffpk._utils import validation
@@ -225,7 +226,7 @@ class FitContext:
     rows_name: str = "the map of X"
     # (L,), the share of the rows that has each view; None: all have all
     coverage: NDArray[np.float64] | None = None
-    noise: Array | None = None  # (n,), a mask of the rows that get the label -1
+    noise: Noise | None = None  # the rows that get the label -1
     n_labels: int = 0  # of the rows whose labels were taken
     labels: list[Array] | None = None  # of all rows, block by block; None: they are not kept
     write_labels: Callable[[Array], Any] | None = None
@@ -233,7 +234,7 @@ class FitContext:
     def take_labels(self, labels: Array) -> None:
         """Keep the labels of the next rows, write them, or both."""
         if self.noise is not None:
-            noise = self.noise[self.n_labels : self.n_labels + len(labels)]
+            noise = self.noise.rows[self.n_labels : self.n_labels + len(labels)]
             self.n_labels += len(labels)
             labels = np.where(noise, np.int32(-1), labels)
         if self.labels is not None:

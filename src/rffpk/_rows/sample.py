@@ -192,6 +192,17 @@ class RowSample:
     stream: Stream | None = None
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the id of a view
     _there: list[Array] = field(default_factory=list)  # of a stream, of each view: `there_of`
+    odds: Array | None = None  # of all rows, the weights that the sample was drawn by
+    left_out: bool = False  # whether rows have lost the weight that they were drawn by
+
+    def without(self, rows: NDArray[np.bool_]) -> RowSample:
+        """The same where the rows of this mask have no weight. The moments are those of the rows of
+        the sample that are left, so that no others have an influence on them."""
+        if not rows.any():
+            return self
+        weight = np.where(rows, 0.0, 1.0 if self.weight is None else self.weight)
+        stream = None if self.stream is None else replace(self.stream, weight=weight)
+        return replace(self, weight=weight, stream=stream, left_out=True, _moments={})
 
     @cached_property
     def counted(self) -> int:
@@ -202,7 +213,7 @@ class RowSample:
         """The moments of the columns of a view."""
         x = self.xs[view]
         if id(x) not in self._moments:
-            there = rows_with(x, self.weight)
+            there = self.some_with(view) if self.left_out else rows_with(x, self.weight)
             self._moments[id(x)] = column_moments(*there, self.how.n_threads)
         return self._moments[id(x)]
 
@@ -237,8 +248,12 @@ class RowSample:
             xs = [found[id(x)] for x in self.xs]
         if self.weight is None:
             return xs, None
-        unit = weight_unit(self.weight)  # so that keys of rows do not overflow
-        return xs, unit * inverse_probability(self.weight[index] / unit, threshold)
+        left = self.weight[index]
+        if self.odds is None:
+            return xs, left
+        unit = weight_unit(self.odds)  # so that keys of rows do not overflow
+        weight = unit * inverse_probability(self.odds[index] / unit, threshold)
+        return xs, np.where(left > 0, weight, 0)
 
     def sizes(self, first: int) -> list[int]:
         """The sizes of growing samples of the rows that count; none if the first has all."""
@@ -260,7 +275,7 @@ class RowSample:
 def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSample:
     """Rows in arrays, with samples if there are more rows than the first has."""
     n = len(xs[0])
-    found = RowSample(xs, weight, n, how, None)
+    found = RowSample(xs, weight, n, how, None, odds=weight)
     if found.counted <= min(how.sizes(xs)[0], how.size):
         return replace(found, xs=each(xs, plain))
     reservoir = how.reservoir(xs)
@@ -290,7 +305,7 @@ def sample_stream(stream: Stream, how: Sampling) -> RowSample:
     moments = {id(empty[i]): reading.moments(i, sums, stream) for i, sums in found.sums.items()}
     return RowSample(
         empty, weight, found.n, how, found.reservoir.sample(), stream, moments,
-        [found.there[i] for i in reading.same],
+        [found.there[i] for i in reading.same], weight,
     )  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -12,15 +13,73 @@ from scipy.sparse import csr_array, hstack
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns, SparseRows, distinct_rows, sparse_rows
-from rffpk.maps.neighbours import Neighbourhoods, unit_rows
+from rffpk._utils.narrow_rows import plain
+from rffpk._utils.sparse_rows import (
+    Columns,
+    SparseRows,
+    distinct_rows,
+    each,
+    sparse_rows,
+    squared_norms,
+)
+from rffpk._utils.tiles import row_tiles, run_all
+from rffpk.maps.neighbours import Neighbourhoods, k_means, unit_rows
 
 # docs/noise.md has the trials behind these.
 _NEIGHBOURS = 5  # A row's distance is that to so many other rows, of a sample.
-_BINS = 512  # of the histogram of the logarithms of distances
+_BINS = 512  # of the histogram of the logarithms of distances, ...
+_SEEN = 1 << 18  # ... of so many rows at most
 _LEAST_DEPTH = 0.25  # of a valley of the histogram, below the lower of its two sides
 _SHARES = (0.005, 0.35)  # of noise that is found, at least and at most
+_RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the distances of fewer rows and the others
+_RESOLVED = 1e-3  # Logarithms of distances that differ by less are equal.
 _LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise
+
+_ROUNDING = 8  # relative errors of the coordinates of a row that change a distance
+# The k-means cells of m rows: so many times the root of m, ...
+_CELLS_A_ROOT = 2
+_CELLS_A_ROW = 3  # ... each row in so many, and at least so many rows in each
+_LEAST_MEMBERS = 32
+
+_TILE_NUMBERS = 1 << 23  # of rows that are looked at together
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Parts of a sample, in which the nearest rows are looked for instead of in all of it."""
+
+    centroids: Neighbourhoods  # whose landmarks are those of the cells
+    members: Array  # the numbers of the rows of the sample that a row is compared with, ...
+    ends: Array  # ... those of one cell after those of the others
+
+    def visit(self, X: Columns, visit: Callable[[Array, Array], None]) -> None:
+        """Call a function with the numbers of the rows of X in a cell, and its members."""
+        cells = self.centroids.chosen(X).ravel()
+        order = np.argsort(cells.astype(np.uint16), kind="stable")  # in linear time
+        ends = np.cumsum(sizes := np.bincount(cells, minlength=len(self.ends)))
+
+        def visit_cell(cell: int) -> None:
+            begin, first = (ends[cell - 1], self.ends[cell - 1]) if cell else (0, 0)
+            visit(order[begin : ends[cell]], self.members[first : self.ends[cell]])
+
+        run_all(visit_cell, np.flatnonzero(sizes).tolist(), self.centroids.n_threads)
+
+
+def cells_of(references: Columns, n_threads: int) -> Cells:
+    """Cells of rows. A row is in those whose centroids are nearest to it, and among the members of
+    each cell are the rows nearest to its centroid."""
+    m = len(references)
+    seeds = np.linspace(0, m - 1, round(_CELLS_A_ROOT * math.sqrt(m))).astype(int)
+    centroids = k_means(references, None, references[seeds], n_threads)
+    cells = Neighbourhoods(centroids, _CELLS_A_ROW, 0.0, n_threads).chosen(references)
+    near = Neighbourhoods(references, _LEAST_MEMBERS, 0.0, n_threads).chosen(centroids)
+    places = np.concatenate([
+        (cells * np.int64(m) + np.arange(m)[:, None]).ravel(),
+        (near + m * np.arange(len(near))[:, None]).ravel(),
+    ])  # fmt: skip
+    cell, members = np.divmod(np.unique(places), m)
+    ends = np.cumsum(np.bincount(cell, minlength=len(near)))
+    return Cells(Neighbourhoods(centroids, 1, 0.0, n_threads), members, ends)
 
 
 @dataclass(frozen=True)
@@ -28,17 +87,34 @@ class Outliers:
     """Distances of rows to their nearest ones of a sample, beyond one of which rows are noise."""
 
     nearest: Neighbourhoods  # whose landmarks are the sample
+    cells: Cells | None  # of the sample, where all rows are more
     threshold: float
     scales: tuple[float, ...]  # by which the columns of the views are multiplied
     spherical: bool
+    rounding: float  # Distances that differ by no more are equal.
 
     def distances(self, xs: list[Columns]) -> Array:
         """Of rows, to the last of their nearest other rows; (n,), float64."""
-        squares, _ = self.nearest._nearest(joined_views(xs, self.scales, self.spherical))
+        found = np.empty(len(xs[0]))
+        for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
+            part = each(xs, lambda x: plain(x[rows]))
+            found[rows] = self.distances_of(joined_views(part, self.scales, self.spherical))
+        return found
+
+    def distances_of(self, X: Columns) -> Array:
+        """The same of rows of joined views."""
+        squares = np.empty(len(X), dtype=X.dtype)
+        if self.cells is None:
+            squares[:] = _to_last(X, self.nearest)
+        else:
+            references, alone = self.nearest.landmarks, replace(self.nearest, n_threads=1)
+
+            def visit(rows: Array, members: Array) -> None:
+                squares[rows] = _to_last(X[rows], replace(alone, landmarks=references[members]))
+
+            self.cells.visit(X, visit)
         validation.check_overflow(float(squares.max(initial=0)), squares.dtype)
-        squares = np.sort(squares.astype(np.float64), axis=1)
-        equal = squares[:, 0] == 0  # a row of the sample is none of its own neighbours
-        return np.sqrt(np.where(equal, squares[:, -1], squares[:, max(squares.shape[1] - 2, 0)]))
+        return np.sqrt(squares, dtype=np.float64)
 
     def scores(self, distances: Array) -> Array:
         """Between 0 and 1, 1/2 at the threshold."""
@@ -50,6 +126,19 @@ class Outliers:
     def are_noise(self, xs: list[Columns]) -> Array:
         """A mask of rows."""
         return self.distances(xs) > self.threshold
+
+
+@np.errstate(over="ignore", invalid="ignore")  # refused by name later
+def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
+    """Squared distances of rows to the last of their nearest landmarks that are other rows."""
+    before = max(nearest.r - 2, 0)
+    if isinstance(X, SparseRows):
+        squares = np.sort(nearest._nearest(X)[0], axis=1)
+        return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, before])
+    y, index = nearest.landmarks, nearest.chosen(X)  # the nearest one first
+    own = (X == y[index[:, 0]]).all(axis=1)  # a row of the sample is none of its own neighbours
+    apart = X - y[np.where(own, index[:, -1], index[:, before])]
+    return np.einsum("id,id->i", apart, apart)
 
 
 def joined_views(xs: list[Columns], scales: tuple[float, ...], spherical: bool) -> Columns:
@@ -73,39 +162,47 @@ def outliers_of_sample(sample: RowSample, spherical: bool) -> Outliers:
     xs, weight = sample.some()
     views = {id(x): i for i, x in reversed([*enumerate(sample.xs)])}
     variances = [sample.moments(i).variance for i in sorted(views.values())]
-    scales = tuple(1 / math.sqrt(each) if each > 0 else 1.0 for each in variances)
-    references = joined_views(xs, scales, spherical)
+    scales = tuple(1 / math.sqrt(v) if v > 0 else 1.0 for v in variances)
+    references = joined_views(each(xs, plain), scales, spherical)
     if weight is not None:
         references = references[np.flatnonzero(weight)]
     references = distinct_rows(references)[0]
     nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
-    return Outliers(nearest, math.inf, scales, spherical)
+    length = math.sqrt(float(np.median(squared_norms(references))))
+    rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
+    cells = cells_of(references, sample.how.n_threads) if sample.n > len(xs[0]) else None
+    return Outliers(nearest, cells, math.inf, scales, spherical, rounding)
 
 
 def automatic_threshold(found: Outliers, distances: Array) -> float:
-    """The distance from which rows are noise; the largest one if there is no noise.
+    """The distance from which rows are noise; none is beyond it if there is no noise.
 
-    Noise is there if the histogram of the logarithms of the distances has a valley beyond its
-    mode, and the rows beyond it are no cluster of their own.
+    Noise is there if the histogram of the logarithms of the distances has a valley beyond its mode,
+    or few rows are beyond a wide gap, and the rows beyond it are no cluster of their own.
     """
-    largest = float(distances.max(initial=0))
-    logs = np.log(distances[distances > 0])
-    valley = _valley(logs)
-    if valley is None:
-        return largest
-    noise = Outliers(found.nearest, math.exp(valley), found.scales, found.spherical)
-    if not _is_mixed(noise):
-        return largest
-    return noise.threshold
+    some = apart = distances[distances > found.rounding]
+    if len(apart) > _SEEN:
+        some = np.random.default_rng(0).choice(apart, _SEEN)
+    for border in (_valley(np.log(some), found.rounding), _gap(apart)):
+        if border is not None and _is_mixed(replace(found, threshold=border)):
+            return border
+    return float(distances.max(initial=0)) + found.rounding
 
 
-def _valley(logs: Array) -> float | None:
-    """The deepest valley of the density of these numbers beyond its mode; None if there is none."""
-    if len(logs) < 2 or not logs.max() > logs.min():
+def _valley(logs: Array, rounding: float) -> float | None:
+    """The distance of the deepest valley of the density of these logarithms of distances beyond its
+    mode; None if there is none. The kernel of the density is as wide as the steps between the values
+    of distances that are equal for many rows."""
+    if len(logs) < 2:
         return None
     low, middle = np.quantile(logs, [0.25, 0.75])
+    unit = max(_RESOLVED, rounding / math.exp(low))
+    values, counts = np.unique(np.round(logs / unit), return_counts=True)
+    if len(values) < 2:
+        return None
+    step = unit * float(np.median(np.repeat(np.diff(values), counts[:-1])))
     spread = min(float(logs.std()), float(middle - low) / 1.34) or float(logs.std())
-    width = 0.9 * spread * len(logs) ** -0.2
+    width = max(0.9 * spread * len(logs) ** -0.2, step)
     edges = np.linspace(logs.min() - 3 * width, logs.max() + 3 * width, _BINS + 1)
     counts, _ = np.histogram(logs, edges)
     bin_width = float(edges[1] - edges[0])
@@ -118,37 +215,44 @@ def _valley(logs: Array) -> float | None:
     if depth.max() < _LEAST_DEPTH:
         return None
     deepest = np.flatnonzero(depth >= depth.max() - 1e-12)
-    return float(edges[deepest[len(deepest) // 2]] + bin_width / 2)
+    return math.exp(float(edges[deepest[len(deepest) // 2]] + bin_width / 2))
+
+
+def _gap(distances: Array) -> float | None:
+    """The middle of the outermost gap of these distances that hardly any tail has; None if there is
+    none. In a tail as heavy as Cauchy's, 1 / r, the distances of the j farthest rows are more than r
+    times those of the others once in r^j times."""
+    most = int(_SHARES[0] * len(distances)) + 1
+    if most >= len(distances):
+        return None
+    far = np.sort(np.partition(distances, -most - 1)[-most - 1 :])[::-1]
+    ratios = far[:-1] / far[1:]
+    rare = np.arange(1, most + 1) * np.log(ratios) >= math.log(_RARE)
+    wide = np.flatnonzero(rare & (ratios >= _LEAST_RATIO))
+    return None if not len(wide) else math.sqrt(far[wide[-1]] * far[wide[-1] + 1])
 
 
 def _is_mixed(noise: Outliers) -> bool:
     """Whether rows beyond the threshold have others among their neighbours: a sparse cluster that
     is far from all others has none."""
     references = noise.nearest.landmarks
-    squares, index = noise.nearest._nearest(references)
-    beyond = np.sort(squares, axis=1)[:, -1] > noise.threshold**2
+    beyond = noise.distances_of(references) > noise.threshold
     if not beyond.any():
         return False
-    return float((~beyond[index[beyond]]).mean()) >= _LEAST_MIXED
+    index = noise.nearest.chosen(references[np.flatnonzero(beyond)])
+    return float((~beyond[index]).mean()) >= _LEAST_MIXED
 
 
-def trimmed_rows(distances: Array, weight: Array | None, share: float) -> Array:
-    """A mask of the rows with the largest distances whose part of the weight is nearest to this
-    share; of equal distances the first rows stay."""
-    p = np.ones(len(distances)) if weight is None else weight.astype(np.float64)
-    order = np.lexsort((-np.arange(len(p)), -distances))
-    order = order[p[order] > 0]
-    masses = np.r_[0.0, np.cumsum(p[order])]
+def share_threshold(distances: Array, weight: Array, share: float, rounding: float) -> float:
+    """A distance beyond which there is about this share of the weight. Rows
+    whose distances are equal are all on one side: those at the border of the share are kept."""
+    order = np.argsort(-distances)
+    order = order[weight[order] > 0]
+    far, masses = distances[order], np.r_[0.0, np.cumsum(weight[order])]
     n = int(np.abs(masses - share * masses[-1]).argmin())
-    trimmed = np.zeros(len(p), bool)
-    trimmed[order[:n]] = True
-    return trimmed
-
-
-def share_threshold(distances: Array, trimmed: Array, weight: Array | None) -> float:
-    """A distance between those of the rows that are trimmed and of the others that count."""
-    counted = np.ones(len(distances), bool) if weight is None else weight > 0
-    largest = float(distances[counted & ~trimmed].max(initial=0))
-    return (largest + float(distances[trimmed].min(initial=math.inf))) / 2 if trimmed.any() else (
-        largest
-    )  # fmt: skip
+    if n == len(far):
+        return -math.inf
+    cuts = np.flatnonzero(far[:n] - far[1 : n + 1] > rounding)
+    if not len(cuts):
+        return float(far[0]) + rounding
+    return float(far[cuts[-1]] + far[cuts[-1] + 1]) / 2
