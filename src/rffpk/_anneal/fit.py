@@ -529,7 +529,7 @@ def _causes(result: FitResult, context: FitContext) -> list[Cause]:
     (xs, weight), name = result.prepared.given, "X" if result.rows.n == some.n else "a sample of X"
     if some.unit_centroids:  # rows with one direction differ by rounding
         xs, name = [unit_lines(x).astype(np.float32) for x in xs], f"{name} scaled to length one"
-    noise = context.noise is not None and context.noise.any()
+    noise = context.noise is not None and context.noise.rows.any()
     which = "that are not noise" if noise else "of positive weight"
     causes = context.causes or [few_rows(name, xs, weight, found, which)]
     return [*causes, few_rows(context.rows_name, some.xs, some.weight, found, which)]

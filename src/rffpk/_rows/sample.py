@@ -223,7 +223,7 @@ class RowSample:
         there = self._there or [there_of(x, self.weight) for x in self.xs]
         return coverage(there, float(self.n if self.weight is None else self.weight.sum()), least)
 
-    def some_with(self, view: int) -> tuple[Array, Array | None]:
+    def some_with(self, view: int) -> tuple[Any, Array | None]:
         """The rows of the sample that have a view, and their weights."""
         xs, weight = self.some()
         return rows_with(xs[view], weight)
