@@ -41,11 +41,14 @@ html_title = f"rffpk {version}"
 
 
 def quote_attributes(app, what, name, obj, options, lines):
-    """Names such as labels_ are no references of reStructuredText."""
+    """Names such as labels_ are no references of reStructuredText.
+
+    numpydoc has come before, and has escaped those that are the heads of descriptions.
+    """
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             lines[i] = re.sub(r"(?<![\w`.])([A-Za-z]\w*_)(?![\w`(\[{])", r"``\1``", line)
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", quote_attributes, priority=100)
+    app.connect("autodoc-process-docstring", quote_attributes, priority=600)

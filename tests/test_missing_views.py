@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
@@ -521,6 +522,9 @@ def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views, cls)
     with pytest.raises(ValueError, match="X contains NaN") as error:
         rffpk.PowerKMeans(K).fit(views[0])
     assert "allow_missing_views" not in str(error.value)
+    refused(
+        cls, [*map(csr_array, views)], r"X\[0\] .*; allow_missing_views=True is for dense views"
+    )
 
 
 def test_weights_of_zero_do_not_count(complete):

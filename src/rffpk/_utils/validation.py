@@ -271,7 +271,9 @@ def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
         return "replace it, or drop these rows"
     remedy = "fill it in, such as by rffpk.tables.TablePreprocessor, or drop these rows"
     several = name != "X" or getattr(estimator, "views", None) is not None
-    if several and hasattr(estimator, "allow_missing_views"):
+    if getattr(estimator, "allow_missing_views", False):
+        remedy += "; allow_missing_views=True is for dense views"
+    elif several and hasattr(estimator, "allow_missing_views"):
         remedy += "; allow_missing_views=True takes rows that are NaN in all columns of a view"
     return remedy
 
