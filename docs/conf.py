@@ -43,11 +43,11 @@ html_title = f"rffpk {version}"
 def quote_attributes(app, what, name, obj, options, lines):
     """Names such as labels_ are no references of reStructuredText.
 
-    numpydoc has come before, and has escaped those that are the heads of descriptions.
+    numpydoc has come before: the heads of its descriptions are bold, and no references either.
     """
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
-            lines[i] = re.sub(r"(?<![\w`.])([A-Za-z]\w*_)(?![\w`(\[{])", r"``\1``", line)
+            lines[i] = re.sub(r"(?<![\w`.*])([A-Za-z]\w*_)(?![\w`*(\[{])", r"``\1``", line)
 
 
 def setup(app):

@@ -5,7 +5,9 @@ import json
 import logging
 import os
 import re
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -78,3 +80,17 @@ def test_every_page_is_listed():
     for path in PAGES[1:]:
         name = path.relative_to(DOCS).as_posix()
         assert path.stem == "index" or f"({name})" in index, name
+
+
+def test_names_of_attributes_are_quoted_once(monkeypatch):
+    """numpydoc has made the head of a description bold: quotes inside would be printed."""
+    monkeypatch.setenv("MPLBACKEND", "agg")  # which the configuration sets
+    connected = {}
+    app = SimpleNamespace(connect=lambda event, function, priority: connected.update(to=priority))
+    configuration = runpy.run_path(str(DOCS / "conf.py"))
+    configuration["setup"](app)
+    assert connected["to"] > 500  # that of numpydoc
+    lines = ["**labels_** : ndarray", "of labels_, ``s_`` and `s_`", ">>> model.labels_"]
+    configuration["quote_attributes"](app, "", "", None, None, lines)
+    quoted = ["**labels_** : ndarray", "of ``labels_``, ``s_`` and `s_`", ">>> model.labels_"]
+    assert lines == quoted
