@@ -448,6 +448,7 @@ def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
     assert 0 < sum("digest of the column means" in text for text in texts) < 20
 
 
+@pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
     with pytest.raises(ValueError, match="digest of sample_weight was None"):
         model().fit(X, sample_weight=np.ones(len(X)), checkpoint=kept)
@@ -482,6 +483,7 @@ def test_resume_false_removes_the_old_checkpoint_before_there_is_a_new_one(X, ke
     assert not kept.exists()
 
 
+@pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 def test_a_damaged_file_is_refused_by_name(X, kept):
     content = bytearray(kept.read_bytes())
     content[len(content) // 2] ^= 1

@@ -358,6 +358,8 @@ def test_an_index_is_left_out_with_a_warning(text, tmp_path):
     assert found.names == ["a", "b"] and found.numbers.flags.c_contiguous
 
 
+@pytest.mark.promise(like="test_a_first_line_that_may_be_names_or_a_row_is_refused")
+@pytest.mark.promise(like="test_an_index_is_left_out_with_a_warning")
 def test_an_index_beside_positions_and_in_parquet_is_left_out(tmp_path):
     path = tmp_path / "x.csv"
     FRAME.set_axis([0, 1], axis=1).to_csv(path)
@@ -374,6 +376,7 @@ def test_an_index_beside_positions_and_in_parquet_is_left_out(tmp_path):
     assert read_table(str(path)).names == ["a", "b"]
 
 
+@pytest.mark.promise(like="test_a_first_line_that_may_be_names_or_a_row_is_refused")
 @pytest.mark.parametrize(
     "text, names",
     [

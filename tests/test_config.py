@@ -149,6 +149,7 @@ def test_the_last_thread_to_leave_restores_the_limit_of_blas(two_blas_threads, o
         thread.shutdown()
 
 
+@pytest.mark.promise(like="test_passes_in_several_threads_at_once")
 @pytest.mark.promise(like="test_the_last_thread_to_leave_restores_the_limit_of_blas")
 def test_overlapping_fits_leave_blas_as_it_was(two_blas_threads):
     """The first fit to begin ends first, one of the others fails, and they end in any order."""

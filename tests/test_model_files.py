@@ -583,6 +583,7 @@ def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
     assert min(found.values()) > DAMAGED / 20
 
 
+@pytest.mark.promise(like="test_a_damaged_file_gives_a_named_error_or_a_model")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("entry", ["[[]]", "[]", '{"dict":{}}', '{"":1}'])
 def test_the_memory_of_a_hostile_header_is_bounded(entry, tmp_path):

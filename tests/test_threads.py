@@ -46,6 +46,7 @@ def test_threads_follow_n_jobs_and_limits():
         assert config.n_threads(None) == 1
 
 
+@pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
 def test_threads_follow_the_affinity_mask(python):
@@ -61,6 +62,7 @@ print(rffpk.show_config()["threads"])
 THREADS = "import rffpk; print(rffpk.show_config()['threads'])"
 
 
+@pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"])
 def test_threads_follow_the_environment(python, variable):
@@ -74,6 +76,7 @@ def fresh_quota():
     config._quota.cache_clear()
 
 
+@pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 def test_threads_follow_the_quota_of_a_container(monkeypatch, fresh_quota):
     calls = []
     monkeypatch.setattr(joblib, "cpu_count", lambda: calls.append(None) or 1)
