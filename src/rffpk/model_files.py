@@ -56,8 +56,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : object
-        A fitted estimator of this package, or a pipeline of scikit-learn of a StandardScaler or a
-        `rffpk.tables.TablePreprocessor` and one.
+        A fitted estimator of this package, or a pipeline of scikit-learn of a StandardScaler, which
+        centers and scales, or a `rffpk.tables.TablePreprocessor` and one.
     path : str or path
         The file, as for the method `save`, which runs no code where it is read.
 

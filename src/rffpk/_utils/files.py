@@ -101,9 +101,12 @@ def _read_csv(path: str, header: bool | None) -> Table:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             raise TableError(f"{path}: line {number} is blank, must be a row")
-    index = names is not None and _has_index(path, names, len(_fields(rows[0])))
+    width = len(_fields(rows[0]))
+    index = names is not None and _has_index(path, names, width)
     options: dict[str, Any] = {"converters": {0: lambda field: 0.0}} if index else {}
     try:
+        if names is not None and len(names) + index != width:
+            raise ValueError(f"has {len(names)} names of columns, but rows of {width} fields")
         table = np.loadtxt(rows, delimiter=",", ndmin=2, comments=None, quotechar='"', **options)
     except ValueError as error:
         what = _first_fault(rows, len(lines) - len(rows), index, names) or error
@@ -117,12 +120,14 @@ def _read_csv(path: str, header: bool | None) -> Table:
 def _has_index(path: str, names: list[str], width: int) -> bool:
     """Whether the first field of each row is its label, as pandas and R write it, under no name.
     Such a column is taken out of the names."""
+    index = len(names) == width - 1
     if names[0] in _UNNAMED and len(names) == width > 1:
         del names[0]
-        return True
-    if len(names) not in (width, width - 1):
-        raise TableError(f"{path}: has {len(names)} names of columns, but rows of {width}")
-    return len(names) < width
+        index = True
+    if "" in names:
+        number = names.index("") + 1 + index
+        raise TableError(f"{path}: column {number} has no name: give it one, or remove it")
+    return index
 
 
 def _say_index_is_left_out(path: str) -> None:
@@ -144,7 +149,7 @@ def _first_fault(rows: list[str], before: int, index: bool, names: list[str] | N
             return f"line {number} has {len(fields)} fields, the lines before {width}"
         for j, field in enumerate(fields[index:]):
             if not converts(field, float):
-                column = repr(names[j]) if names else str(j + 1)
+                column = repr(names[j]) if names and j < len(names) else str(j + 1)
                 gap = "" if field.strip() else ": fill in what is missing, or drop the row"
                 return f"line {number} has {field!r} in column {column}, must be a number{gap}"
     return None
@@ -159,7 +164,7 @@ def _other_separator(row: str) -> str | None:
 
 
 def _fields(line: str) -> list[str]:
-    return next(csv.reader([line]), [""])
+    return next(csv.reader([line]), None) or [""]
 
 
 def _lines(path: str) -> list[str]:
@@ -196,13 +201,15 @@ def _may_be_names(lines: list[str]) -> bool:
     order, as the years or pandas' 0, 1, 2, or without another whole number in a column. A single
     column of whole numbers may be labels."""
     names = _fields(lines[0])
+    index = not names[0]
+    names = names[index:]
     if not all(converts(name, int) for name in names) or len({*map(int, names)}) < len(names):
         return False
     if len(names) > 1 and names == sorted(names, key=int):
         return True
     alone = {*range(len(names))}
     for fields in csv.reader(lines[1:]):
-        alone -= {j for j, field in enumerate(fields) if converts(field, int)}
+        alone -= {j for j, field in enumerate(fields[index:]) if converts(field, int)}
         if not alone:
             return False
     return len(lines) > 1
