@@ -238,7 +238,7 @@ def test_equal_rows_with_weights_are_refused_by_no_class():
 
 
 def test_equal_rows_have_no_reference_distance():
-    """The mean squared distance of their features is a rounding error, which float32 may not hold."""
+    """The mean squared distance of their features is a rounding error, below float32 at times."""
     model = rffpk.RFFMultiKernelPowerKMeans(2, possibilistic=True, n_frequencies=32)
     for n, value in [(3, 1.0), (7, 0.1)]:
         for seed in range(5):
