@@ -363,6 +363,17 @@ def test_small_components_take_no_cluster():
     assert_allclose(model.feature_map_.component_shares_.sum(), 1)
 
 
+def test_the_components_that_a_warning_names_cover_all_rows():
+    """Two blobs, a small one, and two rows that are alone: those are left out of the shares."""
+    random = np.random.default_rng(0)
+    blobs = [random.normal(c, 0.05, (n, 2)) for c, n in ((0, 60), (9, 60), (5, 3))]
+    X = np.vstack([*blobs, [[100.0, 100.0], [-80.0, 50.0]]])
+    said = "3 connected components.* 0.024 of the rows. Nodes without .*0.016 "
+    with pytest.warns(ConvergenceWarning, match=said):
+        found = DiffusionMap(n_neighbors=16, random_state=0).fit(X)
+    assert_allclose(found.component_shares_, [60 / 125, 60 / 125, 3 / 125])
+
+
 @pytest.mark.exhaustive
 def test_background_noise_connects_no_clusters():
     """Rows of the background are no mutual neighbors of rows of the clusters."""

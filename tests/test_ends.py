@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -234,3 +235,13 @@ def test_equal_rows_with_weights_are_refused_by_no_class():
         for n, value in [(3, 1.7), (7, 0.1), (14, 1.7), (20, 3e5)]:
             for p in (np.ones(n), np.r_[1e-3, np.ones(n - 1)]):
                 assert model.fit(np.full((n, 3), value), sample_weight=p).inertia_ < 1e-9
+
+
+def test_equal_rows_have_no_reference_distance():
+    """The mean squared distance of their features is a rounding error, below float32 at times."""
+    model = rffpk.RFFMultiKernelPowerKMeans(2, possibilistic=True, n_frequencies=32)
+    for n, value in [(3, 1.0), (7, 0.1)]:
+        for seed in range(5):
+            with pytest.warns(ConvergenceWarning, match="X has 1 distinct row;"):
+                model.set_params(random_state=seed).fit([np.full((n, 2), value)])
+            assert_array_equal(model.eta_, 1.0)

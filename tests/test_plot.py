@@ -312,3 +312,10 @@ def test_clusters_at_one_place_have_a_flat_tree(ax):
     with without(ConvergenceWarning):
         plot.tree(model.fit(np.ones((30, 2))), ax)
     assert len(ax.get_xticklabels()) == 3
+
+
+def test_rows_that_are_none_in_a_view_are_drawn(ax):
+    views = [X, [None if row < 20 else each for row, each in enumerate(X)]]
+    model = RFFMultiKernelPowerKMeans(2, allow_missing_views=True, random_state=0).fit(views)
+    plot.clusters(model, views, ax=ax)
+    assert sum(len(group.get_offsets()) for group in ax.collections) == len(X)

@@ -189,3 +189,13 @@ def test_rows_without_a_weight_are_in_no_refit():
         profiles = describe(model, X, sample_weight=weight, random_state=0)
         assert np.isnan(profiles.stability).all() == expected
         assert "stability" in str(profiles)
+
+
+def test_rows_that_are_none_in_a_view_are_missing():
+    lacks = np.where(np.arange(150)[:, None] < 20, np.nan, X)
+    model = rffpk.RFFMultiKernelPowerKMeans(2, allow_missing_views=True, random_state=0)
+    model.fit([X, lacks])
+    given = [None if np.isnan(row).any() else row for row in lacks]
+    a, b = (describe(model, [X, view], random_state=0, n_resamples=1) for view in (lacks, given))
+    assert_array_equal(a.means, b.means)
+    assert_array_equal(a.stability, b.stability)

@@ -17,6 +17,7 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._rows.sample import is_source
+from rffpk._rows.views import with_nan_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
@@ -200,6 +201,7 @@ def rows_at(x: Any, index: Array) -> Any:
     """Some rows of an array, a frame or a sparse matrix."""
     if sparse.issparse(x):
         return x.tocsr()[index]
+    x = with_nan_rows(x, "X")
     validation.check_plain(x, "X")
     return x.iloc[index] if hasattr(x, "iloc") else np.asarray(x)[index]
 
@@ -231,6 +233,7 @@ def _numbers(x: Any, name: str) -> Any:
     """A table in float64; NaN is allowed, infinity is not."""
     if sparse.issparse(x):
         return sparse.csr_array(x, dtype=np.float64)
+    x = with_nan_rows(x, name)
     validation.check_plain(x, name)
     with validation.named(name, x):
         return check_array(x, dtype=np.float64, input_name=name, ensure_all_finite="allow-nan")

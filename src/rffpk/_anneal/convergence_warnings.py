@@ -140,7 +140,7 @@ def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
         return (
             f"the kernels{rows} have rank {rank}, less than n_clusters={k}, and so has the "
             f"embedding; take n_clusters <= {max(rank, 1)}, or kernels of higher rank, such as "
-            f"'rbf'{also}."
+            f"'rbf' with a larger gamma{also}."
         )
 
     return cause

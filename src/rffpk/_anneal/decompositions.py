@@ -429,7 +429,7 @@ def total_squares(rows: Rows) -> float:
     for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
         squares = ((dense(x) - shift.astype(np.float64)) ** 2).sum(axis=1)
         total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
-    return rows.weight_unit * total
+    return float(rows.weight_unit * total)
 
 
 def _decomposition_cost(m: int, k: int | None) -> float:

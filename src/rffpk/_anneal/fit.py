@@ -39,7 +39,7 @@ from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
 from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
-from rffpk._rows.sums import Sums, empty_clusters
+from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.dask_collections import is_dask
@@ -417,7 +417,7 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     k, plan = len(theta), found.plan
     used = k - int(empty_clusters(hard.G, rows.dtype).sum())
     if rows.unit_centroids:  # rows with one direction differ by rounding
-        used = min(used, count_distinct(theta, (8 * float(np.finfo(rows.dtype).eps)) ** 2))
+        used = min(used, count_distinct(theta, rounding_error(rows.dtype)))
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)
     if math.isinf(s):
         return ending

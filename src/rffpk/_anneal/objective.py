@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._rows.passes import shifted_features, some_features, view_variances
 from rffpk._rows.rows import Rows
-from rffpk._rows.sums import view_penalty, view_weights
-from rffpk._utils.arrays import Array
+from rffpk._rows.sums import rounding_error, view_penalty, view_weights
+from rffpk._utils.arrays import Array, Fourier
 from rffpk._utils.messages import without
 from rffpk._utils.sparse_rows import Columns, SparseRows, squared_distances
 from rffpk._utils.tiles import row_tiles
@@ -102,7 +102,8 @@ def reference_distances(
     if eta == "median":
         medians = _median_distances(rows.counted())  # zero if most rows of a view are equal
         distances = np.where(medians > 0, medians, distances)
-    return np.where(distances > 0, distances, 1.0)  # of equal rows: any number > 0
+    least = [rounding_error(rows.dtype) * isinstance(each, Fourier) for each in rows.maps]
+    return np.where(distances > least, distances, 1.0)  # of equal rows: any number > 0
 
 
 def _some(rows: Rows, most: int) -> Rows:

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from rffpk import _core
 from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows, aligned, weight_unit, width
-from rffpk._rows.sums import EMPTY_SHARE, Parts, Step, Sums, is_hard, power_objective, scaled_parts
+from rffpk._rows.sums import (
+    EMPTY_SHARE,
+    Parts,
+    Step,
+    Sums,
+    is_hard,
+    power_objective,
+    rounding_error,
+    scaled_parts,
+)
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
 from rffpk._utils.sparse_rows import Columns, each
@@ -82,7 +91,7 @@ def total_variance(rows: Rows) -> float:
         If it overflows the dtype of the rows, or weights leave nothing of it.
     """
     cost = float(rows.alpha @ view_variances(rows))
-    resolved = (8 * float(np.finfo(rows.dtype).eps)) ** 2  # of features of length one
+    resolved = rounding_error(rows.dtype)
     if rows.unit_centroids and cost <= resolved:
         return 0.0  # rows with one direction differ by rounding
     if rows.weight is not None and any(isinstance(each, Fourier) for each in rows.maps):

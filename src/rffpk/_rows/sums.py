@@ -27,6 +27,11 @@ _EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
 EMPTY_SHARE = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
 
+def rounding_error(dtype: Any) -> float:
+    """The squared distance up to which features of length one are equal up to rounding."""
+    return (8 * _EPS[np.dtype(dtype)]) ** 2
+
+
 def is_hard(s: float, dtype: Any) -> bool:
     """Whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
     return -s * _EPS[np.dtype(dtype)] > _MAX_AMPLIFICATION

@@ -43,7 +43,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
     _check_container(X, hasattr(estimator, "kernels"))
     may_lack = getattr(estimator, "allow_missing_views", False)
     if may_lack and isinstance(X, (list, tuple)):
-        X = [_with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
+        X = [with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
     if reset:
         estimator._view_columns = getattr(estimator, "views", None)
     listed, views = is_list_of_views(X), estimator._view_columns
@@ -235,7 +235,7 @@ def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -
     raise ValueError(f"{view} must have the columns that it had in fit, in their order: {how}.")
 
 
-def _with_nan_rows(x: Any, name: str) -> Any:
+def with_nan_rows(x: Any, name: str) -> Any:
     """A view, with rows of NaN in place of the entries None of a list of rows."""
     if not isinstance(x, (list, tuple)) and getattr(x, "ndim", 2) != 1:
         return x

@@ -117,8 +117,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
         Features of a row are the mean of those of its neighbors, with the weights above.
     component_shares_ : ndarray of shape (n_connected_components,)
-        Shares of the rows in the connected components of the graph, in falling order; of a random
-        sample of the rows if there are more than 100 for each landmark.
+        Shares of the rows in the connected components of the graph, in falling order, without small
+        ones of a single node; of a random sample of the rows if there are more than 100 for each
+        landmark.
     n_features_in_ : int
         Number of columns of X in `fit`.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
@@ -492,7 +493,10 @@ def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> Non
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
     more = ", ..." if len(shares) > 5 else ""
     small = len(shares) - n_kept
-    left = f" {small} of them are small and left out." if small > 0 else ""
+    left = f" {small} of them {'is' if small == 1 else 'are'} small and left out." * (small > 0)
+    alone = 1 - float(shares.sum()) if small >= 0 else 0.0  # without large ones all are kept
+    if alone > 1e-9:
+        left += f" Nodes without neighbours, {alone:.3g} of the rows, are left out, too."
     given = mapped.metric == PRECOMPUTED
     remedy = "More edges connect" if given else "A larger n_neighbors connects"
     warn(
