@@ -166,11 +166,12 @@ def outliers_of_sample(sample: RowSample, spherical: bool) -> Outliers:
     references = joined_views(each(xs, plain), scales, spherical)
     if weight is not None:
         references = references[np.flatnonzero(weight)]
+    is_part = len(references) < sample.counted
     references = distinct_rows(references)[0]
     nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
     rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
-    cells = cells_of(references, sample.how.n_threads) if sample.n > len(xs[0]) else None
+    cells = cells_of(references, sample.how.n_threads) if is_part else None
     return Outliers(nearest, cells, math.inf, scales, spherical, rounding)
 
 
