@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
 from rffpk import (
@@ -210,8 +211,7 @@ def test_rows_beyond_a_sample_are_compared_with_the_near_part_of_it(
     assert found[y == -1].mean() > 0.6 and found[y >= 0].mean() < 0.05
     assert_array_equal(model.outlier_scores_ > 0.5, found)
     assert_array_equal(model.predict(rows), model.labels_)
-    assert_array_equal(cls(4, noise=noise, random_state=0, n_jobs=2, **parameters).fit(rows).labels_,
-                       model.labels_)  # fmt: skip
+    assert_array_equal(clone(model).set_params(n_jobs=2).fit(rows).labels_, model.labels_)
     model.save(tmp_path / "model.safetensors")
     assert_array_equal(rffpk.load(tmp_path / "model.safetensors").predict(rows), model.labels_)
     if kind in ("dense", "cosine", "float16"):
@@ -258,9 +258,8 @@ def test_noise_beyond_a_sample_has_no_influence(small_sample):
 
 @pytest.mark.promise(
     "Noise",
-    "The noise mask belongs to the rows that were read: X is opened once, and a source that changes "
-    "between reads, the one that finds noise among them, is refused as without `noise`. It is read "
-    "once more than without.",
+    "The noise mask belongs to the rows that were read: X is opened once, noise is found in one "
+    "more reading of a source, and a source that changes in any of its readings is refused.",
 )
 @pytest.mark.parametrize("noise", ["auto", 0.05])
 def test_a_source_that_changes_is_refused(small_sample, noise):
@@ -277,7 +276,7 @@ def test_a_source_that_changes_is_refused(small_sample, noise):
     reads.clear()
     PowerKMeans(4, noise=noise, random_state=0).fit(changing)
     n_reads = len(reads)
-    assert plain <= n_reads <= plain + 2
+    assert n_reads <= plain + 1
     message = "X gave other numbers in rows 0 to .* when it was read again, must give the same rows"
     for last in range(2, n_reads + 1):
         reads.clear()
@@ -297,8 +296,8 @@ def test_X_is_opened_once(small_sample, monkeypatch):
     PowerKMeans(4, noise="auto", random_state=0).fit(noisy_rows(6000)[0])
     assert checks == [True, True]
     with pytest.warns(UserWarning) as found:
-        PowerKMeans(2, noise="auto", random_state=0).fit(
-            np.exp(-(((X[:60] @ X[:60].T) / 500) ** 2))
+        RFFKernelPowerKMeans(2, noise="auto", random_state=0, **FEW).fit(
+            rbf_kernel(X[:60], gamma=0.01)
         )
     assert len([w for w in found if "symmetric" in str(w.message)]) == 1
 

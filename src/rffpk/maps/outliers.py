@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -97,7 +98,7 @@ class Outliers:
         """Of rows, to the last of their nearest other rows; (n,), float64."""
         found = np.empty(len(xs[0]))
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
-            part = each(xs, lambda x: plain(x[rows]))
+            part = each(xs, _plain_rows, rows)
             found[rows] = self.distances_of(joined_views(part, self.scales, self.spherical))
         return found
 
@@ -126,6 +127,10 @@ class Outliers:
     def are_noise(self, xs: list[Columns]) -> Array:
         """A mask of rows."""
         return self.distances(xs) > self.threshold
+
+
+def _plain_rows(x: Any, rows: slice) -> Columns:
+    return plain(x[rows])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
@@ -192,8 +197,8 @@ def automatic_threshold(found: Outliers, distances: Array) -> float:
 
 def _valley(logs: Array, rounding: float) -> float | None:
     """The distance of the deepest valley of the density of these logarithms of distances beyond its
-    mode; None if there is none. The kernel of the density is as wide as the steps between the values
-    of distances that are equal for many rows."""
+    mode; None if there is none. Where many distances are equal, the kernel of the density is as
+    wide as the steps between their values."""
     if len(logs) < 2:
         return None
     low, middle = np.quantile(logs, [0.25, 0.75])
@@ -220,9 +225,9 @@ def _valley(logs: Array, rounding: float) -> float | None:
 
 
 def _gap(distances: Array) -> float | None:
-    """The middle of the outermost gap of these distances that hardly any tail has; None if there is
-    none. In a tail as heavy as Cauchy's, 1 / r, the distances of the j farthest rows are more than r
-    times those of the others once in r^j times."""
+    """The middle of the innermost of those gaps between the largest of these distances that hardly
+    any tail has; None if there is none. In one as heavy as Cauchy's, whose shares fall as 1 / r,
+    the j largest are more than r times the others once in r^j times."""
     most = int(_SHARES[0] * len(distances)) + 1
     if most >= len(distances):
         return None
