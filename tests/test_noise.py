@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
 from rffpk import (
@@ -16,7 +17,9 @@ from rffpk import (
     PowerKMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    describe,
 )
+from rffpk.maps.outliers import _gap
 
 FEW = {"n_frequencies": 64, "n_init": 1, "swaps": 0}
 CLASSES = [
@@ -40,8 +43,8 @@ X, Y = noisy_rows()
 
 @pytest.mark.promise(
     "Noise",
-    "With `noise`, labels, memberships, scores and predictions agree, a given share is kept "
-    "exactly, and no centroid lies in noise.",
+    "With `noise`, labels, memberships, scores and predictions agree, a given share is kept as "
+    "nearly as rows of equal distances allow, and no centroid lies in noise.",
 )
 @pytest.mark.parametrize("cls, parameters", CLASSES)
 @pytest.mark.parametrize("noise", ["auto", 0.1])
@@ -106,11 +109,244 @@ def test_a_share_is_one_of_the_weight():
     assert_array_equal(same.labels_ == -1, model.labels_[weight > 0] == -1)
 
 
-def test_equal_rows_keep_the_share():
+@pytest.mark.promise(like="test_labels_memberships_and_scores_agree")
+@pytest.mark.parametrize("cls, parameters", CLASSES)
+def test_rows_at_the_border_of_a_share_are_all_kept(cls, parameters):
+    """Whole numbers, many of whose distances are equal."""
+    rows = np.round(np.random.default_rng(0).standard_normal((400, 2)) * 2)
+    model = cls(3, noise=0.1, store_memberships=True, random_state=0, **parameters).fit(rows)
+    found = model.labels_ == -1
+    assert 0.05 < found.mean() <= 0.1
+    assert_array_equal(model.outlier_scores_ > 0.5, found)
+    assert_array_equal(model.predict(rows), model.labels_)
+    for u in (model.memberships_, model.predict_proba(rows)):
+        assert_array_equal(u.sum(axis=1) == 0, found)
+    assert describe(model, rows, n_resamples=0).sizes.sum() == (~found).sum()
+
+
+def test_equal_rows_are_all_noise_or_none():
     rows = np.repeat(np.arange(5.0)[:, None], 20, axis=0)
-    model = PowerKMeans(2, noise=0.25, random_state=0).fit(rows)
-    assert (model.labels_ == -1).sum() == 25
+    for share, n in ((0.25, 0), (0.39, 0), (0.4, 40)):
+        labels = PowerKMeans(2, noise=share, random_state=0).fit(rows).labels_
+        assert (labels == -1).sum() == n
     assert (PowerKMeans(1, noise="auto").fit(np.ones((30, 2))).labels_ == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("offset", [0, 100])
+def test_distances_that_are_equal_up_to_rounding_are_no_noise(dtype, offset):
+    angle = np.linspace(-np.pi, np.pi, 100, endpoint=False)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)]) + offset
+    for rows in (circle, np.vstack([circle, circle + 3])):
+        for noise in ("auto", 0.1):
+            model = PowerKMeans(2, noise=noise, random_state=0).fit(rows.astype(dtype))
+            assert (model.labels_ >= 0).all()
+            assert (model.predict(rows) >= 0).all()
+
+
+@pytest.mark.parametrize("cls, parameters", CLASSES)
+def test_a_circle_has_no_noise(cls, parameters):
+    angle = np.linspace(-np.pi, np.pi, 100, endpoint=False)
+    rows = np.column_stack([np.cos(angle), np.sin(angle)])
+    assert (cls(2, noise="auto", random_state=0, **parameters).fit(rows).labels_ >= 0).all()
+
+
+def test_steps_between_whole_numbers_are_no_valley():
+    random = np.random.default_rng(0)
+    for n, d in ((100, 1), (300, 1), (300, 2), (1000, 2)):
+        rows = np.round(2 * random.standard_normal((n, d)))
+        labels = PowerKMeans(2, noise="auto", random_state=0).fit(rows).labels_
+        assert (labels == -1).mean() <= 0.02
+
+
+def test_few_far_rows_are_noise_and_those_of_a_heavy_tail_are_not():
+    random = np.random.default_rng(1)
+    blobs, y = make_blobs(1000, 2, centers=4, random_state=3)
+    for n_far in (1, 3, 5):
+        rows = np.vstack([blobs, random.uniform(500, 1000, (n_far, 2))])
+        rows[1000:] *= 2.0 ** np.arange(n_far)[:, None] if n_far > 1 else 100
+        labels = PowerKMeans(4, noise="auto", random_state=0).fit(rows).labels_
+        assert (labels[1000:] == -1).all() and adjusted_rand_score(y, labels[:1000]) > 0.95
+    for degrees in (1, 2, 3, 5):
+        rows = random.standard_normal((1000, 5)) / np.sqrt(random.chisquare(degrees, (1000, 1)))
+        assert _gap(distances_to_others(rows)) is None
+
+
+def distances_to_others(rows, references=None):
+    """To the fifth nearest other row, by all distances."""
+    references = np.unique(rows if references is None else references, axis=0)
+    squares = np.sort(((rows[:, None] - references) ** 2).sum(axis=2), axis=1)
+    return np.sqrt(np.where(squares[:, 0] == 0, squares[:, 5], squares[:, 4]))
+
+
+def test_distances_are_those_to_the_fifth_nearest_other_row():
+    model = PowerKMeans(4, noise="auto", random_state=0).fit(X)
+    expected, threshold = distances_to_others(X), model._outliers.threshold
+    assert_array_equal(expected > threshold, model.labels_ == -1)
+    ratio = (expected / threshold) ** 2
+    np.testing.assert_allclose(model.outlier_scores_, ratio / (1 + ratio), rtol=1e-6)
+
+
+def as_source(rows, pieces=7):
+    return lambda: iter(np.array_split(rows, pieces))
+
+
+@pytest.fixture
+def small_sample(monkeypatch):
+    monkeypatch.setattr("rffpk._rows.sample._SAMPLE_ROWS", 1000)
+
+
+@pytest.mark.parametrize("noise", ["auto", 0.1])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "cosine", "views", "float16"])
+def test_rows_beyond_a_sample_are_compared_with_the_near_part_of_it(
+    small_sample, tmp_path, noise, kind
+):
+    rows, y = noisy_rows(6000)
+    rows = {"sparse": csr_array(rows), "views": [rows, rows[:, :2]]}.get(kind, rows)
+    rows = rows.astype(np.float16) if kind == "float16" else rows
+    cls, parameters = CLASSES[3 if kind == "views" else 0]
+    parameters = {**parameters, "metric": "cosine"} if kind == "cosine" else parameters
+    model = cls(4, noise=noise, random_state=0, **parameters).fit(rows)
+    found = model.labels_ == -1
+    assert found[y == -1].mean() > 0.6 and found[y >= 0].mean() < 0.05
+    assert_array_equal(model.outlier_scores_ > 0.5, found)
+    assert_array_equal(model.predict(rows), model.labels_)
+    assert_array_equal(clone(model).set_params(n_jobs=2).fit(rows).labels_, model.labels_)
+    model.save(tmp_path / "model.safetensors")
+    assert_array_equal(rffpk.load(tmp_path / "model.safetensors").predict(rows), model.labels_)
+    if kind in ("dense", "cosine", "float16"):
+        labels: list = []
+        source = clone(model).fit(as_source(rows), labels_to=labels.append)
+        assert_array_equal(np.concatenate(labels), model.labels_)
+        assert_array_equal(source.cluster_centers_, model.cluster_centers_)
+        assert_array_equal(source.outlier_scores_, model.outlier_scores_)
+
+
+def test_distances_to_the_near_part_of_a_sample_are_nearly_those_to_all(small_sample):
+    rows, _ = noisy_rows(6000)
+    model = PowerKMeans(4, noise="auto", random_state=0).fit(rows)
+    found, some = model._outliers, rows[:1000]
+    ratios = found.distances([some]) / distances_to_others(some, found.nearest.landmarks)
+    assert ratios.min() >= 1 - 1e-12 and ratios.mean() < 1.1 and np.quantile(ratios, 0.99) < 1.5
+
+
+@pytest.mark.parametrize("cls, parameters", CLASSES)
+@pytest.mark.parametrize("noise", ["auto", 0.1])
+def test_rows_of_noise_have_the_influence_of_rows_of_weight_zero(cls, parameters, noise):
+    weights = [None, np.random.default_rng(1).integers(1, 4, len(X)).astype(float)]
+    for weight in weights[: 1 + (cls is PowerKMeans)]:
+        model = cls(4, noise=noise, random_state=0, **parameters).fit(X, sample_weight=weight)
+        left = np.where(model.labels_ == -1, 0, 1.0 if weight is None else weight)
+        same = cls(4, random_state=0, **parameters).fit(X, sample_weight=left)
+        assert_array_equal(same.cluster_centers_, model.cluster_centers_)
+        assert same.inertia_ == model.inertia_
+        far = X + 1e6 * (left == 0)[:, None]
+        if cls is PowerKMeans and weight is None and noise == 0.1:
+            other = cls(4, noise=noise, random_state=0, **parameters).fit(far)
+            np.testing.assert_allclose(other.cluster_centers_, model.cluster_centers_, atol=1e-6)
+
+
+def test_noise_beyond_a_sample_has_no_influence(small_sample):
+    rows, _ = noisy_rows(6000)
+    rows = rows.astype(np.float32)
+    model = PowerKMeans(4, noise=0.1, random_state=0).fit(rows)
+    far = rows + np.float32(1e6) * (model.labels_ == -1)[:, None]
+    other = PowerKMeans(4, noise=0.1, random_state=0).fit(far)
+    assert_array_equal(other.labels_, model.labels_)
+    np.testing.assert_allclose(other.cluster_centers_, model.cluster_centers_, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.promise(
+    "Noise",
+    "The noise mask belongs to the rows that were read: X is opened once, noise is found in one "
+    "more reading of a source, and a source that changes in any of its readings is refused.",
+)
+@pytest.mark.parametrize("noise", ["auto", 0.05])
+def test_a_source_that_changes_is_refused(small_sample, noise):
+    rows = np.vstack([noisy_rows(6000)[0]] * 8)
+    reads: list = []
+    last = 0
+
+    def changing():
+        reads.append(1)
+        return as_source(rows[::-1] if last and len(reads) >= last else rows)()
+
+    PowerKMeans(4, random_state=0).fit(changing)
+    plain = len(reads)
+    reads.clear()
+    PowerKMeans(4, noise=noise, random_state=0).fit(changing)
+    n_reads = len(reads)
+    assert n_reads <= plain + 1
+    message = "X gave other numbers in rows 0 to .* when it was read again, must give the same rows"
+    for last in range(2, n_reads + 1):
+        reads.clear()
+        with pytest.raises(ValueError, match=message):
+            PowerKMeans(4, noise=noise, random_state=0).fit(changing)
+        assert len(reads) == last
+
+
+def test_X_is_opened_once(small_sample, monkeypatch):
+    checks: list = []
+    check = PowerKMeans._check_views
+    monkeypatch.setattr(
+        PowerKMeans, "_check_views",
+        lambda self, X, reset: checks.append(reset) or check(self, X, reset),
+    )  # fmt: skip
+    PowerKMeans(4, noise="auto", random_state=0).fit(X)
+    PowerKMeans(4, noise="auto", random_state=0).fit(noisy_rows(6000)[0])
+    assert checks == [True, True]
+    with pytest.warns(UserWarning) as found:
+        RFFKernelPowerKMeans(2, noise="auto", random_state=0, **FEW).fit(
+            rbf_kernel(X[:60], gamma=0.01)
+        )
+    assert len([w for w in found if "symmetric" in str(w.message)]) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint8, "bfloat16"])
+@pytest.mark.parametrize(
+    "cls, parameters", [CLASSES[0], CLASSES[2], (PowerKMeans, {"metric": "cosine"})]
+)
+def test_small_numbers_give_the_results_of_float32(small_sample, cls, parameters, dtype):
+    if dtype == "bfloat16":
+        dtype = pytest.importorskip("ml_dtypes").bfloat16
+    for n in (600, 3000):
+        rows = noisy_rows(n)[0]
+        rows = np.clip(np.round(60 + 2 * rows), 0, 127).astype(dtype)
+        wide = rows.astype(np.float32)
+        model, same = (cls(4, noise=0.1, random_state=0, **parameters).fit(x) for x in (rows, wide))
+        assert_array_equal(model.labels_, same.labels_)
+        assert_array_equal(model.outlier_scores_, same.outlier_scores_)
+        assert_array_equal(model.predict(rows), same.labels_)
+        assert_array_equal(model.predict_proba(rows), same.predict_proba(wide))
+        assert_array_equal(model.cut(2, rows) == -1, same.labels_ == -1)
+        assert model.score(rows) == same.score(wide)
+        profiles = [describe(m, x, n_resamples=0).sizes for m, x in ((model, rows), (same, wide))]
+        assert_array_equal(*profiles)
+        source = clone(model).fit(as_source(rows))
+        assert_array_equal(source.cluster_centers_, model.cluster_centers_)
+        if hasattr(cls, "partial_fit"):
+            model.partial_fit(rows[:300])
+            same.partial_fit(wide[:300])
+            assert_array_equal(model.labels_, same.labels_)
+            assert_array_equal(model.cluster_centers_, same.cluster_centers_)
+
+
+@pytest.mark.promise(
+    "Noise", "With `noise`, `score` of the fitted rows is `-inertia_`, as noise counts in neither."
+)
+@pytest.mark.parametrize("cls, parameters", CLASSES)
+@pytest.mark.parametrize("noise", ["auto", 0.1])
+def test_the_score_of_the_fitted_rows_is_that_of_the_fit(cls, parameters, noise):
+    if cls is RFFMultiKernelPowerKMeans:  # else centroids are no means of clusters
+        parameters = {**parameters, "possibilistic": False}
+    for weight in (None, np.random.default_rng(1).integers(0, 4, len(X)).astype(float)):
+        model = cls(4, noise=noise, random_state=0, **parameters).fit(X, sample_weight=weight)
+        assert (model.labels_ == -1).any()
+        expected = pytest.approx(-model.inertia_, rel=1e-9)
+        assert model.score(X, sample_weight=weight) == expected
+        if weight is None:
+            assert model.score(as_source(X)) == expected
+        assert model.score(np.full((2, X.shape[1]), 1e4)) == 0
 
 
 def test_sources_sparse_rows_files_and_batches(tmp_path):
@@ -146,3 +382,13 @@ def test_views_are_scaled_before_distances_are_taken():
 def test_other_values_are_refused(cls, parameters, noise, message):
     with pytest.raises((ValueError, TypeError), match=message):
         cls(4, noise=noise, **parameters).fit(X)
+
+
+def test_noise_is_no_example_of_a_cluster():
+    """The middle of a ring is the row that is nearest to its centroid."""
+    angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
+    rows = np.vstack([[[0.0, 0.0]], 9 * np.column_stack([np.cos(angle), np.sin(angle)])])
+    model = PowerKMeans(1, noise="auto", random_state=0).fit(rows)
+    assert_array_equal(np.flatnonzero(model.labels_ == -1), [0])
+    assert model.medoids(rows) > 0 and model.medoids(as_source(rows)) > 0
+    assert PowerKMeans(1, random_state=0).fit(rows).medoids(rows) == 0

@@ -434,8 +434,9 @@ noise : "auto", float or None
     Which rows are noise: those that are far from their nearest rows. They get the label -1, and
     centroids are searched among the other rows. The distance of a row is that to the fifth nearest
     row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the farthest rows, with
-    a share of the weight as near to this number as possible. "auto": the rows beyond a gap of the
-    distances, if there is one. None: no row. Collections of Dask and missing views are refused.
+    a share of the weight as near to this number as possible; those at the border that are equally
+    far away are kept. "auto": the rows beyond a gap of the distances, if there is one. None: no
+    row. Collections of Dask and missing views are refused.
 labels_ : ndarray of int32, shape (n_samples,)
     Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
 outlier_scores_ : ndarray of shape (n_samples,)

@@ -134,9 +134,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Which rows are noise: those that are far from their nearest rows. They get the label -1, and
         centroids are searched among the other rows. The distance of a row is that to the fifth
         nearest row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-        farthest rows, with a share of the weight as near to this number as possible. "auto": the
-        rows beyond a gap of the distances, if there is one. None: no row. Collections of Dask and
-        missing views are refused.
+        farthest rows, with a share of the weight as near to this number as possible; those at the
+        border that are equally far away are kept. "auto": the rows beyond a gap of the distances,
+        if there is one. None: no row. Collections of Dask and missing views are refused.
     n_components : "auto" or int, default="auto"
         Number of features, the slowest functions of the random walk. "auto": those that have not
         decayed at `time` and do not live on few rows, at most three for each cluster.

@@ -193,9 +193,9 @@ class PowerKMeans(AnnealedClusterer):
         Which rows are noise: those that are far from their nearest rows. They get the label -1, and
         centroids are searched among the other rows. The distance of a row is that to the fifth
         nearest row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-        farthest rows, with a share of the weight as near to this number as possible. "auto": the
-        rows beyond a gap of the distances, if there is one. None: no row. Collections of Dask and
-        missing views are refused.
+        farthest rows, with a share of the weight as near to this number as possible; those at the
+        border that are equally far away are kept. "auto": the rows beyond a gap of the distances,
+        if there is one. None: no row. Collections of Dask and missing views are refused.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows
         are scaled to length one as they are read, rows of zeros stay; centroids have length one, so
@@ -423,9 +423,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Which rows are noise: those that are far from their nearest rows. They get the label -1, and
         centroids are searched among the other rows. The distance of a row is that to the fifth
         nearest row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-        farthest rows, with a share of the weight as near to this number as possible. "auto": the
-        rows beyond a gap of the distances, if there is one. None: no row. Collections of Dask and
-        missing views are refused.
+        farthest rows, with a share of the weight as near to this number as possible; those at the
+        border that are equally far away are kept. "auto": the rows beyond a gap of the distances,
+        if there is one. None: no row. Collections of Dask and missing views are refused.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
         prod_i 1 / (1 + gamma (x_i-y_i)^2).

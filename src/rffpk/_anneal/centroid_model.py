@@ -130,9 +130,13 @@ def measure(
     if want == "labels":
         found = visits(model, X, -math.inf, (want,))
         return joined(outputs[want] for *_, outputs in found)
+    if want == "medoids":
+        found = visits(model, X, -math.inf, ("distances", "labels"))
+        parts = ((_distances(rows, out["distances"]), out["labels"]) for rows, *_, out in found)
+        distances = joined(np.where(labels[:, None] < 0, np.inf, d) for d, labels in parts)
+        return distances.argmin(axis=0)
     found = visits(model, X, -math.inf, ("distances",))
-    distances = joined(_distances(rows, outputs["distances"]) for rows, *_, outputs in found)
-    return distances.argmin(axis=0) if want == "medoids" else distances
+    return joined(_distances(rows, outputs["distances"]) for rows, *_, outputs in found)
 
 
 def _gaps(model: Any) -> tuple[Array, Array]:

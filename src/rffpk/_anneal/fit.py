@@ -221,6 +221,8 @@ def fit_model(
         with writer as context.write_labels:
             run, end = search_centroids(found, context)
             result = finish(model, found, run, end, context)
+            if context.noise is not None:
+                context.noise.add_to(result.attributes)
             publish(model, result, end, context)
             problem.published(result, context)
         if checkpoint is not None:
@@ -407,8 +409,6 @@ def finish(
     if model.store_memberships:
         outputs = passes.one_pass(rows, theta, exponent, want=("memberships",))[1]
         attributes["memberships_"] = outputs["memberships"]
-    if context.noise is not None:
-        context.noise.add_to(attributes)
     return FitResult(found, rows, theta, _ending(found, rows, theta, hard, s), attributes)
 
 

@@ -213,7 +213,8 @@ class RowSample:
         """The moments of the columns of a view."""
         x = self.xs[view]
         if id(x) not in self._moments:
-            there = self.some_with(view) if self.left_out else rows_with(x, self.weight)
+            xs, weight = self.some() if self.left_out else (self.xs, self.weight)
+            there = rows_with(xs[view], weight)
             self._moments[id(x)] = column_moments(*there, self.how.n_threads)
         return self._moments[id(x)]
 

@@ -388,7 +388,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return vars(self)["labels_"] if "labels_" in vars(self) else self.predict(X)
 
     def medoids(self, X: Any) -> NDArray[np.intp]:
-        """The row of X that is nearest to each centroid: an example of each cluster.
+        """The row of X, noise left out, that is nearest to each centroid: an example of each cluster.
 
         Parameters
         ----------
@@ -444,7 +444,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return labels.map_blocks(merge) if is_dask(labels) else merge(labels)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the weighted sum of squared distances of the rows to their nearest centroids.
+        """Minus the weighted sum of squared distances of the rows to their nearest centroids, noise
+        left out.
 
         Scores of models with different features, such as of other kernels, do not compare.
 
