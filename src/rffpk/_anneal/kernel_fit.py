@@ -232,7 +232,7 @@ def _products(
     model: Any, problem: KernelProblem, xs: list[Array], weight: Array | None, context: FitContext
 ) -> Products:
     """The kernels of the rows; sets those of the model, and whether they are stored."""
-    views, specs = matched(xs, problem.kernels, not model._n_views)
+    views, specs = matched(xs, problem.kernels, not model._n_views, weight)
     kernels = [
         FittedKernel(
             x, spec, weight=p, random=context.random, n_threads=context.n_threads, differences=True
@@ -253,7 +253,8 @@ def _products(
             products.definite &= not warn_if_indefinite(f"kernel {view}", values)
     if problem.smoothing:
         squares = products.diagonals
-        products.diagonals = squares + problem.smoothing * squares.mean(axis=1, keepdims=True)
+        means = np.average(squares, axis=1, weights=weight, keepdims=True)
+        products.diagonals = squares + problem.smoothing * means
     return products
 
 
