@@ -19,7 +19,7 @@ _CENTER_ROWS = 256
 
 
 class CenteredKernel:
-    """A kernel less the mean feature c of some of its rows that count: <phi(x) - c, phi(x_j) - c>."""
+    """A kernel less the mean feature c of some rows that count: <phi(x) - c, phi(x_j) - c>."""
 
     def __init__(self, kernel: FittedKernel) -> None:
         self.kernel, self.n, self.dtype = kernel, kernel.n, kernel.dtype

@@ -267,14 +267,6 @@ class KernelRun:
             return np.asarray(diagonals @ weight[0] - squares @ G[0])
         return np.asarray((diagonals * weight).sum(axis=1) - (squares * G).sum(axis=1))
 
-    def inertia(self, labels: Array) -> float:
-        """sum p ||phi - mean of its cluster||^2 for these labels."""
-        members = self.space.members(labels, self.k)
-        W = cluster_means(members)
-        squares = squared_norms(W, self.space.products.multiply(W))
-        costs = self._costs(members.sum(axis=1), members.sum(axis=-1), squares)
-        return max(float(self.alpha @ costs), 0.0)
-
     def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         directions, dtype = self.space.directions, self.space.dtype
