@@ -5,8 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import rffpk
@@ -175,3 +177,63 @@ def test_weights_of_extreme_ratios(model, dtype):
         fitted(model, X, sample_weight=wide)
     with pytest.raises(ValueError, match="^sample_weight contains .* 1e-30 times the largest"):
         fitted(model, X, sample_weight=np.minimum(wide, 1.0))
+
+
+def tight_groups(dtype):
+    """Groups of rows 1000 apart, of the size 0.1."""
+    random = np.random.default_rng(0)
+    centers = 1000.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    return (np.repeat(centers, 50, axis=0) + random.normal(0, 0.1, (200, 2))).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "model",
+    [
+        rffpk.PowerKMeans(8, random_state=0),
+        rffpk.PowerKMeans(8, random_state=0, metric="cosine"),
+        rffpk.FuzzyCMeans(4, random_state=0),
+        rffpk.RFFMultiKernelPowerKMeans(4, kernels=["linear"], random_state=0),
+        rffpk.KernelKMeans(4, kernel="linear", random_state=0),
+        rffpk.KernelPowerKMeans(4, kernel="linear", random_state=0),
+        rffpk.MultiKernelPowerKMeans(4, kernels=["linear", "linear"], random_state=0),
+    ],
+    ids=lambda model: f"{type(model).__name__}-{getattr(model, 'metric', None)}",
+)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_distances_within_tight_groups_have_digits(model, dtype, container):
+    X = tight_groups(dtype)
+    if cosine := getattr(model, "metric", None) == "cosine":  # nearly parallel rows
+        X = (np.array([[1, 0], [0, 1], [1, 1], [-1, 1]]) + 1e-3 * X[:50, None]).reshape(-1, 2)
+        X = X.astype(dtype)
+    given = container(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = clone(model).fit(given)
+    exact = X.astype(float)
+    if cosine:
+        exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    if hasattr(model, "dual_coef_"):
+        centers = model.dual_coef_ @ exact / model.dual_coef_.sum(axis=1, keepdims=True)
+    else:
+        centers = model.cluster_centers_.astype(float)
+    apart = np.linalg.norm(exact[:, None] - centers, axis=2)
+    found = model.transform(given)
+    # rounding of the rows and of the centroids, and of distances that do not cancel
+    rounding = (8 * np.finfo(dtype).eps if dtype == np.float32 else 1e-9) * np.abs(exact).max()
+    part = 2**-8 if dtype == np.float32 else 2**-17  # as double precision has it of expansions
+    assert_allclose(found, apart, rtol=part, atol=rounding)
+    assert_array_equal(model.predict(given), model.labels_)
+    own = apart[np.arange(len(X)), model.labels_]
+    assert_allclose(own, apart.min(axis=1), rtol=part, atol=rounding)
+    assert_allclose(-model.score(given), (apart.min(axis=1) ** 2).sum(), rtol=4 * part)
+
+
+@pytest.mark.parametrize("noise", ["auto", 0.05])
+def test_noise_among_tight_groups_is_that_of_double_precision(noise):
+    X = tight_groups(np.float32)
+    single, double = (
+        rffpk.PowerKMeans(4, noise=noise, random_state=0).fit(x) for x in (X, X.astype(float))
+    )
+    assert_array_equal(single.labels_, double.labels_)
+    assert_allclose(single.outlier_scores_, double.outlier_scores_, atol=1e-5)

@@ -172,6 +172,23 @@ def test_tight_clusters_far_apart_keep_their_weights(implementation):
     assert_allclose(dense(at, weights, 30), definition(x, landmarks), atol=1e-5)
 
 
+@pytest.mark.parametrize("r", [1, 5, 80])
+def test_neighbours_within_tight_groups_are_found(isa, dtype, r):
+    """Products of rows that are near each other and far from all others cancel."""
+    random = np.random.default_rng(0)
+    centers = 1000 * random.standard_normal((4, 3))
+    points, x = (
+        (centers[np.arange(n) % 4] + 0.1 * random.standard_normal((n, 3))).astype(dtype)
+        for n in (400, 300)
+    )
+    x = np.r_[x, 1e3 * random.standard_normal((50, 3))].astype(dtype)  # and rows far from all
+    squares = _reference.squared_distances(x.astype(float), points.astype(float))
+    found = Neighbourhoods(points, r, 0.0, 1).chosen(x)
+    chosen = np.sort(np.take_along_axis(squares, found, axis=1), axis=1)
+    part = {"f": 2**-7, "d": 1e-6}[dtype.char]
+    assert_allclose(chosen, np.sort(squares, axis=1)[:, :r], rtol=part)
+
+
 @pytest.mark.parametrize("m", [1, 95, 96, 97, 192, 500])
 def test_landmarks_around_the_edges_of_blocks(m, isa, dtype):
     x, landmarks = draw(300, 7, m, min(m, 5), 3, dtype)

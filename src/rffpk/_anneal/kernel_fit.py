@@ -4,8 +4,9 @@ search, finish, publish."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -23,7 +24,7 @@ from rffpk._anneal.convergence_warnings import (
 from rffpk._anneal.decompositions import kernel_components, kernel_variance, total_squares
 from rffpk._anneal.feature_steps import FeatureSpace
 from rffpk._anneal.fit import publish_end
-from rffpk._anneal.kernel_products import CenteredKernel, Products
+from rffpk._anneal.kernel_products import CenteredKernel, Products, squared_norms
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
@@ -102,26 +103,59 @@ class KernelCentroids:
     def distances(self, xs: list[Array], whole: bool) -> Array:
         """Squared distances (n, k) of rows from the centroids; `whole`: with k(x, x), which does
         not change their order. Of rows that lack views those over the views that they have."""
-        lacking = self.coef.ndim == 3 or (self.several and present_bits(xs) is not None)
-        alphas = positive(self.alpha) if lacking else self.alpha
-        coefs = np.broadcast_to(self.coef, (len(alphas), *self.coef.shape[-2:]))
 
         def of_block(xs: list[Array]) -> Array:
-            views = xs if self.several else xs * len(alphas)
-            total, weights = np.zeros((len(xs[0]), coefs.shape[1])), np.zeros((len(xs[0]), 1))
-            each = zip(alphas, self.kernels, coefs, self.squares, views)
-            for alpha, centered, coef, squares, x in each:
-                there = has_view(x)[:, None]
-                filled = x if there.all() else np.where(there, x, centered.kernel.x[0])
-                block, diagonal = centered.cross(filled)
-                gaps = squares - 2 * (block @ coef.T.astype(np.float64))
-                if whole and diagonal is not None:
-                    gaps += diagonal[:, None]
-                total += np.where(there, alpha * gaps, 0)
-                weights += alpha * there
-            return total / weights if lacking else total
+            products, diagonals = zip(*self._crossed(xs))
+            return self.combined(xs, products, diagonals if whole else [None] * len(products))
 
         return by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
+
+    def products(self, xs: list[Array]) -> Array:
+        """The inner products of rows with the centroids, kernel by kernel, (L, n, k)."""
+
+        def of_block(xs: list[Array]) -> Array:
+            return np.hstack([product for product, _ in self._crossed(xs)])
+
+        found = by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
+        return np.stack(np.split(found, len(self.kernels), axis=1))
+
+    def combined(self, xs: list[Array], products: Any, diagonals: Any) -> Array:
+        """The squared distances that follow from products of rows, and from their squared norms
+        where these are not None."""
+        views = self._views(xs)
+        lacking = self.coef.ndim == 3 or (self.several and present_bits(xs) is not None)
+        alphas = positive(self.alpha) if lacking else self.alpha
+        total, weights = np.zeros_like(products[0]), np.zeros((len(xs[0]), 1))
+        for alpha, squares, x, product, diagonal in zip(
+            alphas, self.squares, views, products, diagonals
+        ):
+            there = has_view(x)[:, None]
+            gaps = squares - 2 * product
+            if diagonal is not None:
+                gaps += diagonal[:, None]
+            total += np.where(there, alpha * gaps, 0)
+            weights += alpha * there
+        return total / weights if lacking else total
+
+    def _views(self, xs: list[Array]) -> list[Array]:
+        return xs if self.several else xs * len(self.kernels)
+
+    def _crossed(self, xs: list[Array]) -> Iterator[tuple[Array, Array | None]]:
+        """For each kernel the products of rows with the centroids, and their squared norms."""
+        for centered, coef, x in zip(self.kernels, self.weights, self._views(xs)):
+            there = has_view(x)[:, None]
+            filled = x if there.all() else np.where(there, x, centered.kernel.x[0])
+            block, diagonal = centered.cross(filled)
+            yield block @ coef.T, diagonal
+
+    @cached_property
+    def weights(self) -> Array:
+        """The weights of the rows, (L, k, n), in double precision and of sum one: centroids that
+        are far from the origin of the kernel would move with their sum."""
+        coefs = np.broadcast_to(self.coef, (len(self.kernels), *self.coef.shape[-2:]))
+        coefs = coefs.astype(np.float64)
+        sums = coefs.sum(axis=-1, keepdims=True)
+        return coefs / np.where(sums != 0, sums, 1)
 
 
 @observed
@@ -238,7 +272,7 @@ def _products(
     model: Any, problem: KernelProblem, xs: list[Array], weight: Array | None, context: FitContext
 ) -> Products:
     """The kernels of the rows; sets those of the model, and whether they are stored."""
-    views, specs = matched(xs, problem.kernels, not model._n_views)
+    views, specs = matched(xs, problem.kernels, not model._n_views, weight)
     kernels = [
         FittedKernel(
             x, spec, weight=p, random=context.random, n_threads=context.n_threads, differences=True
@@ -259,7 +293,8 @@ def _products(
             products.definite &= not warn_if_indefinite(f"kernel {view}", values)
     if problem.smoothing:
         squares = products.diagonals
-        products.diagonals = squares + problem.smoothing * squares.mean(axis=1, keepdims=True)
+        means = np.average(squares, axis=1, weights=weight, keepdims=True)
+        products.diagonals = squares + problem.smoothing * means
     return products
 
 
@@ -338,16 +373,19 @@ def finish(
     centroids = KernelCentroids(
         coef, run.alpha, run.squares, products.kernels, found.several, context.n_threads
     )
-    labels = centroids.labels(found.xs)
+    Y = centroids.products(found.xs)
+    squares = np.einsum("lkn,lnk->lk", centroids.weights, Y)
+    centroids = replace(centroids, squares=squares)
+    labels = centroids.combined(found.xs, Y, [None] * len(Y)).argmin(axis=1).astype(np.int32)
     attributes = {
         "labels_": labels,
         "dual_coef_": coef,
         "objective_": unit * run.cost(end.s),
-        "inertia_": unit * run.inertia(labels),
+        "inertia_": unit * _inertia(run, centroids, Y, labels),
         "n_iter_": run.passes,
         "_alpha": run.alpha,
-        "_squares": run.squares,
-        "_gaps": gaps_of(np.einsum("l,lin,ljn->ij", run.alpha, run.W, run.Y, dtype=np.float64)),
+        "_squares": squares,
+        "_gaps": gaps_of(np.einsum("l,lin,lnj->ij", run.alpha, centroids.weights, Y)),
         "_masses": unit * found.space.members(labels, run.k)[0].sum(axis=1),
     }
     exponent = end.s
@@ -356,9 +394,7 @@ def finish(
         exponent = found_exponent if math.isfinite(found_exponent) else end.s
     attributes["membership_exponent_"] = exponent
     if model.store_memberships:
-        d = centroids.distances(found.xs, not centroids.precomputed)
-        if centroids.precomputed:  # k(x, x) is the diagonal
-            d += (run.alpha @ products.diagonals)[:, None]
+        d = centroids.combined(found.xs, Y, [each.diagonal for each in products.kernels])
         attributes["memberships_"] = _memberships(np.maximum(d, 0), exponent, found.xs[0].dtype)
     s = -math.inf if plan.schedule.ends_hard else end.s
     return _ending(found, run, attributes, s), attributes
@@ -376,6 +412,20 @@ def _ending(found: PreparedKernels, run: KernelRun, fitted: dict[str, Any], s: f
     squares = run.distances()[index]
     u = power_weights(squares, s)[2]
     return ending.of_memberships(u, labels[index], squares, fitted["_gaps"])
+
+
+def _inertia(run: KernelRun, centroids: KernelCentroids, Y: Array, labels: Array) -> float:
+    """sum p ||phi - mean of its cluster||^2 for these labels, from the products of the rows with
+    the centroids: the cost of the centroids less what they differ from the means by."""
+    members = run.space.members(labels, run.k)
+    apart = cluster_means(members) - centroids.weights
+    moved = squared_norms(apart, run.space.products.multiply(apart))
+    costs = -(moved * members.sum(axis=-1)).sum(axis=1)
+    every = np.broadcast_to(members, apart.shape)
+    for view, kernel in enumerate(centroids.kernels):
+        gaps = kernel.diagonal + centroids.squares[view][:, None] - 2 * Y[view].T
+        costs[view] += np.vdot(every[view], gaps)
+    return max(float(run.alpha @ costs), 0.0)
 
 
 def publish(

@@ -19,11 +19,11 @@ _CENTER_ROWS = 256
 
 
 class CenteredKernel:
-    """A kernel less the mean feature c of some of its rows: <phi(x) - c, phi(x_j) - c>."""
+    """A kernel less the mean feature c of some rows that count: <phi(x) - c, phi(x_j) - c>."""
 
     def __init__(self, kernel: FittedKernel) -> None:
         self.kernel, self.n, self.dtype = kernel, kernel.n, kernel.dtype
-        self._places = np.arange(0, self.n, -(-self.n // _CENTER_ROWS))
+        self._places = kernel.counted[:: -(-len(kernel.counted) // _CENTER_ROWS)]
         with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused
             self.offsets = kernel.block(self._places).mean(axis=0)  # <phi_j, c>
             self._mean = self.offsets[self._places].mean()  # ||c||^2

@@ -54,11 +54,14 @@ class KernelSpace:
         n, products = self.products.n, self.products
         L, coverage = len(products.kernels), self.objective.coverage
         self.alpha = np.full(L, 1 / (L if coverage is None else coverage.sum()))
-        directions = self.context.random.standard_normal((1, self.n_directions, n)) / math.sqrt(n)
-        counts = n if self.present is None else self.present.sum(axis=1)[:, None, None]
+        counted = np.ones(n) if self.weight is None else 1.0 * (self.weight > 0)
+        there, m = self.of_views(counted[None, None]), int(counted.sum())
+        directions = np.zeros((1, self.n_directions, n))
+        drawn = self.context.random.standard_normal((1, self.n_directions, m))
+        directions[..., counted > 0] = drawn / math.sqrt(m)
         directions = self.of_views(directions)
-        directions = self.of_views(directions - directions.sum(axis=-1, keepdims=True) / counts)
-        counted = np.ones(n) if self.weight is None else self.weight > 0
+        means = directions.sum(axis=-1, keepdims=True) / there.sum(axis=-1, keepdims=True)
+        directions = (directions - means) * there
         weight = counted if self.weight is None else self.weight
         shares = self.of_views(np.stack([weight, counted])[None])
         shares = shares / shares.sum(axis=-1, keepdims=True)
@@ -264,14 +267,6 @@ class KernelRun:
         if self.space.present is None:
             return np.asarray(diagonals @ weight[0] - squares @ G[0])
         return np.asarray((diagonals * weight).sum(axis=1) - (squares * G).sum(axis=1))
-
-    def inertia(self, labels: Array) -> float:
-        """sum p ||phi - mean of its cluster||^2 for these labels."""
-        members = self.space.members(labels, self.k)
-        W = cluster_means(members)
-        squares = squared_norms(W, self.space.products.multiply(W))
-        costs = self._costs(members.sum(axis=1), members.sum(axis=-1), squares)
-        return max(float(self.alpha @ costs), 0.0)
 
     def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""

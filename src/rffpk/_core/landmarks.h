@@ -2,8 +2,9 @@
  * coordinates. Rows are in the lanes of the vectors.
  *
  * A tile meets the landmarks in blocks: STEP rows' products with a block stay in the first-level
- * cache until the nearest have been taken from them. Products decide which landmarks are nearest;
- * the distances of those are then computed again from differences, without cancellation. */
+ * cache until the nearest have been taken from them. Products decide which landmarks are nearest,
+ * but for rows whose landmarks are so near that products cancel; the distances of those are then
+ * computed again from differences, without cancellation. */
 #ifndef RFFPK_LANDMARKS_H
 #define RFFPK_LANDMARKS_H
 
@@ -144,6 +145,51 @@ static void keep_nearest_of(size_t r, const real *products, const real *norms, s
     }
 }
 
+/* The nearest landmarks again, of W rows from column `col` on: by differences, of those that
+ * `wanted` says. */
+NOINLINE static void find_by_differences(const rffpk_landmarks *lm, const real *center, size_t col,
+                                         vec wanted, tile *t)
+{
+    const size_t r = lm->n_neighbours;
+    const real *y = lm->points;
+    vec near[RFFPK_MOST_NEIGHBOURS], at[RFFPK_MOST_NEIGHBOURS];
+    for (size_t s = 0; s < r; s++) {
+        near[s] = splat((real)INFINITY);
+        at[s] = splat(0);
+    }
+    for (size_t now = 0; now < lm->n_landmarks; now++, y += lm->d) {
+        vec sum = splat(0);
+        for (size_t i = 0; i < lm->d; i++) {
+            const vec apart = load(t->x + i * t->stride + col) - (y[i] - center[i]);
+            sum += apart * apart;
+        }
+        if (any(less(sum, near[r - 1])))
+            insert(r, sum, splat((real)now), near, at);
+    }
+    for (size_t s = 0; s < r; s++) {
+        real *line = t->at + s * t->stride + col;
+        store(line, pick(less(splat(0), wanted), at[s], load(line)));
+    }
+}
+
+/* Rows whose r-th distance cancels look for their nearest landmarks again: the order of the
+ * products is that of rounding errors there. Its landmark has nearly the square of the row. */
+static void find_again(const rffpk_landmarks *lm, const real *center, tile *t)
+{
+    const real part = 2 * cancelling(lm->d);
+    const real *last = t->near + (lm->n_neighbours - 1) * t->stride;
+    for (size_t col = 0; col < t->cols; col += W) {
+        vec square = splat(0);
+        for (size_t i = 0; i < lm->d; i++) {
+            const vec x = load(t->x + i * t->stride + col);
+            square += x * x;
+        }
+        const vec wanted = square * part - (square + load(last + col));
+        if (any(less(splat(0), wanted)))
+            find_by_differences(lm, center, col, wanted, t);
+    }
+}
+
 /* t->at <- the nearest landmarks of each row, nearest first, by ||y||^2 - 2 x y */
 static void find_nearest(const rffpk_landmarks *lm, const real *packed, unsigned stages, tile *t)
 {
@@ -167,6 +213,8 @@ static void find_nearest(const rffpk_landmarks *lm, const real *packed, unsigned
                                 t->at + col);
         }
     }
+    if (stages == RFFPK_ALL_STAGES)
+        find_again(lm, center, t);
 }
 
 /* ---- their weights and features ------------------------------------------------------------- */

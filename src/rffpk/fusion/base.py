@@ -95,8 +95,6 @@ def weighted_rows(model: Any, X: Any, sample_weight: Any) -> tuple[WeightedRows,
     """The rows of a fit, and n_clusters; both are checked."""
     xs = model._check_views(X, reset=True)
     weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
-    if weight is not None and (weight == 1).all():
-        weight = None
     if weight is not None and weight.max() < 1 / validation.MAX_WEIGHT:
         raise ValueError(  # products with squares of kernels underflow
             f"sample_weight has the maximum {weight.max()}, must be >= "

@@ -78,9 +78,9 @@ class RobustRun(KernelRun):
         weights = super()._weigh(-math.inf)[0]
         Y, diagonal, squares = self._combined()
         nearest = (squares[:, None] - 2 * Y).min(axis=0) + diagonal
-        least = _SMOOTHING * float(diagonal.mean())
-        distances = np.sqrt(np.maximum(nearest.astype(np.float64), least))
         p = self.space.weight
+        least = _SMOOTHING * float(np.average(diagonal, weights=p))
+        distances = np.sqrt(np.maximum(nearest.astype(np.float64), least))
         total = float(distances.sum() if p is None else p @ distances)
         if not least > 0:  # equal rows
             return weights, total, total

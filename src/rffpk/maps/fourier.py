@@ -260,7 +260,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
         weighted = weight is not None and isinstance(self.gamma, str)
         origin = " (from distances weighted by sample_weight)" if weighted else ""
-        _check_phases(X, self.kernel, self.gamma_, origin)
+        counted = X if weight is None else X[np.flatnonzero(weight)]
+        _check_phases(counted, self.kernel, self.gamma_, origin)
         self.__dict__.pop("kernel_error_", None)  # of a fit before
         if isinstance(self.n_frequencies, str):
             self._draw_enough(X, weight, random)

@@ -264,10 +264,11 @@ def specifications(kernels: Any, n_views: int) -> list[Specification]:
 
 
 def matched(
-    xs: list[Columns], kernels: Any, one_array: bool
+    xs: list[Columns], kernels: Any, one_array: bool, weight: Array | None = None
 ) -> tuple[list[Columns], list[Specification]]:
     """The view and the specification of each kernel, from the parameter `kernels`; precomputed
-    kernels are checked, and whether kernels take sparse rows."""
+    kernels are checked, and whether kernels take sparse rows. Rows of weight zero have no part in
+    what specifications depend on."""
     names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
     if isinstance(kernels, str) and kernels == PRECOMPUTED:
         checked = [check_precomputed(x, name) for x, name in zip(xs, names)]
@@ -275,7 +276,7 @@ def matched(
     if isinstance(kernels, str):
         if not one_array:
             raise ValueError(f"kernels == {kernels!r} needs one array, not a list.")
-        specs = du2015(xs[0])
+        specs = du2015(xs[0] if weight is None else xs[0][np.flatnonzero(weight)])
     else:
         specs = specifications(kernels, len(xs))
     if one_array:
@@ -376,10 +377,11 @@ class FittedKernel:
         # a precomputed kernel is used without changes
         self._center = center and not self.precomputed
         self._normalize = (normalize or spec.normalize) and not self.precomputed
+        self.counted = np.arange(self.n) if weight is None else np.flatnonzero(weight)
         by_differences = spec.metric == "linear" and (center or differences)
         self._origin: Array | None = None
         if (spec.metric == "rbf" or by_differences) and not isinstance(x, SparseRows):
-            self._origin = _origin(x)
+            self._origin = _origin(x, weight)
         self._scale: tuple[float, float] | None = None
         # of the rows in the mean feature, where the kernel is centered and they are not equal
         self._shares = None if weight is None or not self._center else weight / weight.sum()
@@ -410,7 +412,7 @@ class FittedKernel:
             diagonal = self._centered_diagonal(self._raw_diagonal, self._columns)
             self._inverse_norms = _inverse_norms(diagonal)
         if rescale:
-            lows, highs = zip(*self._by_rows(lambda b: _ends(self.block(b))))
+            lows, highs = zip(*self._by_rows(self._ends))
             low, high = min(lows), max(highs)
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
@@ -462,6 +464,12 @@ class FittedKernel:
     def _by_rows(self, function: Callable[[slice], Any]) -> list[Any]:
         """`function` of all blocks of rows, in order, computed by threads."""
         return run_all(function, row_tiles(self.n, self.n), self.n_threads)
+
+    def _ends(self, rows: slice) -> tuple[float, float]:
+        """The least and the largest value between some rows and all others that count."""
+        some = np.intersect1d(np.arange(self.n)[rows], self.counted)
+        values = self.block(some, self.counted)
+        return values.min(initial=np.inf), values.max(initial=-np.inf)
 
     def _row_means(self, values: Array) -> Array:
         """The means over the fitted rows, the last axis, by their weights; of equal numbers exactly
@@ -523,14 +531,11 @@ class FittedKernel:
         return values if self._scale is None else (values - self._scale[0]) * self._scale[1]
 
 
-def _ends(values: Array) -> tuple[float, float]:
-    return values.min(), values.max()
-
-
 @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused
-def _origin(x: Array) -> Array:
-    """The mean of rows; their median if the mean is far from nearly all rows, whose squared
-    distances would lose their digits about it."""
+def _origin(x: Array, weight: Array | None) -> Array:
+    """The mean of the rows of positive weight; their median if the mean is far from nearly all of
+    them, whose squared distances would lose their digits about it."""
+    x = x if weight is None else x[np.flatnonzero(weight)]
     mean = x.mean(axis=0, dtype=np.float64)
     median, spread = center_and_spread(x)
     return median if ((mean - median) ** 2).sum() > _FAR * spread else mean

@@ -222,7 +222,7 @@ class Neighbourhoods:
     def _many(self, X: Columns) -> Array:
         """The same for more neighbors than the pass keeps: by ||c||^2 - 2 x'c about the mean
         landmark."""
-        origin = self.landmarks.mean(axis=0)
+        origin = self.landmarks.mean(axis=0, dtype=np.float64)
         c = self.landmarks - origin
         compared = np.einsum("jd,jd->j", c, c) - 2 * (X - origin) @ c.T
         return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)

@@ -1,0 +1,126 @@
+"""Weights of rows in all classes: those that change nothing."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+
+import rffpk
+
+CLASSES = [
+    each
+    for name in rffpk.__all__
+    if inspect.isclass(each := getattr(rffpk, name))
+    and "sample_weight" in inspect.signature(getattr(each, "fit", len)).parameters
+]
+N = 60
+
+
+def variants():
+    """Each class with its defaults, and with parameters for which rows are drawn."""
+    for each in CLASSES:
+        names = inspect.signature(each).parameters
+        parameters = {"random_state": 0} if "random_state" in names else {}
+        if "n_clusters" in names:
+            parameters["n_clusters"] = 3
+        options = {"init": "random", "noise": 0.1, "n_landmarks": 40, "sample": 40}
+        options = {name: value for name, value in options.items() if name in names}
+        for name in [None, *options]:
+            given = parameters | ({} if name is None else {name: options[name]})
+            mark = [pytest.mark.exhaustive] if name not in (None, "init") else []
+            yield pytest.param(each, given, id=f"{each.__name__}-{name or 'default'}", marks=mark)
+
+
+def given(each):
+    """Rows for a class: one array, or two views."""
+    X = make_blobs(N, 4, centers=3, cluster_std=3, random_state=2)[0]
+    return [X, X[:, :2] ** 2] if "views" in inspect.signature(each).parameters else X
+
+
+def with_rows(X, more):
+    if isinstance(X, list):
+        return [np.r_[x, more[:, : x.shape[1]]] for x in X]
+    return np.r_[X, more]
+
+
+def fit(each, parameters, X, weight=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return each(**parameters).fit(X, sample_weight=weight)
+
+
+def published(model):
+    """The public attributes that are numbers."""
+    found = {
+        name: np.asarray(value)
+        for name, value in vars(model).items()
+        if name.endswith("_") and name[0] != "_" and isinstance(value, (np.ndarray, float, int))
+    }
+    return {name: value for name, value in found.items() if value.dtype.kind in "fiu"}
+
+
+@pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
+@pytest.mark.parametrize(("each", "parameters"), list(variants()))
+def test_weights_of_one_change_no_bit(each, parameters):
+    X = given(each)
+    plain = published(fit(each, parameters, X))
+    ones = published(fit(each, parameters, X, np.ones(N)))
+    assert plain.keys() == ones.keys()
+    for name, value in plain.items():
+        assert_array_equal(value, ones[name], name)
+
+
+FAR = {
+    "far": 1e3 * np.random.default_rng(0).standard_normal((9, 4)),
+    "huge": np.full((2, 4), 1e12),
+    "equal": np.ones((50, 4)),
+}
+
+
+@pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
+@pytest.mark.parametrize("kind", FAR)
+@pytest.mark.parametrize(("each", "parameters"), list(variants()))
+def test_rows_of_weight_zero_have_no_influence(each, parameters, kind):
+    """The same rows are drawn without them, so that all results agree."""
+    X, more = given(each), FAR[kind]
+    weight = np.r_[np.ones(N), np.zeros(len(more))]
+    plain = published(fit(each, parameters, X))
+    found = published(fit(each, parameters, with_rows(X, more), weight))
+    for name in plain.keys() - {"sample_size_"}:
+        expected, value = plain[name], found[name]
+        if expected.shape != value.shape:  # one entry for each row
+            axis = [a == b for a, b in zip(expected.shape, value.shape)].index(False)
+            value = np.take(value, np.arange(N), axis)
+        size = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+        assert_allclose(value, expected, rtol=0, atol=1e-6 * size, err_msg=name)
+
+
+@pytest.mark.parametrize("weight", [np.full(N, 3.0), np.r_[np.full(N - 9, 0.7), np.zeros(9)]])
+def test_rows_of_equal_weight_are_drawn_as_without_weights(weight):
+    """Initial centroids, and the rows whose kernel errors tell the number of frequencies."""
+    X = given(rffpk.PowerKMeans)
+    counted = X[weight > 0]
+    for each in (rffpk.RFFKernelPowerKMeans, rffpk.KernelPowerKMeans):
+        parameters = {"n_clusters": 3, "init": "random", "random_state": 0}
+        plain = fit(each, parameters, counted)
+        model = fit(each, parameters, X, weight)
+        assert_array_equal(model.labels_[weight > 0], plain.labels_)
+        assert model.inertia_ == pytest.approx(weight.max() * plain.inertia_, rel=1e-6)
+
+
+def test_weights_of_one_change_no_bit_of_functions_and_batches():
+    X, ones = given(rffpk.PowerKMeans), np.ones(N)
+    plain, weighted = (rffpk.select_n_clusters(X, sample_weight=w) for w in (None, ones))
+    assert_array_equal(plain.scores, weighted.scores)
+    assert_array_equal(plain.labels, weighted.labels)
+    models = [rffpk.PowerKMeans(3, sample=40, random_state=0) for _ in range(2)]
+    for model, weight in zip(models, (None, ones)):
+        for batch in (X, X + 1, X - 1):
+            model.partial_fit(batch, sample_weight=weight)
+    assert_array_equal(*(model.cluster_centers_ for model in models))
+    tables = [rffpk.describe(models[0], X, sample_weight=w, random_state=0) for w in (None, ones)]
+    assert_array_equal(*(np.asarray(table.sizes) for table in tables))
+    assert_array_equal(*(np.asarray(table.stability) for table in tables))
