@@ -176,7 +176,7 @@ def test_centroids_that_are_added_and_removed():
     rows = make_rows([X], [None], None, 1, [X.mean(axis=0)])
     theta = X[: k + 10] - X.mean(axis=0).astype(np.float64)
     before, found = step(rows, theta[:k], None, Need())
-    sums, found = step(rows, theta, add(rows, theta, found, 10), Need())
+    sums, found = step(rows, theta, add(found, 10), Need())
     assert sums.hard < before.hard
     np.testing.assert_array_equal(found.labels[: len(theta)], np.arange(len(theta)))
     sums, found = step(rows, theta, found, Need(every=True))

@@ -31,6 +31,10 @@ from rffpk._utils.tiles import row_tiles
 _NEAR = 16  # centroids that a row is compared with, ...
 _NEW = 8  # ... and this many of those that are new
 
+# With all of them, while near ones raise the objective by more than this part of itself ...
+_MOST_LOST = 1e-3
+_LOST_ROWS = 500  # ... on about so many rows.
+
 
 class Need(NamedTuple):
     """What is needed of a pass besides labels that lower the objective."""
@@ -38,6 +42,7 @@ class Need(NamedTuple):
     every: bool = False  # that rows are compared with all centroids
     second: bool = False  # the squared distances from the next centroids
     bounded: bool = False  # that it leaves out the rows that bounds decide: no distances are needed
+    lost: bool = False  # what near centroids lose, by which it is decided how passes go on
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ class Assignment:
     own: Array | None = None  # (n,), the squared distances from the centroids of the labels, ...
     other: Array | None = None  # ... and from the next ones that rows were compared with
     near: Array | None = None  # (k, c): with which ones the rows of each are to be compared next
+    new: int = 0  # the number of the last centroids that were added
+    lost: float = 0.0  # the part of the objective that rows add whose nearest one is not among them
     bounds: Bounds | None = None
     directions: Array | None = None  # for passes over all centroids, where they pay
 
@@ -88,7 +95,10 @@ def step(
 ) -> tuple[Sums, Assignment]:
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
-    if before is not None and not need.every:
+    if before is not None and need.lost:
+        before = replace(before, lost=_lost(rows, theta, before))
+    few = before is not None and (need.bounded or before.lost <= _MOST_LOST)
+    if before is not None and few and not need.every:
         return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
     if before is None or not np.array_equal(before.labels, found.labels):
@@ -100,6 +110,18 @@ def step(
         return sums, replace(again, every=True, other=other)
     sums = _sums(rows, theta, found, before.bounds.N)
     return sums, replace(found, cost=_cost(rows, sums, theta))
+
+
+def _lost(rows: Rows, theta: Array, before: Assignment) -> float:
+    """The part of the objective of a pass over near centroids by which it is above that over all,
+    on some rows."""
+    at = np.ascontiguousarray(theta, dtype=rows.dtype)
+    index = np.arange(0, rows.n, -(-rows.n // _LOST_ROWS))
+    some = rows.take(index)
+    _, own, _, _ = _visit(some, at, before.labels[index], _lists(before, at))
+    nearest = one_pass(some, theta, -math.inf, want=("nearest",))[1]["nearest"]
+    cost, least = _weighted(some, own), _weighted(some, nearest)
+    return (cost - least) / cost if cost > 0 else 0.0
 
 
 def _among_all(
@@ -114,7 +136,8 @@ def _among_all(
         sums, found = bounded_pass(directions, rows, theta, want=("labels", "nearest"))
     return sums, Assignment(
         found["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), found["nearest"],
-        found.get("second"), directions=directions,
+        found.get("second"), new=0 if before is None else before.new,
+        lost=0.0 if before is None else before.lost, directions=directions,
     )  # fmt: skip
 
 
@@ -128,15 +151,13 @@ def _among_near(
         if moved is not None and moved.bounds is not None:
             sums = _sums(rows, theta, moved, moved.bounds.N)
             return sums, replace(moved, every=False, cost=_cost(rows, sums, theta))
-    known = before.near is not None and len(before.near) == len(at)
-    near = before.near if known else _near_of(at, rows.dtype)
-    assert near is not None
+    near = _lists(before, at)
     labels, own, other, N = _visit(rows, at, before.labels, near)
     changed = np.flatnonzero(labels != before.labels)
     _add_rows(rows, N, changed, labels)
     found = replace(
         before, labels=labels, every=False, own=own, other=other, bounds=None,
-        near=near if near.shape[1] <= _NEAR else None,
+        near=near,
     )  # fmt: skip
     sums = _sums(rows, theta, found, N, _weighted(rows, own))
     found = replace(found, cost=_cost(rows, sums, theta))
@@ -199,13 +220,9 @@ def _weighted(rows: Rows, costs: Array) -> float:
     return unit * float(total)
 
 
-def add(rows: Rows, theta: Array, before: Assignment, count: int) -> Assignment:
-    """Let rows see, in the next pass, the last `count` of the centroids, which are new, too."""
-    k = len(theta) - count
-    new = k + _nearest_of_each(theta[:k], theta[k:], min(_NEW, count), rows.dtype)
-    near = np.hstack([_near_of(theta[:k], rows.dtype), new]).astype(np.int32)
-    none = np.zeros((count, near.shape[1]), np.int32)  # rows of new ones, of which there are none
-    return replace(before, near=np.vstack([near, none]))
+def add(before: Assignment, count: int) -> Assignment:
+    """Let rows see the last `count` centroids of the next passes, which are new, too."""
+    return replace(before, near=None, new=count)
 
 
 def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assignment:
@@ -217,13 +234,26 @@ def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assi
         some = rows.take(lost[part])
         _, outputs = one_pass(some, theta[~removed], -math.inf, want=("labels",))
         labels[lost[part]] = outputs["labels"]
-    return replace(before, labels=labels, cost=None, own=None, other=None, near=None)
+    return replace(before, labels=labels, cost=None, own=None, other=None, near=None, new=0)
 
 
-def _near_of(theta: Array, dtype: Any) -> Array:
-    """The centroids that are near each one, itself among them."""
-    near = _nearest_of_each(theta, theta, _NEAR, dtype)
-    return np.sort(near, axis=1).astype(np.int32)
+def _lists(before: Assignment, at: Array) -> Array:
+    """With which centroids the rows of each are compared: those near it, itself among them."""
+    if before.near is not None and len(before.near) == len(at):
+        return before.near
+    old = len(at) - before.new
+    near = [_nearest_of_each(at, 0, old, _NEAR)]
+    if before.new:
+        near.append(_nearest_of_each(at, old, len(at), min(_NEW, before.new)))
+    return np.sort(np.hstack(near), axis=1).astype(np.int32)
+
+
+def _nearest_of_each(at: Array, first: int, end: int, count: int) -> Array:
+    """The `count` of some centroids that are nearest to each one, itself where it is of them."""
+    apart = euclidean_distances(at, at[first:end], squared=True)
+    own = np.arange(first, end)
+    apart[own, own - first] = -1
+    return first + np.argpartition(apart, count - 1, axis=1)[:, :count]
 
 
 def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Array, Array, Array]:
@@ -248,14 +278,6 @@ def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1
         new = labels[index]
         first = np.flatnonzero(np.r_[True, new[1:] != new[:-1]])
         N[new[first]] += np.add.reduceat(x, first)
-
-
-def _nearest_of_each(theta: Array, others: Array, count: int, dtype: Any) -> Array:
-    """The `count` of the other centroids that are nearest to each one."""
-    apart = euclidean_distances(theta.astype(dtype), others.astype(dtype), squared=True)
-    if theta is others:
-        np.fill_diagonal(apart, -1)
-    return np.argpartition(apart, count - 1, axis=1)[:, :count]
 
 
 def _by_label(labels: Array, k: int) -> tuple[Array, Array]:

@@ -162,7 +162,7 @@ def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
     places = run.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
     run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
     if run.assigned is not None:
-        run.assigned = add(rows, run.theta, run.assigned, count)
+        run.assigned = add(run.assigned, count)
     added = Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_ADDED, exact=False, second=True)
     run.follow(added)
     run.theta = _without_cheapest(run, count)
