@@ -31,8 +31,9 @@ from rffpk._utils.tiles import row_tiles
 _NEAR = 16  # centroids that a row is compared with, ...
 _NEW = 8  # ... and this many of those that are new
 
-# With all of them, while near ones raise the objective by more than this part of itself ...
-_MOST_LOST = 1e-3
+# With all of them, from where near ones raise the objective by more than this part of itself ...
+_MOST_LOST = 3e-4
+_NOTHING_LOST = 3e-5  # ... until they raise it by at most this ...
 _LOST_ROWS = 500  # ... on about so many rows.
 
 
@@ -67,7 +68,9 @@ class Assignment:
     other: Array | None = None  # ... and from the next ones that rows were compared with
     near: Array | None = None  # (k, c): with which ones the rows of each are to be compared next
     new: int = 0  # the number of the last centroids that were added
-    lost: float = 0.0  # the part of the objective that rows add whose nearest one is not among them
+    # the part of the objective that rows add whose nearest one is not among them: the largest that
+    # was found since there was nothing of it
+    lost: float = 0.0
     bounds: Bounds | None = None
     directions: Array | None = None  # for passes over all centroids, where they pay
 
@@ -95,8 +98,12 @@ def step(
 ) -> tuple[Sums, Assignment]:
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
+    at = np.ascontiguousarray(theta, dtype=rows.dtype)
     if before is not None and need.lost:
-        before = replace(before, lost=_lost(rows, theta, before))
+        before = replace(before, near=_lists(before, at))
+        lost = _lost(rows, at, before)
+        lost = lost if lost <= _NOTHING_LOST else max(lost, before.lost)
+        before = replace(before, lost=lost)
     few = before is not None and (need.bounded or before.lost <= _MOST_LOST)
     if before is not None and few and not need.every:
         return _among_near(rows, theta, before, need)
@@ -112,14 +119,13 @@ def step(
     return sums, replace(found, cost=_cost(rows, sums, theta))
 
 
-def _lost(rows: Rows, theta: Array, before: Assignment) -> float:
+def _lost(rows: Rows, at: Array, before: Assignment) -> float:
     """The part of the objective of a pass over near centroids by which it is above that over all,
     on some rows."""
-    at = np.ascontiguousarray(theta, dtype=rows.dtype)
     index = np.arange(0, rows.n, -(-rows.n // _LOST_ROWS))
     some = rows.take(index)
     _, own, _, _ = _visit(some, at, before.labels[index], _lists(before, at))
-    nearest = one_pass(some, theta, -math.inf, want=("nearest",))[1]["nearest"]
+    nearest = one_pass(some, at, -math.inf, want=("nearest",))[1]["nearest"]
     cost, least = _weighted(some, own), _weighted(some, nearest)
     return (cost - least) / cost if cost > 0 else 0.0
 
@@ -156,9 +162,8 @@ def _among_near(
     changed = np.flatnonzero(labels != before.labels)
     _add_rows(rows, N, changed, labels)
     found = replace(
-        before, labels=labels, every=False, own=own, other=other, bounds=None,
-        near=near,
-    )  # fmt: skip
+        before, labels=labels, every=False, own=own, other=other, near=near, bounds=None
+    )
     sums = _sums(rows, theta, found, N, _weighted(rows, own))
     found = replace(found, cost=_cost(rows, sums, theta))
     if need.bounded:
