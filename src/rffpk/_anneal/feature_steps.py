@@ -42,8 +42,8 @@ _EXPONENT_DISTANCES = 1 << 20  # ... distances at most, ...
 _HIGHEST = -1.0  # ... among this one ...
 _FACTOR = 1.2  # ... times powers of this number.
 
-# While centroids are far from their ends, it is looked at every so many passes, from the second on,
-# what rows lose that see few of them.
+# While centroids move far, it is looked at every so many passes, from the second on,
+# how many rows miss the nearest of them.
 _LOOK = 4
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
@@ -147,7 +147,7 @@ class FeatureRun:
             steps, settled = steps + 1, last.shift <= stage.tol
             over = steps == stage.most or (settled and (every or not stage.exact))
             every = stage.exact and (settled or steps == stage.most - 1)
-            need = need._replace(every=every, lost=not stage.exact and steps % _LOOK == 1)
+            need = need._replace(every=every, missed=stage.moves_far and steps % _LOOK == 1)
         if stage.exact:
             self.assigned = None
         return StageEnd(last, steps)

@@ -31,10 +31,10 @@ from rffpk._utils.tiles import row_tiles
 _NEAR = 16  # centroids that a row is compared with, ...
 _NEW = 8  # ... and this many of those that are new
 
-# With all of them, from where near ones raise the objective by more than this part of itself ...
-_MOST_LOST = 3e-4
-_NOTHING_LOST = 3e-5  # ... until they raise it by at most this ...
-_LOST_ROWS = 500  # ... on about so many rows.
+# With all of them, from where more than this part of the rows have their nearest one elsewhere ...
+_MOST_MISSED = 2e-3
+_NONE_MISSED = 5e-4  # ... until at most this part ...
+_LOOKED_AT = 1000  # ... of about so many rows has.
 
 
 class Need(NamedTuple):
@@ -43,7 +43,7 @@ class Need(NamedTuple):
     every: bool = False  # that rows are compared with all centroids
     second: bool = False  # the squared distances from the next centroids
     bounded: bool = False  # that it leaves out the rows that bounds decide: no distances are needed
-    lost: bool = False  # what near centroids lose, by which it is decided how passes go on
+    missed: bool = False  # how many rows miss their nearest centroid, and so how passes go on
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Assignment:
     other: Array | None = None  # ... and from the next ones that rows were compared with
     near: Array | None = None  # (k, c): with which ones the rows of each are to be compared next
     new: int = 0  # the number of the last centroids that were added
-    # the part of the objective that rows add whose nearest one is not among them: the largest that
-    # was found since there was nothing of it
-    lost: float = 0.0
+    # the part of the rows whose nearest centroid is not among these: the largest that was found
+    # since there were none
+    missed: float = 0.0
     bounds: Bounds | None = None
     directions: Array | None = None  # for passes over all centroids, where they pay
 
@@ -99,12 +99,12 @@ def step(
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
-    if before is not None and need.lost:
+    if before is not None and need.missed:
         before = replace(before, near=_lists(before, at))
-        lost = _lost(rows, at, before)
-        lost = lost if lost <= _NOTHING_LOST else max(lost, before.lost)
-        before = replace(before, lost=lost)
-    few = before is not None and (need.bounded or before.lost <= _MOST_LOST)
+        missed = _missed(rows, at, before)
+        missed = missed if missed <= _NONE_MISSED else max(missed, before.missed)
+        before = replace(before, missed=missed)
+    few = before is not None and (need.bounded or before.missed <= _MOST_MISSED)
     if before is not None and few and not need.every:
         return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
@@ -119,15 +119,14 @@ def step(
     return sums, replace(found, cost=_cost(rows, sums, theta))
 
 
-def _lost(rows: Rows, at: Array, before: Assignment) -> float:
-    """The part of the objective of a pass over near centroids by which it is above that over all,
-    on some rows."""
-    index = np.arange(0, rows.n, -(-rows.n // _LOST_ROWS))
-    some = rows.take(index)
-    _, own, _, _ = _visit(some, at, before.labels[index], _lists(before, at))
+def _missed(rows: Rows, at: Array, before: Assignment) -> float:
+    """The part of some of the rows whose nearest centroid is not among near ones."""
+    index = np.arange(0, rows.n, -(-rows.n // _LOOKED_AT))
+    some, labels = rows.take(index), before.labels[index]
+    _, own, _, _ = _visit(some, at, labels, _lists(before, at))
     nearest = one_pass(some, at, -math.inf, want=("nearest",))[1]["nearest"]
-    cost, least = _weighted(some, own), _weighted(some, nearest)
-    return (cost - least) / cost if cost > 0 else 0.0
+    error = 2 * rounding_errors(rows, at)(np.sqrt(own))
+    return float(np.mean(nearest < own - error))
 
 
 def _among_all(
@@ -143,7 +142,7 @@ def _among_all(
     return sums, Assignment(
         found["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), found["nearest"],
         found.get("second"), new=0 if before is None else before.new,
-        lost=0.0 if before is None else before.lost, directions=directions,
+        missed=0.0 if before is None else before.missed, directions=directions,
     )  # fmt: skip
 
 
