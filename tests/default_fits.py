@@ -1,4 +1,4 @@
-"""Default fits of many clusters, on both sides of the sizes from which passes over near centroids run.
+"""Default fits of many clusters, on both sides of the sizes from which rows see few centroids.
 
     python tests/default_fits.py COUNT
 

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
-from rffpk._anneal import hamerly
+from rffpk._anneal import hard_plan
 from rffpk._anneal.hamerly import HardPasses
 from rffpk._rows.passes import make_rows, one_pass, shifted_features
 from rffpk._utils.arrays import Fourier
@@ -122,8 +123,8 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     models = []
     for rows in (10**9, 1):
-        monkeypatch.setattr(hamerly, "LEAST_ROWS", rows)
-        monkeypatch.setattr(hamerly, "_COST", 0.0)
+        monkeypatch.setattr(hard_plan, "LEAST_ROWS", rows)
+        monkeypatch.setattr(hard_plan, "_COST", 0.0)
         model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
         models.append(model.fit(X, sample_weight=weight))
     plain, bounded = models
@@ -136,11 +137,23 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
 
 def test_bounds_are_not_used_with_typicality():
     rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
-    assert hamerly.pays(rows, 100)
-    assert not hamerly.pays(replace(rows, eta=np.ones(1), m=2.0), 100)
-    assert not hamerly.pays(rows, 10)
-    assert not hamerly.pays(rows, 1)
-    assert not hamerly.pays(rows.take(np.arange(1000)), 100)
+    plan = partial(hard_plan.hard_plan, learns_weights=False)
+    assert plan(rows, 99).bounded
+    assert not plan(replace(rows, eta=np.ones(1), m=2.0), 99).bounded
+    assert not hard_plan.hard_plan(rows, 99, learns_weights=True).bounded
+    assert not plan(rows, 10).bounded
+    assert not plan(rows, 1).bounded
+    assert not plan(rows.take(np.arange(1000)), 99).bounded
+
+
+def test_near_centroids_are_for_many_centroids_and_long_passes():
+    rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
+    plan = partial(hard_plan.hard_plan, learns_weights=False)
+    assert plan(rows, 200).near and not plan(rows, 99).near
+    assert not plan(rows.take(np.arange(20_000)), 200).near
+    assert not plan(replace(rows, xs=2 * rows.xs, maps=2 * rows.maps), 200).near
+    assert not plan(replace(rows, maps=[Fourier(np.eye(50))]), 200).near
+    assert not hard_plan.hard_plan(rows, 200, learns_weights=True).near
 
 
 @pytest.mark.parametrize("weights", [None, (0.1, 1.0, 1e-12)])

@@ -19,7 +19,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     load,
 )
-from rffpk._anneal import checkpoint, decompositions, feature_steps, hamerly, local_passes, swaps
+from rffpk._anneal import checkpoint, decompositions, feature_steps, hamerly, hard_plan, swaps
 from rffpk._anneal import fit as fitting
 from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._rows import sample, streams
@@ -177,8 +177,8 @@ def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
 
 
 def test_passes_with_bounds_go_on(path, monkeypatch):
-    monkeypatch.setattr(hamerly, "LEAST_ROWS", 1)
-    monkeypatch.setattr(hamerly, "_COST", 0.0)
+    monkeypatch.setattr(hard_plan, "LEAST_ROWS", 1)
+    monkeypatch.setattr(hard_plan, "_COST", 0.0)
     X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
     visits = []
     visit = hamerly.HardPasses._visit
@@ -196,8 +196,8 @@ def test_passes_with_bounds_go_on(path, monkeypatch):
 
 
 def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch):
-    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
-    monkeypatch.setattr(hamerly, "LEAST_ROWS", 1)
+    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
+    monkeypatch.setattr(hard_plan, "LEAST_ROWS", 1)
     X = make_blobs(1200, 8, centers=100, cluster_std=3.0, random_state=1)[0].astype(np.float32)
 
     def fit(**arguments):

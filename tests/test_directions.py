@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rffpk import PowerKMeans, _core, _reference
-from rffpk._anneal import local_passes
+from rffpk._anneal import hard_plan
 from rffpk._rows import directions
 from rffpk._rows.passes import make_rows, pass_of_block
 from rffpk._utils.arrays import Unit
@@ -155,7 +155,7 @@ def test_the_twin_has_the_parameter():
 @pytest.mark.parametrize("parameters", [{}, {"swaps": 0, "sample": 3000}])
 def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters):
     X = around(6000, 100, 120, 0.05, np.float32)[0]
-    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
     plain = PowerKMeans(120, random_state=0, **parameters).fit(X)
     monkeypatch.setattr(directions, "_LEAST_WORK", 1)
     used = []

@@ -1,5 +1,6 @@
 """Passes in which rows are compared with the centroids near their own alone."""
 
+import copy
 import math
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,8 @@ import pytest
 from sklearn.preprocessing import normalize
 
 from rffpk import PowerKMeans, _core, _reference
-from rffpk._anneal import hamerly, local_passes
+from rffpk._anneal import hard_plan, local_passes
+from rffpk._anneal.local_passes import Assignment, Need, add, remove, step
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._utils.arrays import Unit
 
@@ -105,15 +107,15 @@ def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
     weight = np.linspace(0.5, 2, len(X)).astype(X.dtype) if weighted else None
     rows = rows_with(X, weight, unit)
     theta = rows_of(rows)[:k]
-    passes, cost = local_passes.LocalPasses(rows), math.inf
+    found, cost = None, math.inf
     for _ in range(7):  # the first of them over all centroids
-        sums = passes.sums(theta)
+        sums, found = step(rows, theta, found, Need())
         theta = rows.centroids(sums, theta)
-        assert passes.cost(theta) <= sums.hard * (1 + 1e-6) <= cost * (1 + 2e-6)
-        cost = passes.cost(theta)
+        assert found.cost <= sums.hard * (1 + 1e-6) <= cost * (1 + 2e-6)
+        cost = found.cost
     exact = one_pass(rows, theta, -math.inf)[0].hard
     assert 0.9 * cost < exact <= cost * (1 + 1e-6)  # random rows are a poor start
-    labels, p = passes.now.labels, 1 if weight is None else weight[:, None].astype(np.float64)
+    labels, p = found.labels, 1 if weight is None else weight[:, None].astype(np.float64)
     N = np.zeros(theta.shape)
     np.add.at(N, labels, p * rows_of(rows))
     np.testing.assert_allclose(sums.N, N, atol=1e-2)
@@ -122,27 +124,67 @@ def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("unit", [False, True])
-def test_rows_that_bounds_decide_keep_their_labels(dtype, weighted, unit):
+def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted, unit):
     """At centroids that move less and less, as they do at the end of a fit, to the last bit."""
     X, k = clustered(dtype=dtype), 120
     weight = np.linspace(0.5, 2, len(X)).astype(dtype) if weighted else None
     rows, random = rows_with(X, weight, unit), np.random.default_rng(0)
-    theta, visited = rows_of(rows)[:k], []
-    plain, bounded = local_passes.LocalPasses(rows), local_passes.LocalPasses(rows)
-    bounded.bounded = True
-    visit = bounded._visit
-    bounded._visit = lambda rows, *given: (visited.append(rows.n), visit(rows, *given))[1]
-    for step in range(25):
-        sums, same = plain.sums(theta), bounded.sums(theta)
-        np.testing.assert_array_equal(plain.now.labels, bounded.now.labels)
+    theta, visited, plain, bounded = rows_of(rows)[:k], [], None, None
+    visit = local_passes._visit
+
+    def watched(rows, *given):
+        visited.append(rows.n)
+        return visit(rows, *given)
+
+    for turn in range(25):
+        sums, plain = step(rows, theta, plain, Need())
+        with monkeypatch.context() as patch:
+            patch.setattr(local_passes, "_visit", watched)
+            same, bounded = step(rows, theta, bounded, Need(bounded=True))
+        np.testing.assert_array_equal(plain.labels, bounded.labels)
         np.testing.assert_array_equal(sums.G, same.G)
         np.testing.assert_allclose(sums.N, same.N, atol=1e-9 * len(X))
         assert same.hard == pytest.approx(sums.hard, rel=1e-5)
-        theta = rows.centroids(sums, theta) + random.normal(size=theta.shape) * 0.1**step
+        theta = rows.centroids(sums, theta) + random.normal(size=theta.shape) * 0.1**turn
     assert visited[0] == len(X) and sum(visited[1:]) < 15 * len(X) and visited[-1] < len(X) / 10
-    bounded.sums(theta, every=True)
-    near, every = bounded.sums(theta), bounded.sums(theta, every=True)
+    _, bounded = step(rows, theta, bounded, Need(every=True, bounded=True))
+    near, bounded = step(rows, theta, bounded, Need(bounded=True))
+    every, bounded = step(rows, theta, bounded, Need(every=True, bounded=True))
     np.testing.assert_array_equal(near.N, every.N)  # the labels are the same
+
+
+def test_a_pass_leaves_what_it_begins_with_as_it_was():
+    """So that a batch of swaps is undone by what was known before."""
+    rows, need = rows_with(clustered()), Need(bounded=True)
+    theta, found = rows_of(rows)[:120], None
+    for _ in range(12):
+        before, kept = found, None if found is None else copy.deepcopy(found)
+        sums, found = step(rows, theta, before, need)
+        theta = rows.centroids(sums, theta)
+        assert kept is None or all(
+            np.array_equal(each, kept.state()[name]) for name, each in before.state().items()
+        )
+    again = Assignment.of_state(found.state())
+    np.testing.assert_array_equal(
+        step(rows, theta, again, need)[0].N, step(rows, theta, found, need)[0].N
+    )
+
+
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("bounds", [False, True])
+def test_a_pass_gives_what_is_needed(every, bounds):
+    """Whatever is known before: nothing, or a pass of either kind."""
+    rows = rows_with(clustered())
+    theta, before = rows_of(rows)[:120], None
+    for _ in range(3):
+        _, found = step(rows, theta, before, Need(every=every, second=True))
+        assert found.own is not None and (found.other is not None) and found.cost is not None
+        assert found.every or not every
+        if found.every:
+            outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))[1]
+            np.testing.assert_array_equal(found.labels, outputs["labels"])
+            np.testing.assert_allclose(found.other, outputs["second"], rtol=1e-4)
+        _, before = step(rows, theta, found, Need(bounded=bounds))
 
 
 def rows_of(rows):
@@ -154,25 +196,24 @@ def test_centroids_that_are_added_and_removed():
     X, k = clustered(), 120
     rows = make_rows([X], [None], None, 1, [X.mean(axis=0)])
     theta = X[: k + 10] - X.mean(axis=0).astype(np.float64)
-    passes = local_passes.LocalPasses(rows)
-    before = passes.sums(theta[:k]).hard
-    passes.add(theta, 10)
-    assert passes.sums(theta).hard < before
-    np.testing.assert_array_equal(passes.now.labels[: len(theta)], np.arange(len(theta)))
-    sums = passes.sums(theta, every=True)
-    found = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))[1]
-    np.testing.assert_array_equal(passes.now.labels, found["labels"])
-    np.testing.assert_array_equal(sums.G, np.bincount(found["labels"], minlength=len(theta)))
+    before, found = step(rows, theta[:k], None, Need())
+    sums, found = step(rows, theta, add(found, 10), Need())
+    assert sums.hard < before.hard
+    np.testing.assert_array_equal(found.labels[: len(theta)], np.arange(len(theta)))
+    sums, found = step(rows, theta, found, Need(every=True))
+    outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))[1]
+    np.testing.assert_array_equal(found.labels, outputs["labels"])
+    np.testing.assert_array_equal(sums.G, np.bincount(outputs["labels"], minlength=len(theta)))
     removed = np.arange(k + 10) % 13 == 0
-    passes.remove(theta, removed)
-    found = one_pass(rows, theta[~removed], -math.inf, want=("labels", "nearest"))[1]
-    np.testing.assert_array_equal(passes.now.labels, found["labels"])
+    found = remove(rows, theta, found, removed)
+    outputs = one_pass(rows, theta[~removed], -math.inf, want=("labels", "nearest"))[1]
+    np.testing.assert_array_equal(found.labels, outputs["labels"])
 
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
-    monkeypatch.setattr(hamerly, "LEAST_ROWS", 1)
+    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
+    monkeypatch.setattr(hard_plan, "LEAST_ROWS", 1)
 
 
 @pytest.mark.few(1)
@@ -193,7 +234,7 @@ def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
 def test_objectives_are_as_low_as_those_of_all_centroids(monkeypatch, always, metric):
     X, new = clustered(), partial(PowerKMeans, 120, metric=metric, random_state=0)
     ours = new().fit(X).inertia_
-    monkeypatch.setattr(local_passes, "pays", lambda rows, k: False)
+    monkeypatch.setattr(hard_plan, "LEAST_WORK", math.inf)
     assert ours <= 1.01 * new().fit(X).inertia_
 
 
@@ -203,7 +244,7 @@ def test_fits_on_both_sides_of_the_least_work(monkeypatch, part, sample):
     """Of separated clusters, whose centroids hardly move once they are found, with the least work
     between that of a pass over k centroids and that over those which swaps add to them."""
     X, k = clustered(3000, 10, 100, apart=50), 100
-    monkeypatch.setattr(local_passes, "_LEAST_WORK", int(part * k * X.size))
+    monkeypatch.setattr(hard_plan, "LEAST_WORK", int(part * k * X.size))
     model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 

@@ -12,7 +12,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
-from rffpk._anneal import local_passes
+from rffpk._anneal import hard_plan
 from rffpk._anneal.feature_steps import count_distinct
 from rffpk._anneal.search import MANY
 from rffpk._anneal.seeding import _accepted, seed_centroids
@@ -87,7 +87,7 @@ def test_all_of_many_separated_clusters_are_found():
 
 
 def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):
-    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
     X = mixture(6000, MANY)
     model = RFFKernelPowerKMeans(MANY, n_frequencies=16, sample=2000, random_state=0)
     model.set_params(memory_limit=2000 * 32 * 8).fit(X)

@@ -1,5 +1,6 @@
 """Rows of float16, bfloat16, int8 and uint8: read in place, with the results of float32."""
 
+import math
 import tracemalloc
 from functools import partial
 
@@ -8,7 +9,7 @@ import pytest
 
 import rffpk
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
-from rffpk._anneal import hamerly, local_passes
+from rffpk._anneal import hamerly, hard_plan, local_passes
 from rffpk._utils.narrow_rows import NarrowRows, narrow_rows
 from rffpk.sources import from_array, from_npy
 
@@ -104,18 +105,17 @@ def as_given(small):
 @pytest.mark.parametrize("bounded", [False, True])
 def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtype, metric, bounded):
     """Rows are compared with few of the centroids, or left out of passes by bounds."""
-    passes = local_passes.LocalPasses
-    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
     if bounded:
-        passes = hamerly.HardPasses
-        monkeypatch.setattr(local_passes, "pays", lambda rows, k: False)
-        monkeypatch.setattr(hamerly, "LEAST_ROWS", 1)
-        monkeypatch.setattr(hamerly, "_COST", 0.0)
+        monkeypatch.setattr(hard_plan, "LEAST_WORK", math.inf)
+        monkeypatch.setattr(hard_plan, "LEAST_ROWS", 1)
+        monkeypatch.setattr(hard_plan, "_COST", 0.0)
+    passes = hamerly.HardPasses if bounded else local_passes
     seen, visit = set(), passes._visit
 
-    def watched(own, *args):
-        seen.add(type(own.rows.xs[0]))
-        return visit(own, *args)
+    def watched(first, *args):
+        seen.add(type((first.rows if bounded else first).xs[0]))
+        return visit(first, *args)
 
     monkeypatch.setattr(passes, "_visit", watched)
     small, x = rows_of(dtype, (5000, 16))
@@ -132,7 +132,7 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtyp
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8])
 @pytest.mark.parametrize("k, metric", [(4, "euclidean"), (100, "euclidean"), (100, "cosine")])
 def test_sources_files_and_batches_of_small_numbers(monkeypatch, dtype, k, metric, tmp_path):
-    monkeypatch.setattr(local_passes, "_LEAST_WORK", 1)
+    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
     small, x = rows_of(dtype, (12_000, 4))
     new = partial(PowerKMeans, k, metric=metric, sample=2000, **FAST)
     model = new().fit(x)

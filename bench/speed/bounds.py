@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench import commands, tables
-from bench.internals import hamerly
+from bench.internals import hamerly, hard_plan
 from bench.speed.end_to_end import CLUSTERS, mixture
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
@@ -34,11 +34,11 @@ class Recorded(hamerly.HardPasses):
 
 def last_passes(estimator: Any, X: np.ndarray, tol: float, bounded: bool) -> np.ndarray:
     """Seconds of the passes over all rows."""
-    rows = hamerly.LEAST_ROWS
-    hamerly.LEAST_ROWS = rows if bounded else len(X) + 1
+    rows = hard_plan.LEAST_ROWS
+    hard_plan.LEAST_ROWS = rows if bounded else len(X) + 1
     Recorded.visited.clear()
     model = estimator(CLUSTERS, tol=tol, random_state=0).fit(X)
-    hamerly.LEAST_ROWS = rows
+    hard_plan.LEAST_ROWS = rows
     return np.array([r["seconds"] for r in model.history_ if r["rows"] == len(X) and "s" in r])
 
 

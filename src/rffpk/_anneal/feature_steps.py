@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rffpk._anneal import hamerly, local_passes
+from rffpk._anneal import hamerly
+from rffpk._anneal.hard_plan import HardPlan, hard_plan
+from rffpk._anneal.local_passes import Assignment, Need, step
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import HARDNESS, MANY, FitContext, Stage, StageEnd
+from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd
 from rffpk._rows.passes import (
     Moved,
     made_step,
@@ -40,6 +42,10 @@ _EXPONENT_DISTANCES = 1 << 20  # ... distances at most, ...
 _HIGHEST = -1.0  # ... among this one ...
 _FACTOR = 1.2  # ... times powers of this number.
 
+# While centroids move far, it is looked at every so many passes, from the second on,
+# how many rows miss the nearest of them.
+_LOOK = 4
+
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
 
@@ -57,7 +63,7 @@ class FeatureRun:
     most: int = 0  # of its centroids, with those that swaps add
     passes: int = 0
     bounded: hamerly.HardPasses | None = None  # while passes of the hard rule settle
-    local: local_passes.LocalPasses | None = None  # while rows see few of many centroids
+    assigned: Assignment | None = None  # by the last pass, while rows see few of many centroids
     drawn: Array | None = None  # while swaps are estimated on some rows: their indices
 
     @property
@@ -68,8 +74,8 @@ class FeatureRun:
         """The objective at the current centroids."""
 
         def cost() -> float:
-            if self.local is not None and math.isinf(s):
-                return self.local.cost(self.theta)
+            if self.assigned is not None and self.assigned.cost is not None and math.isinf(s):
+                return self.assigned.cost
             return one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty()
 
         return float(self.kept(cost))
@@ -90,7 +96,7 @@ class FeatureRun:
         found = {"theta": self.theta, "alpha": self.rows.alpha, "passes": np.array(self.passes)}
         if self.drawn is not None:
             found["drawn"] = self.drawn
-        for each in (self.bounded, self.local):
+        for each in (self.bounded, self.assigned):
             found |= {} if each is None else each.state()
         return found
 
@@ -99,9 +105,19 @@ class FeatureRun:
         self.theta, self.passes = state["theta"], int(state["passes"])
         self.rows = replace(self.rows, alpha=state["alpha"])
         self.drawn = state.get("drawn")
-        for each in (self.bounded, self.local):
-            if each is not None:
-                each.restore(state)
+        if self.bounded is not None:
+            self.bounded.restore(state)
+        else:
+            self.assigned = Assignment.of_state(state)
+
+    def go_on(self, rows: Rows) -> None:
+        """Go on over other rows."""
+        self.rows, self.assigned = replace(rows, alpha=self.rows.alpha), None
+
+    @property
+    def plan(self) -> HardPlan:
+        """How passes of the hard rule over the rows are made."""
+        return hard_plan(self.rows, self.most, self.objective.learns_weights)
 
     def follow(self, stage: Stage) -> StageEnd:
         """The passes of a stage."""
@@ -109,67 +125,54 @@ class FeatureRun:
             self._disturb(stage.noise)
         if self._sees_few(stage):
             return self._follow_few(stage)
-        self.local, steps, over = None, 0, False
+        self.assigned, steps, over = None, 0, False
         while not over:
-            results, hopeless = self._steps(stage, stage.most - steps)
+            results, hopeless, _ = self._steps(stage, stage.most - steps)
             steps, last = steps + len(results), results[-1]
             over = hopeless or stage.is_over(steps, last.shift)
         return StageEnd(last, steps)
 
-    @property
-    def sees_few(self) -> bool:
-        """Whether rows are compared with few of the centroids in most passes of the hard rule: at
-        any number of centroids, so that what one pass finds is there for the next."""
-        many = self.most >= MANY and not self.objective.learns_weights
-        return many and local_passes.pays(self.rows, self.most)
-
     def _sees_few(self, stage: Stage) -> bool:
-        """Whether they are in a stage."""
+        """Whether rows are compared with few of the centroids in most passes of a stage."""
         single = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
-        return not single and is_hard(stage.s, self.rows.dtype) and self.sees_few
+        return not single and is_hard(stage.s, self.rows.dtype) and self.plan.near
 
     def _follow_few(self, stage: Stage) -> StageEnd:
         """The passes of a stage that compare rows with few of the centroids, where it is to be
         exact with every one in the last pass."""
-        every, steps = self.begin_local(), 0
-        assert self.local is not None
-        self.local.bounded = stage.exact and self.rows.n >= hamerly.LEAST_ROWS
-        while True:
-            [last], _ = self._steps(stage, 1, every)
+        need = Need(second=stage.second, bounded=stage.exact and self.plan.bounded)
+        steps, over = 0, False
+        while not over:
+            [last], _, every = self._steps(stage, 1, need)
             steps, settled = steps + 1, last.shift <= stage.tol
-            if steps == stage.most or (settled and (every or not stage.exact)):
-                break
+            over = steps == stage.most or (settled and (every or not stage.exact))
             every = stage.exact and (settled or steps == stage.most - 1)
+            need = need._replace(every=every, missed=stage.moves_far and steps % _LOOK == 1)
         if stage.exact:
-            self.local = None
+            self.assigned = None
         return StageEnd(last, steps)
 
-    def begin_local(self) -> bool:
-        """Keep the labels of such passes over the same rows, if there were any; returns whether
-        there were none."""
-        new = self.local is None or self.local.rows.xs[0] is not self.rows.xs[0]
-        if new:
-            self.local = local_passes.LocalPasses(self.rows)
-        return new
-
-    def _steps(self, stage: Stage, most: int, every: bool = False) -> tuple[list[Step], bool]:
+    def _steps(
+        self, stage: Stage, most: int, need: Need | None = None
+    ) -> tuple[list[Step], bool, bool]:
         """Passes until the stage is over or centroids of empty clusters are moved; their results,
-        and whether the objective will not fall to the goal of the stage; `every`: rows are compared
-        with every centroid."""
+        whether the objective will not fall to the goal of the stage, and whether rows were compared
+        with every centroid; they are with few if there is a `need`."""
         if self.context.checkpoint is not None and math.isinf(stage.goal):
             most = 1  # with a goal it depends on the pass before
-        results, hopeless = self.kept(lambda: self._passes(stage, most, every))
+        results, hopeless, every = self.kept(lambda: self._passes(stage, most, need))
         self.passes += len(results)  # here, so that passes count whose results were kept
-        return [Step(*each) for each in results], hopeless
+        return [Step(*each) for each in results], hopeless, every
 
-    def _passes(self, stage: Stage, most: int, every: bool) -> tuple[list[Step], bool]:
+    def _passes(self, stage: Stage, most: int, need: Need | None) -> tuple[list[Step], bool, bool]:
         """`_steps`, computed."""
-        rows, s = self.rows, stage.s
-        if self.local is not None:
-            repair = every and stage.exact
-            moved = self._single_step(partial(self.local.sums, every=every), repair)
+        rows, s, every, started = self.rows, stage.s, True, time.perf_counter()
+        if need is not None:
+            sums, self.assigned = step(rows, self.theta, self.assigned, need)
+            every = self.assigned.every
+            moved = self._single_step(sums, every and stage.exact, started)
         elif self.bounded is not None:
-            moved = self._single_step(self.bounded.sums, True)
+            moved = self._single_step(self.bounded.sums(self.theta), True, started)
         else:
             moved = take_steps(
                 rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
@@ -187,24 +190,21 @@ class FeatureRun:
             self.context.history.add_step(stage, result, self.number, rows.n, alpha, parts)
         if self.objective.learns_weights:
             self.rows = replace(rows, alpha=last)
-        return results, moved.hopeless
+        return results, moved.hopeless, every
 
     def settle(self, name: str, s: float, tol: float, passes: int, exact: bool = True) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
         stage = Stage(name, s, 0.0, tol, passes, exact=exact)
-        hard = is_hard(s, self.rows.dtype) and not self.objective.learns_weights
-        many = hard and self.rows.n >= hamerly.LEAST_ROWS and not self._sees_few(stage)
-        if many and hamerly.pays(self.rows, len(self.theta)):
+        if is_hard(s, self.rows.dtype) and self.plan.bounded and not self._sees_few(stage):
             self.bounded = hamerly.HardPasses(self.rows)
         last = self.follow(stage).last
         self.bounded = None
         return last.shift <= tol
 
-    def _single_step(self, sums_at: Callable[[Array], Sums], repair: bool) -> Moved:
-        """A step of the hard rule over the rows whose labels may change, or to few centroids;
-        `repair`: centroids of empty clusters move."""
-        started, theta = time.perf_counter(), self.theta
-        sums = sums_at(theta)
+    def _single_step(self, sums: Sums, repair: bool, started: float) -> Moved:
+        """A step of the hard rule with the sums of a pass that `started` then; `repair`: centroids
+        of empty clusters move."""
+        theta = self.theta
         new = self.rows.centroids(sums, theta)
         distinct = self.count_distinct(new, sums.hard)
         n_empty = int(empty_clusters(sums.G, self.rows.dtype).sum()) if repair else 0
@@ -262,11 +262,11 @@ class FeatureRun:
     def _relocate(self, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many
         moved."""
-        count, local = int(empty.sum()), self.local
-        if local is None or local.now is None or local.bounded:
+        count, own = int(empty.sum()), None if self.assigned is None else self.assigned.own
+        if own is None:
             chosen = costliest_rows(self.rows, theta[~empty], count, self.variance)
         else:  # at the centroids before the step
-            cost = row_costs(local.now.nearest, self.rows.weight, self.variance, self.rows.dtype)
+            cost = row_costs(own, self.rows.weight, self.variance, self.rows.dtype)
             chosen = features_at(self.rows, costliest(cost, count), theta)
         if len(chosen):
             theta[np.flatnonzero(empty)[: len(chosen)]] = chosen

@@ -445,7 +445,7 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext
         levels = [*found.samples[1:], whole]
     s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
-        run.rows = replace(rows, alpha=run.rows.alpha)
+        run.go_on(rows)
         if found.plan.swaps and found.samples and context.k >= MANY and rows.stream is None:
             improve(run, math.inf, found.plan.swaps, later=True)
         # the sampling error of the centroids is larger than this

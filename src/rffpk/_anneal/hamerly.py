@@ -19,16 +19,9 @@ from sklearn.utils import gen_batches
 
 from rffpk._rows.passes import SLOT_ROWS, one_pass
 from rffpk._rows.rows import Rows
-from rffpk._rows.store import pass_costs
 from rffpk._rows.sums import Sums
 from rffpk._utils.arrays import Array
 from rffpk._utils.sparse_rows import row_bytes
-
-# Bounds make passes faster from so many rows (`python -m bench.speed.bounds`), ...
-LEAST_ROWS = 20_000
-# ... and from a modelled cost of a row in a pass that is some times that of the operations on its
-# bounds: with 50 columns and 10 clusters they do not.
-_COST = 20_000.0
 
 MOST_ACTIVE = 0.6  # All rows are visited if more than this part of them is active.
 _COPY_BYTES = 4 << 20  # Active rows are copied in parts of so many bytes.
@@ -44,12 +37,6 @@ _SHRUNKEN = 0.5
 Bounds = tuple[Array, Array]
 # Of squared distances, from bounds of the distances.
 Errors = Callable[[Array], Array]
-
-
-def pays(rows: Rows, k: int) -> bool:
-    """Whether bounds are valid for passes over the rows, and make these faster."""
-    fixed = rows.eta is None and rows.stream is None and rows.present is None
-    return fixed and k > 1 and rows.n >= LEAST_ROWS and pass_costs(rows, k)[0] >= _COST
 
 
 class HardPasses:

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal.feature_steps import FeatureRun, features_at
+from rffpk._anneal.local_passes import Need, add, remove, step
 from rffpk._anneal.search import MANY, Stage
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
@@ -106,10 +107,6 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
     small = run.rows.n * run.theta.size <= _SMALL
     least_gain = _LEAST_GAIN_SMALL if small else _LEAST_GAIN
     count, smallest, failed = k // (_LARGEST_LATER if later else _LARGEST), k // _SMALLEST, 0
-    if run.sees_few:
-        run.begin_local()
-    else:
-        run.local = None  # of a sample whose features are stored
     batches = _Batches(run)
     cost = run.kept(batches.cost)
     while failed * _FAILURES < patience and cost > 0:
@@ -131,8 +128,11 @@ class _Batches:
     def cost(self) -> float:
         """The hard objective."""
         run = self.run
-        if run.local is not None:
-            return run.local.cost(run.theta)
+        if run.plan.near:
+            if run.assigned is None or run.assigned.cost is None:
+                _, run.assigned = step(run.rows, run.theta, None, Need())
+            self._nearest = run.assigned.own
+            return run.cost(-math.inf)
         sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
         self._nearest = outputs["nearest"]
         return sums.hard + run.penalty()
@@ -141,20 +141,14 @@ class _Batches:
         """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the
         cost."""
         run = self.run
-        local, before = run.local, (run.theta, run.rows)
-        now = None if local is None else local.now
-        if now is not None:
-            self._nearest = now.nearest
-        elif self._nearest is None:
+        if self._nearest is None:
             self.cost()
         assert self._nearest is not None
-        nearest = self._nearest
-        _exchange(run, nearest, count)
+        before = run.theta, run.rows, run.assigned, self._nearest
+        _exchange(run, self._nearest, count)
         new = self.cost()
         if not new < cost:
-            (run.theta, run.rows), self._nearest = before, nearest
-            if local is not None and now is not None:
-                local.go_on(now)
+            run.theta, run.rows, run.assigned, self._nearest = before
         return new
 
 
@@ -167,9 +161,10 @@ def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
     count = min(count, int(np.count_nonzero(share)))
     places = run.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
     run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
-    if run.local is not None:
-        run.local.add(run.theta, count)
-    run.follow(Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_ADDED, exact=False))
+    if run.assigned is not None:
+        run.assigned = add(run.assigned, count)
+    added = Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_ADDED, exact=False, second=True)
+    run.follow(added)
     run.theta = _without_cheapest(run, count)
     run.follow(Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_REMOVED, exact=False))
 
@@ -179,13 +174,10 @@ def _without_cheapest(run: FeatureRun, count: int) -> Array:
     goes to its second nearest centroid. The one nearest to a removed one is kept if possible: it
     takes over most of the rows."""
     rows, theta = run.rows, run.theta
-    if run.local is not None:
-        outputs = run.local.second()
-    else:
-        _, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
-    raised = outputs["second"].astype(np.float64) - outputs["nearest"]
+    labels, nearest, second = _two_nearest(run)
+    raised = second.astype(np.float64) - nearest
     raised = raised if rows.weight is None else raised * rows.weight
-    order = np.argsort(np.bincount(outputs["labels"], raised, len(theta)), kind="stable")
+    order = np.argsort(np.bincount(labels, raised, len(theta)), kind="stable")
     neighbour = _nearest_others(rows, theta)
     removed, kept = np.zeros((2, len(theta)), dtype=bool)
     left = count
@@ -194,9 +186,18 @@ def _without_cheapest(run: FeatureRun, count: int) -> Array:
             removed[j] = kept[neighbour[j]] = True
             left -= 1
     removed[order[~removed[order]][:left]] = True
-    if run.local is not None:
-        run.local.remove(theta, removed)
+    if run.assigned is not None:
+        run.assigned = remove(rows, theta, run.assigned, removed)
     return np.asarray(theta[~removed])
+
+
+def _two_nearest(run: FeatureRun) -> tuple[Array, Array, Array]:
+    """The labels of the rows, and the squared distances from the two nearest centroids."""
+    found = run.assigned
+    if found is not None and found.own is not None and found.other is not None:
+        return found.labels, found.own, found.other
+    _, outputs = one_pass(run.rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
+    return outputs["labels"], outputs["nearest"], outputs["second"]
 
 
 def _nearest_others(rows: Rows, theta: Array) -> Array:
