@@ -101,11 +101,13 @@ _PASS_RECORDS = """\
 _STAGES = """\
     The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes of
     k-means after annealing), "settle" (passes at a finite exponent until convergence)"""
-_START_RECORDS = """\
+_STARTS = """\
     After all starts each of them has a record of stage "start" with "start", "kind" ("given": as
     the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and not
-    annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if it was
-    dropped) and "outcome" ("kept", "lost" or "dropped")."""
+    annealed starts,"""
+_OF_STARTS = """\
+    see `n_init`), "rows", "passes", "objective" (at its end; infinite if it was dropped) and
+    "outcome" ("kept", "lost" or "dropped")."""
 
 _EQUAL_START_RECORDS = """\
     After all starts each of them has a record of stage "start" with "start", "kind" ("given"),
@@ -131,16 +133,17 @@ whitening : None or float
     components then. None: the columns themselves.
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
-    "auto": three if the starts differ, otherwise one; from 100 clusters on one that is annealed in
-    few steps, from four times the critical exponent, and from 1000 on plain k-means++ alone, if
-    neither view weights nor typicality are part of the objective. An array or a callable as `init`
-    is always one start.
+    "auto": three if the starts differ, otherwise one; from 100 clusters on one from merged
+    centroids, if neither view weights nor typicality are part of the objective: eight for each
+    cluster are drawn as "k-means++" draws them, moved by a few passes, and merged by Ward's method.
+    An array or a callable as `init` is always one start.
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES} and
     "swap" (passes of a trial, see `swaps`). Unless `init` is an array, the passes of a start follow
     a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
-{_START_RECORDS}
+{_STARTS} and "merged", from merged centroids,
+{_OF_STARTS}
 s0 : "auto" or float
     Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the critical
     exponent, above which the state in which all centroids coincide is stable; it is estimated on a
@@ -372,7 +375,8 @@ history_ : list of dict
 {_STAGES} and
     "swap" (passes after a centroid was swapped, see `n_init`). On principal components the passes
     of a start follow a record of stage "seeding" with the number of "rows".
-{_START_RECORDS}
+{_STARTS}
+{_OF_STARTS}
 init : {{"k-means++", "random", "k-means", "spectral"}} or array
     Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
     among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most

@@ -58,9 +58,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
         power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
         result so far. "auto": three if the starts differ, otherwise one; from 100 clusters on one
-        that is annealed in few steps, from four times the critical exponent, and from 1000 on plain
-        k-means++ alone, if neither view weights nor typicality are part of the objective. An array
-        or a callable as `init` is always one start.
+        from merged centroids, if neither view weights nor typicality are part of the objective:
+        eight for each cluster are drawn as "k-means++" draws them, moved by a few passes, and
+        merged by Ward's method. An array or a callable as `init` is always one start.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -222,8 +222,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         follow a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
         After all starts each of them has a record of stage "start" with "start", "kind" ("given":
         as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and
-        not annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if
-        it was dropped) and "outcome" ("kept", "lost" or "dropped").
+        not annealed starts, and "merged", from merged centroids, see `n_init`), "rows", "passes",
+        "objective" (at its end; infinite if it was dropped) and "outcome" ("kept", "lost" or
+        "dropped").
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
         `store_memberships`.

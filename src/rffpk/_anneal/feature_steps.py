@@ -280,7 +280,7 @@ class FeatureSpace:
     rows: Rows
     variance: float
     objective: PowerMean
-    seed: Callable[[], Array]  # draws initial centroids (k, F)
+    seed: Callable[[int], Array]  # draws initial centroids (k, F) of a start
     context: FitContext
     most: int  # the largest number of centroids, with those that swaps add
 
@@ -293,7 +293,7 @@ class FeatureSpace:
     def begin(self, numbers: list[int]) -> list[FeatureRun]:
         """Runs of the starts with these numbers."""
         given = self.variance, self.objective, self.context
-        return [FeatureRun(self.rows, self.seed(), *given, n, self.most) for n in numbers]
+        return [FeatureRun(self.rows, self.seed(n), *given, n, self.most) for n in numbers]
 
     def advance(self, runs: list[FeatureRun], stages: list[Stage]) -> list[StageEnd | None]:
         """One stage of each run."""

@@ -293,7 +293,7 @@ def _search_components(
     p = np.ones(rows.n) if weight is None else weight
     history.left_out = max(kernel_variance(space.products, p) - total_squares(rows), 0.0)
 
-    def seed() -> Array:
+    def seed(number: int) -> Array:
         history.add_seeding(rows.n)
         return seed_centroids(rows, rows.xs[0], k, "k-means++", context.random)
 

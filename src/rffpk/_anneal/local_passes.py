@@ -266,10 +266,17 @@ class LocalPasses:
 
 def _nearest_of_each(theta: Array, others: Array, count: int, dtype: Any) -> Array:
     """The `count` of the other centroids that are nearest to each one."""
-    apart = euclidean_distances(theta.astype(dtype), others.astype(dtype), squared=True)
-    if theta is others:
-        np.fill_diagonal(apart, -1)
-    return np.argpartition(apart, count - 1, axis=1)[:, :count]
+    found, at, same = (
+        np.empty((len(theta), count), dtype=np.intp),
+        others.astype(dtype),
+        theta is others,
+    )
+    for part in row_tiles(len(theta), len(others)):
+        apart = euclidean_distances(theta[part].astype(dtype), at, squared=True)
+        if same:
+            apart[np.arange(len(apart)), np.arange(part.start, part.stop)] = -1
+        found[part] = np.argpartition(apart, count - 1, axis=1)[:, :count]
+    return found
 
 
 def _by_label(labels: Array, k: int) -> tuple[Array, Array]:

@@ -55,12 +55,7 @@ NOISE = 0.02  # ... slow starts move them by this before each stage.
 
 _FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
 
-# A start whose centroids are then moved in batches begins at so many times the critical exponent,
-# multiplies it by this factor after each step, and ends at this tolerance.
-_COARSE_START, _COARSE_FACTOR, _COARSE_TOL = 4, 2.0, 1e-2
-# From so many clusters on it is not annealed: soft steps, which see all centroids, would take most
-# of the time.
-_TOO_MANY = 1000
+_COARSE_TOL = 1e-2  # of a start whose centroids are then moved in batches
 
 # If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
 # eight data sets); ...
@@ -109,6 +104,7 @@ class Start:
     kind: str
     schedule: Schedule
     k_means_first: bool = False
+    merges: bool = False  # whether it begins at more centroids, which are merged
 
 
 class Stage(NamedTuple):
@@ -343,14 +339,10 @@ def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[S
     return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
 
 
-def coarse_start(schedule: Schedule, k: int) -> Start:
-    """A few soft steps and k-means, not quite to convergence: what follows moves many centroids."""
-    exact = not schedule.ends_hard
-    if k >= _TOO_MANY:
-        return Start("k-means++", replace(schedule, s0=-math.inf, exact=exact))
-    s0 = max(schedule.s_final, _COARSE_START * schedule.s0)
-    coarse = replace(schedule, s0=s0, factor=_COARSE_FACTOR, every=1, exact=exact)
-    return Start("low", coarse)
+def merged_start(schedule: Schedule) -> Start:
+    """K-means from merged centroids, not quite to convergence: what follows moves many of them."""
+    plain = replace(schedule, s0=-math.inf, noise=0.0, exact=not schedule.ends_hard)
+    return Start("merged", plain, merges=True)
 
 
 def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
