@@ -13,7 +13,7 @@ from rffpk._anneal.search import (
     StageEnd,
     Start,
     different_starts,
-    merged_start,
+    from_merged_centroids,
     stages_of,
 )
 from rffpk._rows.sums import Step
@@ -187,15 +187,26 @@ def test_exponents_of_different_starts(critical, s_final, slow, low):
 
 
 @pytest.mark.parametrize("tol", [1e-4, 0.5])
-def test_a_merged_start_is_k_means_with_a_large_tolerance(tol):
-    start = merged_start(Schedule(-1.0, -math.inf, 30, tol, noise=NOISE))
+def test_a_merged_start_alone_is_k_means_with_a_large_tolerance(tol):
+    starts = different_starts(Schedule(-1.0, -math.inf, 30, tol), -3.0, 3)
+    (start,) = from_merged_centroids(starts, True)
     (stage,) = run(start, [])[0]
     assert start.merges and stage[:3] == ("hard", -math.inf, 0.0)
     assert stage.tol == max(tol, stage.tol) > 1e-3 and not stage.exact
 
 
 def test_a_merged_start_may_end_at_an_exponent():
-    ends = [(SOFT, 3), (SOFT, 2)]
-    stages, end = run(merged_start(Schedule(-1.0, -6.0, 30, 0.1)), ends)
+    starts = different_starts(Schedule(-1.0, -6.0, 30, 0.1), -3.0, 3)
+    (start,), ends = from_merged_centroids(starts, True), [(SOFT, 3), (SOFT, 2)]
+    stages, end = run(start, ends)
     assert [(stage.name, stage.s) for stage in stages] == [("hard", -math.inf), ("settle", -6.0)]
     assert end.s == -6 and stages[-1].exact and stages[-1].tol == 0.1
+
+
+def test_of_different_starts_those_that_are_not_annealed_are_merged():
+    starts = different_starts(Schedule(-1.0, -math.inf, 30, 0.1), -3.0, 5)
+    found = from_merged_centroids(starts, False)
+    low, last = "low", "critical"
+    assert [each.kind for each in found] == ["merged", low, "merged", low, last]
+    assert [each.merges for each in found] == [True, False] * 2 + [False]
+    assert [each.schedule for each in found] == [each.schedule for each in starts]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +18,14 @@ import numpy as np
 
 from rffpk._anneal import hamerly, local_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import HARDNESS, MANY, FitContext, Stage, StageEnd
+from rffpk._anneal.search import (
+    HARDNESS,
+    MANY,
+    FitContext,
+    Stage,
+    StageEnd,
+    nearly_hard_exponent,
+)
 from rffpk._rows.passes import (
     Moved,
     made_step,
@@ -36,9 +42,7 @@ from rffpk._utils.arrays import Array
 T = TypeVar("T")
 
 _EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows and ...
-_EXPONENT_DISTANCES = 1 << 20  # ... distances at most, ...
-_HIGHEST = -1.0  # ... among this one ...
-_FACTOR = 1.2  # ... times powers of this number.
+_EXPONENT_DISTANCES = 1 << 20  # ... distances at most.
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
@@ -231,16 +235,12 @@ class FeatureRun:
         counted = self.rows.counted_indices()
         most = min(_EXPONENT_ROWS, max(1, _EXPONENT_DISTANCES // len(self.theta)))
         rows = self.rows.take(counted[:: max(1, len(counted) // most)])
-        exponents = [_HIGHEST]
-        while not is_hard(_FACTOR * exponents[-1], rows.dtype):
-            exponents.append(_FACTOR * exponents[-1])
 
         def is_nearly_hard(s: float) -> bool:
             sums, _ = pass_of_block(rows, self.theta, s, hard=True)
             return sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard
 
-        first = bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)
-        return exponents[first]
+        return nearly_hard_exponent(is_nearly_hard, rows.dtype)
 
     def _shift(self, theta: Array, previous: Array) -> float:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)

@@ -76,6 +76,7 @@ class PreparedKernels:
     space: KernelSpace
     components: Rows | None  # principal components of the kernel that starts run on
     several: bool  # whether each kernel has a view of its own
+    annealed: bool
     plan: Plan
 
 
@@ -231,7 +232,8 @@ def prepare(
     elif problem.annealed:
         exponent = space.critical_exponent()
     plan = replace(problem.plan(k, exponent, components is not None), critical=exponent)
-    return PreparedKernels(xs, space, components, model._n_views > 0, plan)
+    several = model._n_views > 0
+    return PreparedKernels(xs, space, components, several, problem.annealed, plan)
 
 
 def _products(
@@ -281,6 +283,8 @@ def search_centroids(found: PreparedKernels, context: FitContext) -> tuple[Kerne
     if found.components is not None:
         return _search_components(found.components, found.space, found.plan, context)
     run, end, _ = search(found.space, found.plan.starts)
+    if found.annealed and math.isinf(end.s):  # it began at given centroids
+        end.s = run.nearly_hard_exponent()
     return run, end
 
 
