@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
+import rffpk
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.feature_steps import count_distinct
@@ -466,3 +467,25 @@ def test_clusters_are_empty_below_what_their_type_resolves():
     for dtype, least in ((np.float32, 1e-30), (np.float64, 1e-250)):
         G = np.array([3.0, 0.0, least, 10 * least])
         assert_array_equal(empty_clusters(G, dtype), [False, True, True, False])
+
+
+@pytest.mark.parametrize("name", ["PowerKMeans", "RFFMultiKernelPowerKMeans", "KernelPowerKMeans"])
+@pytest.mark.parametrize("by_call", [False, True])
+def test_centroids_that_are_given_are_kept(name, by_call):
+    """At high exponents the centroids of small clusters would move to larger ones."""
+    random = np.random.default_rng(0)
+    sizes, centers = [400, *[8] * 5], 6 * random.standard_normal((6, 4))
+    X = np.repeat(centers, sizes, axis=0) + random.standard_normal((440, 4))
+    init = X[np.cumsum([0, *sizes[:-1]])]
+    given = (lambda rows, k, random_state: init) if by_call else init
+    more = {"kernels": "linear", "possibilistic": False} if "Multi" in name else {}
+    if name == "KernelPowerKMeans":
+        given, more = np.repeat(range(6), sizes), {"kernel": "linear"}
+    model = getattr(rffpk, name)(6, init=given, **more).fit(X)
+    assert_array_equal(model.labels_, np.repeat(range(6), sizes))
+    assert {r["stage"] for r in model.history_ if "s" in r} == {"hard"}
+    assert -1000 < model.s_ < -1
+    soft = clone(model).set_params(s_final=-9.0).fit(X)
+    assert {r["s"] for r in soft.history_ if "s" in r} == {-9.0}
+    annealed = clone(model).set_params(s0=-2.0).fit(X)
+    assert "anneal" in {r["stage"] for r in annealed.history_}

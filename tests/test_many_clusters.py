@@ -1,10 +1,14 @@
-"""Many clusters: initial centroids and swaps in batches, without annealing."""
+"""Many clusters: merged initial centroids and swaps in batches, without annealing."""
 
 import numpy as np
 import pytest
 from default_fits import fit
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import normalize
 
 from rffpk import (
     PowerKMeans,
@@ -15,8 +19,9 @@ from rffpk import (
 from rffpk._anneal import hard_plan
 from rffpk._anneal.feature_steps import count_distinct
 from rffpk._anneal.search import MANY
-from rffpk._anneal.seeding import _accepted, seed_centroids
+from rffpk._anneal.seeding import _accepted, merged_centroids, seed_centroids
 from rffpk._rows.passes import make_rows
+from rffpk._utils.sparse_rows import sparse_rows
 
 
 def mixture(n, k, d=8, seed=0):
@@ -83,7 +88,47 @@ def test_all_of_many_separated_clusters_are_found():
     assert model.inertia_ < 0.99 * best
     stages = [record["stage"] for record in model.history_]
     assert "swap" in stages
-    assert 1 <= stages.count("anneal") <= 10
+    assert "anneal" not in stages
+    assert [r["kind"] for r in model.history_ if r["stage"] == "start"] == ["merged"]
+
+
+def uneven(n, k, d=48, seed=0):
+    """Unit rows around k directions, as many as fall by a power law, and these."""
+    random = np.random.default_rng(seed)
+    centers = normalize(random.standard_normal((k, d)))
+    y = random.choice(k, n, p=(1 / np.arange(1, k + 1)) / (1 / np.arange(1, k + 1)).sum())
+    return normalize(centers[y] + 0.09 * random.standard_normal((n, d))), y
+
+
+@pytest.mark.parametrize("cls", [PowerKMeans, RFFKernelPowerKMeans])
+def test_small_clusters_are_found_beside_large_ones(cls):
+    X, y = uneven(6000, MANY)
+    labels = cls(MANY, random_state=0).fit(X).labels_
+    assert adjusted_rand_score(y, labels) > 0.95
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
+    X, y = uneven(4000, 60)
+    X[:] -= X.mean(axis=0)
+    weight = np.where(np.arange(len(X)) % 2, 1.0, 0.0) if weighted else None
+    kept = slice(1, None, 2) if weighted else slice(None)
+    given = sparse_rows(csr_array(X)) if sparse else X
+    rows = make_rows([given], [None], weight, 1).counted()
+    found = merged_centroids(rows, rows.xs[0], 60, np.random.RandomState(0))
+    present, labels = np.unique(y[kept]), cdist(X[kept], found).argmin(axis=1)
+    assert found.shape == (60, 48)
+    assert adjusted_rand_score(y[kept], labels) > 0.98
+    assert cost(X[kept], found) < 1.1 * cost(X[kept], [X[y == j].mean(axis=0) for j in present])
+
+
+def test_few_rows_are_not_merged():
+    X = mixture(190, 60)
+    rows = make_rows([X], [None], None, 1)
+    assert merged_centroids(rows, X, 100, np.random.RandomState(0)) is None
+    model = PowerKMeans(100, random_state=0).fit(X)
+    assert len(np.unique(model.labels_)) == 100
 
 
 def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):

@@ -12,8 +12,8 @@ from rffpk._anneal.search import (
     Stage,
     StageEnd,
     Start,
-    coarse_start,
     different_starts,
+    from_merged_centroids,
     stages_of,
 )
 from rffpk._rows.sums import Step
@@ -187,22 +187,26 @@ def test_exponents_of_different_starts(critical, s_final, slow, low):
 
 
 @pytest.mark.parametrize("tol", [1e-4, 0.5])
-def test_a_coarse_start_has_few_steps_and_a_large_tolerance(tol):
-    hard = SOFT._replace(soft=1.0)
-    start = coarse_start(Schedule(-1.0, -math.inf, 30, tol), 100)
-    *soft, last = run(start, [(SOFT, 1), (SOFT, 1), (hard, 1)])[0]
-    assert [(stage.s, stage.most) for stage in soft] == [(-4, 1), (-8, 1), (-16, 1)]
-    assert last[:2] == ("hard", -math.inf) and last.tol == max(tol, last.tol) > 1e-3
-    assert not last.exact
-
-
-def test_a_coarse_start_may_end_at_an_exponent():
-    stages, end = run(coarse_start(Schedule(-1.0, -6.0, 30, 0.1), 100), [(SOFT, 1)] * 3)
-    assert [stage.s for stage in stages] == [-4, -6, -6] and end.s == -6
-    assert stages[-1].exact and stages[-1].tol == 0.1
-
-
-def test_a_coarse_start_of_thousands_of_clusters_is_plain_k_means():
-    start = coarse_start(Schedule(-1.0, -math.inf, 30, 1e-4), 1000)
+def test_a_merged_start_alone_is_k_means_with_a_large_tolerance(tol):
+    starts = different_starts(Schedule(-1.0, -math.inf, 30, tol), -3.0, 3)
+    (start,) = from_merged_centroids(starts, True)
     (stage,) = run(start, [])[0]
-    assert stage[:2] == ("hard", -math.inf) and stage.tol > 1e-3 and not stage.exact
+    assert start.merges and stage[:3] == ("hard", -math.inf, 0.0)
+    assert stage.tol == max(tol, stage.tol) > 1e-3 and not stage.exact
+
+
+def test_a_merged_start_may_end_at_an_exponent():
+    starts = different_starts(Schedule(-1.0, -6.0, 30, 0.1), -3.0, 3)
+    (start,), ends = from_merged_centroids(starts, True), [(SOFT, 3), (SOFT, 2)]
+    stages, end = run(start, ends)
+    assert [(stage.name, stage.s) for stage in stages] == [("hard", -math.inf), ("settle", -6.0)]
+    assert end.s == -6 and stages[-1].exact and stages[-1].tol == 0.1
+
+
+def test_of_different_starts_those_that_are_not_annealed_are_merged():
+    starts = different_starts(Schedule(-1.0, -math.inf, 30, 0.1), -3.0, 5)
+    found = from_merged_centroids(starts, False)
+    low, last = "low", "critical"
+    assert [each.kind for each in found] == ["merged", low, "merged", low, last]
+    assert [each.merges for each in found] == [True, False] * 2 + [False]
+    assert [each.schedule for each in found] == [each.schedule for each in starts]

@@ -160,7 +160,7 @@ def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monke
     monkeypatch.setattr(swaps._Batches, "swap", swap)
     swaps._improve_in_batches(run, 15)
     costs = [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0]
-    assert tried == [*zip([20, 20, 10, 5, 2, 2, 2], costs)]
+    assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]
 
 
 def test_rows_on_their_centroids_end_the_swaps():

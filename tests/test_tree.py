@@ -11,7 +11,8 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 import rffpk
-from rffpk._utils.tree import groups, ward
+from rffpk._utils import tree
+from rffpk._utils.tree import groups, means, merged, ward
 
 X = make_blobs(150, 4, centers=6, cluster_std=2.0, random_state=0)[0]
 CLASSES = [
@@ -59,6 +60,38 @@ def test_groups_are_numbered_by_their_first_cluster():
     assert_array_equal(groups(tree, 4), [0, 1, 0, 2, 3])
     assert_array_equal(groups(tree, 3), [0, 1, 0, 1, 2])
     assert_array_equal(groups(tree, 1), [0] * 5)
+
+
+def test_merged_clusters_are_those_of_a_cut():
+    random = np.random.RandomState(0)
+    points, masses = random.randn(60, 3), random.uniform(1, 5, 60)
+    assert_array_equal(merged(points, masses, 7), groups(ward(squares_of(points), masses), 7))
+
+
+@pytest.mark.parametrize("n", [1, 5, 40, 90, 199])
+@pytest.mark.parametrize("equal", [False, True])
+def test_very_many_clusters_are_merged_in_blocks(n, equal, monkeypatch):
+    """As many groups are left as are asked for, none of which has parts of two that are far apart;
+    no distances between more clusters than the limit are computed."""
+    sizes, gaps = [], tree.gaps_of
+    monkeypatch.setattr(tree, "_MOST", 64)
+    monkeypatch.setattr(tree, "_BLOCK", 16)
+    monkeypatch.setattr(tree, "gaps_of", lambda gram: [sizes.append(len(gram)), gaps(gram)][1])
+    random = np.random.RandomState(0)
+    y = np.arange(200) % 40
+    points = np.zeros((200, 3)) if equal else 9 * random.randn(40, 3)[y] + random.randn(200, 3) / 99
+    group = merged(points, random.uniform(1, 5, 200), n)
+    assert_array_equal(np.unique(group), range(n))
+    if n == 40 and not equal:
+        assert len({*zip(group, y)}) == 40
+    assert len(sizes) > 10 and max(sizes) <= 64
+
+
+def test_means_of_groups_are_weighted():
+    points, group = np.arange(10.0).reshape(5, 2), np.array([1, 0, 1, 0, 2])
+    masses = np.array([1.0, 0, 3, 0, 2])
+    expected = [points[[1, 3]].mean(axis=0), points[0] / 4 + 3 * points[2] / 4, points[4]]
+    assert_allclose(means(points, masses, group), expected)
 
 
 @pytest.mark.promise(

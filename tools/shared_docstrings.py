@@ -101,11 +101,13 @@ _PASS_RECORDS = """\
 _STAGES = """\
     The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes of
     k-means after annealing), "settle" (passes at a finite exponent until convergence)"""
-_START_RECORDS = """\
+_STARTS = """\
     After all starts each of them has a record of stage "start" with "start", "kind" ("given": as
     the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and not
-    annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if it was
-    dropped) and "outcome" ("kept", "lost" or "dropped")."""
+    annealed starts,"""
+_OF_STARTS = """\
+    see `n_init`), "rows", "passes", "objective" (at its end; infinite if it was dropped) and
+    "outcome" ("kept", "lost" or "dropped")."""
 
 _EQUAL_START_RECORDS = """\
     After all starts each of them has a record of stage "start" with "start", "kind" ("given"),
@@ -131,16 +133,18 @@ whitening : None or float
     components then. None: the columns themselves.
 n_init : "auto" or int
 {_DIFFERENT_STARTS}
-    "auto": three if the starts differ, otherwise one; from 100 clusters on one that is annealed in
-    few steps, from four times the critical exponent, and from 1000 on plain k-means++ alone, if
-    neither view weights nor typicality are part of the objective. An array or a callable as `init`
-    is always one start.
+    "auto": three if the starts differ, otherwise one. If neither view weights nor typicality are
+    part of the objective, starts that are not annealed begin at merged centroids from 20 clusters
+    on, and from 100 clusters on "auto" is one of these: eight centroids for each cluster are drawn
+    as "k-means++" draws them, moved by a few passes, and merged by Ward's method. An array or a
+    callable as `init` is always one start.
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES} and
     "swap" (passes of a trial, see `swaps`). Unless `init` is an array, the passes of a start follow
     a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
-{_START_RECORDS}
+{_STARTS} and "merged", from merged centroids,
+{_OF_STARTS}
 s0 : "auto" or float
     Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the critical
     exponent, above which the state in which all centroids coincide is stable; it is estimated on a
@@ -176,7 +180,9 @@ init : {{"k-means++", "random", "k-means"}}, array or callable
     features together, at most 20 000 and at least 20 for each cluster, or all if there are fewer.
     "k-means" chooses as "k-means++" and goes on with passes of k-means before a start. An array
     holds initial centroids in the shape of `cluster_centers_`. A callable gets (features of the
-    seeding rows, n_clusters, random_state=...) and returns such an array.
+    seeding rows, n_clusters, random_state=...) and returns such an array. Centroids that are given
+    are kept: unless `s0`, `anneal_factor`, `anneal_every` or `stop` is set they are not annealed,
+    but moved at once by passes as `s_final` says.
 swaps : "auto" or int
     Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
     search. A trial moves one centroid, the one whose removal raises the objective least, to a row
@@ -357,6 +363,15 @@ n_iter_ : int
 """)
 
 # Kernel k-means and power k-means with exact kernels.
+_KERNEL_INIT = """\
+init : {"k-means++", "random", "k-means", "spectral"} or array
+    Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
+    among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
+    `max_iter`, before a start. "spectral": the clusters that k-means finds among the rows, scaled
+    to length one, of the n_clusters leading eigenvectors of the centered kernel. An array holds
+    integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at least once, or
+    weights of the rows, shape (n_clusters, n_samples), which are scaled to sums of one."""
+
 EXACT = (
     POWER
     | KERNELS
@@ -372,14 +387,11 @@ history_ : list of dict
 {_STAGES} and
     "swap" (passes after a centroid was swapped, see `n_init`). On principal components the passes
     of a start follow a record of stage "seeding" with the number of "rows".
-{_START_RECORDS}
-init : {{"k-means++", "random", "k-means", "spectral"}} or array
-    Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
-    among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
-    `max_iter`, before a start. "spectral": the clusters that k-means finds among the rows, scaled
-    to length one, of the n_clusters leading eigenvectors of the centered kernel. An array holds
-    integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at least once, or
-    weights of the rows, shape (n_clusters, n_samples), which are scaled to sums of one.
+{_STARTS}
+{_OF_STARTS}
+{_KERNEL_INIT} Centroids
+    that are given are kept: unless `s0`, `anneal_factor`, `anneal_every` or `stop` is set they are
+    not annealed, but moved at once by passes as `s_final` says.
 cache : "auto", True or False
     Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block by
     block. "auto": stored if `memory_limit` allows it.
@@ -406,6 +418,7 @@ cache_ : bool
 
 # Kernel k-means: all starts end at s = -inf.
 HARD_EXACT = EXACT | entries(f"""
+{_KERNEL_INIT}
 membership_exponent_ : float
     Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2 with
     the effective dimension d of the clusters: 1/lambda_max of the mean of zz' over the unit vectors

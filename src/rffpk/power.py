@@ -85,8 +85,9 @@ class AnnealedClusterer(Clusterer):
             hard = automatic and is_option(self.s_final, "hard")
             swaps = search.automatic_swaps(k) if hard else 0
         plain = not objective.learns_weights and objective.eta is None
-        if plain and k >= search.MANY and automatic and is_option(self.n_init, "auto"):
-            starts = [search.coarse_start(starts[-1].schedule, k)]
+        if plain and k >= search.SOME and automatic:
+            alone = k >= search.MANY and is_option(self.n_init, "auto")
+            starts = search.from_merged_centroids(starts, alone)
         return search.Plan(starts, int(swaps), critical=critical)
 
 
@@ -116,10 +117,11 @@ class PowerKMeans(AnnealedClusterer):
         stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
         critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
         power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
-        result so far. "auto": three if the starts differ, otherwise one; from 100 clusters on one
-        that is annealed in few steps, from four times the critical exponent, and from 1000 on plain
-        k-means++ alone, if neither view weights nor typicality are part of the objective. An array
-        or a callable as `init` is always one start.
+        result so far. "auto": three if the starts differ, otherwise one. If neither view weights
+        nor typicality are part of the objective, starts that are not annealed begin at merged
+        centroids from 20 clusters on, and from 100 clusters on "auto" is one of these: eight
+        centroids for each cluster are drawn as "k-means++" draws them, moved by a few passes, and
+        merged by Ward's method. An array or a callable as `init` is always one start.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -171,6 +173,8 @@ class PowerKMeans(AnnealedClusterer):
         are fewer. "k-means" chooses as "k-means++" and goes on with passes of k-means before a
         start. An array holds initial centroids in the shape of `cluster_centers_`. A callable gets
         (features of the seeding rows, n_clusters, random_state=...) and returns such an array.
+        Centroids that are given are kept: unless `s0`, `anneal_factor`, `anneal_every` or `stop` is
+        set they are not annealed, but moved at once by passes as `s_final` says.
     swaps : "auto" or int, default="auto"
         Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
         search. A trial moves one centroid, the one whose removal raises the objective least, to a
@@ -249,8 +253,9 @@ class PowerKMeans(AnnealedClusterer):
         follow a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
         After all starts each of them has a record of stage "start" with "start", "kind" ("given":
         as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and
-        not annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if
-        it was dropped) and "outcome" ("kept", "lost" or "dropped").
+        not annealed starts, and "merged", from merged centroids, see `n_init`), "rows", "passes",
+        "objective" (at its end; infinite if it was dropped) and "outcome" ("kept", "lost" or
+        "dropped").
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
         `store_memberships`.
@@ -346,10 +351,11 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
         critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
         power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
-        result so far. "auto": three if the starts differ, otherwise one; from 100 clusters on one
-        that is annealed in few steps, from four times the critical exponent, and from 1000 on plain
-        k-means++ alone, if neither view weights nor typicality are part of the objective. An array
-        or a callable as `init` is always one start.
+        result so far. "auto": three if the starts differ, otherwise one. If neither view weights
+        nor typicality are part of the objective, starts that are not annealed begin at merged
+        centroids from 20 clusters on, and from 100 clusters on "auto" is one of these: eight
+        centroids for each cluster are drawn as "k-means++" draws them, moved by a few passes, and
+        merged by Ward's method. An array or a callable as `init` is always one start.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -401,6 +407,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         are fewer. "k-means" chooses as "k-means++" and goes on with passes of k-means before a
         start. An array holds initial centroids in the shape of `cluster_centers_`. A callable gets
         (features of the seeding rows, n_clusters, random_state=...) and returns such an array.
+        Centroids that are given are kept: unless `s0`, `anneal_factor`, `anneal_every` or `stop` is
+        set they are not annealed, but moved at once by passes as `s_final` says.
     swaps : "auto" or int, default="auto"
         Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
         search. A trial moves one centroid, the one whose removal raises the objective least, to a
@@ -513,8 +521,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         follow a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
         After all starts each of them has a record of stage "start" with "start", "kind" ("given":
         as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and
-        not annealed starts, see `n_init`), "rows", "passes", "objective" (at its end; infinite if
-        it was dropped) and "outcome" ("kept", "lost" or "dropped").
+        not annealed starts, and "merged", from merged centroids, see `n_init`), "rows", "passes",
+        "objective" (at its end; infinite if it was dropped) and "outcome" ("kept", "lost" or
+        "dropped").
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
         `store_memberships`.

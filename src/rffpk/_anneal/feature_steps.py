@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +20,7 @@ from rffpk._anneal import hamerly
 from rffpk._anneal.hard_plan import HardPlan, hard_plan
 from rffpk._anneal.local_passes import Assignment, Need, step
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd
+from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import (
     Moved,
     made_step,
@@ -38,9 +37,7 @@ from rffpk._utils.arrays import Array
 T = TypeVar("T")
 
 _EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows and ...
-_EXPONENT_DISTANCES = 1 << 20  # ... distances at most, ...
-_HIGHEST = -1.0  # ... among this one ...
-_FACTOR = 1.2  # ... times powers of this number.
+_EXPONENT_DISTANCES = 1 << 20  # ... distances at most.
 
 # While centroids move far, it is looked at every so many passes, from the second on,
 # how many rows miss the nearest of them.
@@ -231,16 +228,12 @@ class FeatureRun:
         counted = self.rows.counted_indices()
         most = min(_EXPONENT_ROWS, max(1, _EXPONENT_DISTANCES // len(self.theta)))
         rows = self.rows.take(counted[:: max(1, len(counted) // most)])
-        exponents = [_HIGHEST]
-        while not is_hard(_FACTOR * exponents[-1], rows.dtype):
-            exponents.append(_FACTOR * exponents[-1])
 
         def is_nearly_hard(s: float) -> bool:
             sums, _ = pass_of_block(rows, self.theta, s, hard=True)
             return sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard
 
-        first = bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)
-        return exponents[first]
+        return nearly_hard_exponent(is_nearly_hard, rows.dtype)
 
     def _shift(self, theta: Array, previous: Array) -> float:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
@@ -280,7 +273,7 @@ class FeatureSpace:
     rows: Rows
     variance: float
     objective: PowerMean
-    seed: Callable[[], Array]  # draws initial centroids (k, F)
+    seed: Callable[[int], Array]  # draws initial centroids (k, F) of a start
     context: FitContext
     most: int  # the largest number of centroids, with those that swaps add
 
@@ -293,7 +286,7 @@ class FeatureSpace:
     def begin(self, numbers: list[int]) -> list[FeatureRun]:
         """Runs of the starts with these numbers."""
         given = self.variance, self.objective, self.context
-        return [FeatureRun(self.rows, self.seed(), *given, n, self.most) for n in numbers]
+        return [FeatureRun(self.rows, self.seed(n), *given, n, self.most) for n in numbers]
 
     def advance(self, runs: list[FeatureRun], stages: list[Stage]) -> list[StageEnd | None]:
         """One stage of each run."""

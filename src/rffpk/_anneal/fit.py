@@ -31,7 +31,13 @@ from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, count_distinct
 from rffpk._anneal.noise import find_noise, refuse_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
-from rffpk._anneal.seeding import checked_centroids, seed_centroids, seeding_rows
+from rffpk._anneal.seeding import (
+    MERGED,
+    checked_centroids,
+    merged_centroids,
+    seed_centroids,
+    seeding_rows,
+)
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows import passes
 from rffpk._rows.dask_workers import Partitions
@@ -353,15 +359,19 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
     return run, end
 
 
-def _seed(found: Prepared, context: FitContext) -> Array:
-    """Shifted initial centroids (k, F), chosen from some rows of the pool unless they are given."""
+def _seed(found: Prepared, context: FitContext, number: int) -> Array:
+    """Shifted initial centroids (k, F) of a start, chosen from some rows of the pool unless they
+    are given."""
     init, pool, k = found.init, found.pool, context.k
     if isinstance(init, str) or callable(init):
-        rows = seeding_rows(pool, k, context.random)
+        merges = found.plan.starts[number].merges and pool.present is None
+        rows = seeding_rows(pool, MERGED * k if merges else k, context.random)
         features = passes.some_features(rows)
         context.history.add_seeding(rows.n)
         if isinstance(init, str):
-            drawn = seed_centroids(rows, features, k, init, context.random)
+            drawn = merged_centroids(rows, features, k, context.random) if merges else None
+            if drawn is None:
+                drawn = seed_centroids(rows, features, k, init, context.random)
             drawn = drawn - pool.shift if isinstance(features, SparseRows) else drawn
             return pool.on_sphere(drawn, drawn)
         given = features.matrix if isinstance(features, SparseRows) else features + pool.shift

@@ -77,6 +77,7 @@ class PreparedKernels:
     space: KernelSpace
     components: Rows | None  # principal components of the kernel that starts run on
     several: bool  # whether each kernel has a view of its own
+    annealed: bool
     plan: Plan
 
 
@@ -265,7 +266,8 @@ def prepare(
     elif problem.annealed:
         exponent = space.critical_exponent()
     plan = replace(problem.plan(k, exponent, components is not None), critical=exponent)
-    return PreparedKernels(xs, space, components, model._n_views > 0, plan)
+    several = model._n_views > 0
+    return PreparedKernels(xs, space, components, several, problem.annealed, plan)
 
 
 def _products(
@@ -316,6 +318,8 @@ def search_centroids(found: PreparedKernels, context: FitContext) -> tuple[Kerne
     if found.components is not None:
         return _search_components(found.components, found.space, found.plan, context)
     run, end, _ = search(found.space, found.plan.starts)
+    if found.annealed and math.isinf(end.s):  # it began at given centroids
+        end.s = run.nearly_hard_exponent()
     return run, end
 
 
@@ -328,7 +332,7 @@ def _search_components(
     p = np.ones(rows.n) if weight is None else weight
     history.left_out = max(kernel_variance(space.products, p) - total_squares(rows), 0.0)
 
-    def seed() -> Array:
+    def seed(number: int) -> Array:
         history.add_seeding(rows.n)
         return seed_centroids(rows, rows.xs[0], k, "k-means++", context.random)
 

@@ -25,7 +25,7 @@ from rffpk._anneal.decompositions import (
 from rffpk._anneal.feature_steps import coincidence, costliest, row_costs
 from rffpk._anneal.kernel_products import Products, squared_norms
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, Stage, StageEnd
+from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.sums import Step, is_hard, power_constant, power_objective, without_weight
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -195,6 +195,15 @@ class KernelRun:
         """The objective at the current centroids."""
         _, soft, hard = self._weigh(s)
         return power_objective(soft, hard, self.k, s) + self._penalty()
+
+    def nearly_hard_exponent(self) -> float:
+        """The exponent at which annealing would end at these centroids."""
+
+        def is_nearly_hard(s: float) -> bool:
+            _, soft, hard = self._weigh(s)
+            return hard > 0 and soft >= (1 - HARDNESS) * hard
+
+        return nearly_hard_exponent(is_nearly_hard, self.space.dtype)
 
     def distances(self) -> Array:
         """Squared distances (n, k) of the rows from the centroids."""

@@ -254,10 +254,13 @@ def _lists(before: Assignment, at: Array) -> Array:
 
 def _nearest_of_each(at: Array, first: int, end: int, count: int) -> Array:
     """The `count` of some centroids that are nearest to each one, itself where it is of them."""
-    apart = euclidean_distances(at, at[first:end], squared=True)
-    own = np.arange(first, end)
-    apart[own, own - first] = -1
-    return first + np.argpartition(apart, count - 1, axis=1)[:, :count]
+    found = np.empty((len(at), count), dtype=np.intp)
+    for part in row_tiles(len(at), end - first):
+        apart = euclidean_distances(at[part], at[first:end], squared=True)
+        own = np.arange(max(part.start, first), min(part.stop, end))
+        apart[own - part.start, own - first] = -1
+        found[part] = first + np.argpartition(apart, count - 1, axis=1)[:, :count]
+    return found
 
 
 def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Array, Array, Array]:

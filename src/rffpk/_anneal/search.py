@@ -13,6 +13,7 @@ and poor on skewed ones, where k-means++ is good. So several are run, and the be
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args
@@ -55,17 +56,18 @@ NOISE = 0.02  # ... slow starts move them by this before each stage.
 
 _FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
 
-# A start whose centroids are then moved in batches begins at so many times the critical exponent,
-# multiplies it by this factor after each step, and ends at this tolerance.
-_COARSE_START, _COARSE_FACTOR, _COARSE_TOL = 4, 2.0, 1e-2
-# From so many clusters on it is not annealed: soft steps, which see all centroids, would take most
-# of the time.
-_TOO_MANY = 1000
+_COARSE_TOL = 1e-2  # of a start whose centroids are then moved in batches
+
+# Without annealing the last exponent is this one times a power of this number.
+_HIGHEST, _FACTOR = -1.0, 1.2
 
 # If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
 # eight data sets); ...
 _NEARLY_HARD = 0.99
 _HOPELESS = 1.02  # ... a start that is then 2 % above the best one will not become the best.
+
+# From so many clusters on starts that are not annealed begin at merged centroids.
+SOME = 20
 
 # docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
 # twenty k-means++ runs, and below it on most.
@@ -109,6 +111,7 @@ class Start:
     kind: str
     schedule: Schedule
     k_means_first: bool = False
+    merges: bool = False  # whether it begins at more centroids, which are merged
 
 
 class Stage(NamedTuple):
@@ -349,14 +352,26 @@ def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[S
     return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
 
 
-def coarse_start(schedule: Schedule, k: int) -> Start:
-    """A few soft steps and k-means, not quite to convergence: what follows moves many centroids."""
-    exact = not schedule.ends_hard
-    if k >= _TOO_MANY:
-        return Start("k-means++", replace(schedule, s0=-math.inf, exact=exact))
-    s0 = max(schedule.s_final, _COARSE_START * schedule.s0)
-    coarse = replace(schedule, s0=s0, factor=_COARSE_FACTOR, every=1, exact=exact)
-    return Start("low", coarse)
+def from_merged_centroids(starts: list[Start], alone: bool) -> list[Start]:
+    """The starts, of which those that are not annealed begin at merged centroids; `alone`: one of
+    these, not quite to convergence, as what follows moves many centroids."""
+    merged = [
+        replace(each, kind="merged", merges=True) if math.isinf(each.schedule.s0) else each
+        for each in starts
+    ]
+    if not alone:
+        return merged
+    last = starts[-1].schedule
+    plain = replace(last, s0=-math.inf, noise=0.0, exact=not last.ends_hard)
+    return [Start("merged", plain, merges=True)]
+
+
+def nearly_hard_exponent(is_nearly_hard: Callable[[float], bool], dtype: Any) -> float:
+    """The exponent at which annealing would end at given centroids."""
+    exponents = [_HIGHEST]
+    while not is_hard(_FACTOR * exponents[-1], dtype):
+        exponents.append(_FACTOR * exponents[-1])
+    return exponents[bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)]
 
 
 def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
@@ -489,9 +504,12 @@ def check_annealing(estimator: Any) -> None:
 
 
 def _annealing_schedule(estimator: Any, critical: float) -> Schedule:
-    """The schedule that the parameters define, which may depend on the critical exponent."""
+    """The schedule that the parameters define, which may depend on the critical exponent. Centroids
+    that are given would be lost at exponents above the final one."""
     s_final = -math.inf if is_option(estimator.s_final, "hard") else float(estimator.s_final)
     s0 = min(-0.5, critical) if is_option(estimator.s0, "auto") else float(estimator.s0)
+    if not isinstance(estimator.init, str) and _is_schedule_automatic(estimator):
+        s0 = s_final
     factor = None if is_option(estimator.anneal_factor, "auto") else float(estimator.anneal_factor)
     every = None if is_option(estimator.anneal_every, "auto") else int(estimator.anneal_every)
     return Schedule(
@@ -508,9 +526,13 @@ def _annealing_schedule(estimator: Any, critical: float) -> Schedule:
 def is_automatic(estimator: Any) -> bool:
     """Whether `s0`, `anneal_factor`, `anneal_every`, `init` and `stop` all have their defaults;
     only then the starts differ in kind."""
+    return _is_schedule_automatic(estimator) and is_option(estimator.init, "k-means++")
+
+
+def _is_schedule_automatic(estimator: Any) -> bool:
+    """The same without `init`."""
     choices = (estimator.s0, estimator.anneal_factor, estimator.anneal_every)
-    automatic = all(is_option(choice, "auto") for choice in choices)
-    return automatic and is_option(estimator.init, "k-means++") and estimator.stop == "annealed"
+    return all(is_option(each, "auto") for each in choices) and estimator.stop == "annealed"
 
 
 def annealed_starts(estimator: Any, critical: float, n_auto: int) -> list[Start]:

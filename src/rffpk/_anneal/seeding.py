@@ -14,6 +14,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import normalize
 
 from rffpk._anneal.kernel_products import squared_norms as kernel_norms
+from rffpk._anneal.local_passes import Assigned, LocalPasses, pays
 from rffpk._anneal.search import MANY
 from rffpk._rows.missing import present_views
 from rffpk._rows.passes import make_rows, one_pass
@@ -23,6 +24,7 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import leading_eigenvectors
 from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
+from rffpk._utils.tree import means, merged
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
 # rows ...
@@ -31,6 +33,11 @@ _SEED_NUMBERS = 2**21  # ... and numbers, 16 MB in float64, ...
 # ... but at least so many rows for each centroid: a given one of equally large clusters is then
 # missed with probability 2e-9, and annealing needs no more.
 _ROWS_A_CENTROID = 20
+
+# Centroids that are merged are so many for each cluster, ...
+MERGED = 8
+_MERGED_PASSES = 3  # ... after so many passes, ...
+_MERGED_NUMBERS = 1 << 25  # ... with so many numbers at most.
 
 
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
@@ -111,7 +118,7 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
         return dense(seeds[_random_rows(weight, rows.n, k, random)])
     if k >= MANY:
         columns = _columns(features, rows.n_threads) if parts is None else parts.rows
-        return dense(seeds[_batches(columns, seeds, weight, k, random)])
+        return dense(seeds[_Draws(columns, seeds, weight, k, random).chosen])
     p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
     if parts is not None:
         return parts[k_means_plus_plus(parts.distances, p, k, random)]
@@ -168,32 +175,76 @@ def k_means_plus_plus(
     return np.asarray(chosen)
 
 
-def _batches(
-    rows: Rows, seeds: Columns | Parts, weight: Array | None, k: int, random: Any
-) -> NDArray[np.intp]:
-    """Indices of k rows, drawn as k-means++ without local trials draws them.
+class _Draws:
+    """Indices of k rows, drawn as k-means++ without local trials draws them, and which of them are
+    nearest to the rows.
 
     Half as many rows as are chosen already are drawn at once, in proportion to their costs. One is
     accepted with the probability of its cost after those before it over that before the batch, so
     that each has the distribution of a draw after those. O(n k F), in some tens of passes.
     """
-    p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
-    chosen = random.choice(len(p), 1, p=p / p.sum())
-    least = np.full(len(p), np.inf)
-    added = chosen
-    while len(chosen) < k:
-        _, outputs = one_pass(rows, dense(seeds[added]), -math.inf, want=("nearest",))
-        least = np.minimum(least, outputs["nearest"])
-        least[added] = 0
-        cost = p * least
-        if not cost.any():  # fewer distinct rows than centroids
-            others = np.setdiff1d(np.flatnonzero(p), chosen)
-            return np.r_[chosen, random.choice(others, k - len(chosen), replace=False)]
-        count = min(max(1, len(chosen) // 2), k - len(chosen))
-        drawn = random.choice(len(p), count, p=cost / cost.sum())
-        added = drawn[_accepted(seeds[drawn], least[drawn], random.uniform(size=count))]
-        chosen = np.r_[chosen, added]
-    return np.asarray(chosen)
+
+    def __init__(
+        self, rows: Rows, seeds: Columns | Parts, weight: Array | None, k: int, random: Any
+    ) -> None:
+        p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
+        self.rows, self.seeds = rows, seeds
+        self.chosen = self._added = random.choice(len(p), 1, p=p / p.sum())
+        self.labels, self.nearest = np.zeros(len(p), np.int32), np.full(len(p), np.inf, rows.dtype)
+        while len(self.chosen) < k:
+            self.see_added()
+            cost = p * self.nearest
+            if not cost.any():  # fewer distinct rows than centroids
+                others = np.setdiff1d(np.flatnonzero(p), self.chosen)
+                added = random.choice(others, k - len(self.chosen), replace=False)
+            else:
+                count = min(max(1, len(self.chosen) // 2), k - len(self.chosen))
+                drawn = random.choice(len(p), count, p=cost / cost.sum())
+                accepted = _accepted(seeds[drawn], self.nearest[drawn], random.uniform(size=count))
+                added = drawn[accepted]
+            self.chosen, self._added = np.r_[self.chosen, added], added
+
+    def see_added(self) -> None:
+        """Compare the rows with those that were added last."""
+        added = self._added
+        seeds = dense(self.seeds[added])
+        _, found = one_pass(self.rows, seeds, -math.inf, want=("nearest", "labels"))
+        nearer = found["nearest"] < self.nearest
+        first = len(self.chosen) - len(added)
+        self.labels[nearer] = first + found["labels"][nearer]
+        self.nearest = np.minimum(self.nearest, found["nearest"])
+        self.nearest[added] = 0
+
+
+def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:
+    """k centroids from more of them, which are drawn as by `seed_centroids`, moved by a few passes
+    of k-means, and merged by Ward's method: small clusters have centroids of their own before, and
+    large ones no more than they need after it. None where there are too few rows."""
+    m = min(MERGED * k, rows.n // 2, _MERGED_NUMBERS // features.shape[1])
+    if m <= k:
+        return None
+    columns = replace(_columns(features, rows.n_threads), weight=rows.weight)
+    theta, labels = _moved(columns, _Draws(columns, features, rows.weight, m, random))
+    masses = np.bincount(labels, rows.weight, m).astype(np.float64)
+    return means(theta, masses, merged(theta, masses, k))
+
+
+def _moved(rows: Rows, drawn: _Draws) -> tuple[Array, Array]:
+    """The centroids that were drawn after a few passes over the rows, and the labels of these in
+    the last."""
+    theta = dense(drawn.seeds[drawn.chosen]).astype(np.float64)
+    local = LocalPasses(rows) if pays(rows, len(theta)) else None
+    if local is not None:
+        drawn.see_added()
+        local.go_on(Assigned(drawn.labels, drawn.nearest))
+    for _ in range(_MERGED_PASSES):
+        if local is None:
+            sums, outputs = one_pass(rows, theta, -math.inf, want=("labels",))
+        else:
+            sums = local.sums(theta)
+            outputs = local.second()
+        theta = sums.centroids(theta, rows.dtype)
+    return theta, outputs["labels"]
 
 
 def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
