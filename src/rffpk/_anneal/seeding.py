@@ -13,8 +13,9 @@ from sklearn.cluster import k_means
 from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import normalize
 
+from rffpk._anneal.hard_plan import hard_plan
 from rffpk._anneal.kernel_products import squared_norms as kernel_norms
-from rffpk._anneal.local_passes import Assigned, LocalPasses, pays
+from rffpk._anneal.local_passes import Assignment, Need, step
 from rffpk._anneal.search import MANY
 from rffpk._rows.missing import present_views
 from rffpk._rows.passes import make_rows, one_pass
@@ -233,18 +234,19 @@ def _moved(rows: Rows, drawn: _Draws) -> tuple[Array, Array]:
     """The centroids that were drawn after a few passes over the rows, and the labels of these in
     the last."""
     theta = dense(drawn.seeds[drawn.chosen]).astype(np.float64)
-    local = LocalPasses(rows) if pays(rows, len(theta)) else None
-    if local is not None:
-        drawn.see_added()
-        local.go_on(Assigned(drawn.labels, drawn.nearest))
-    for _ in range(_MERGED_PASSES):
-        if local is None:
+    if not hard_plan(rows, len(theta), learns_weights=False).near:
+        for _ in range(_MERGED_PASSES):
             sums, outputs = one_pass(rows, theta, -math.inf, want=("labels",))
-        else:
-            sums = local.sums(theta)
-            outputs = local.second()
+            theta = sums.centroids(theta, rows.dtype)
+        return theta, outputs["labels"]
+    drawn.see_added()
+    origin = np.zeros((1, theta.shape[1]))
+    squares = float(one_pass(rows, origin, -math.inf)[0].Q.sum())
+    found = Assignment(drawn.labels, squares, every=True, own=drawn.nearest)
+    for _ in range(_MERGED_PASSES):
+        sums, found = step(rows, theta, found, Need())
         theta = sums.centroids(theta, rows.dtype)
-    return theta, outputs["labels"]
+    return theta, found.labels
 
 
 def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:

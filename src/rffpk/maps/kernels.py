@@ -425,7 +425,7 @@ class FittedKernel:
 
     # ---- values
 
-    def block(self, rows: slice | Array, columns: slice = slice(None)) -> Array:
+    def block(self, rows: slice | Array, columns: slice | Array = slice(None)) -> Array:
         """k(x_i, x_j) for some rows i and some columns j, float64, computed in each call."""
         if self.precomputed:
             return np.array(self.x[rows, columns], dtype=np.float64)
@@ -505,8 +505,9 @@ class FittedKernel:
         return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
 
     def _finished(
-        self, raw: Array, diagonal: Array, means: Array | None, columns: slice = slice(None)
-    ) -> Array:
+        self, raw: Array, diagonal: Array, means: Array | None,
+        columns: slice | Array = slice(None),
+    ) -> Array:  # fmt: skip
         if means is not None and self._columns is not None:
             raw += self._mean - self._columns[columns]
             raw -= means[:, None]
