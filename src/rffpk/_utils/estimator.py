@@ -388,7 +388,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return vars(self)["labels_"] if "labels_" in vars(self) else self.predict(X)
 
     def medoids(self, X: Any) -> NDArray[np.intp]:
-        """The row of X, noise left out, that is nearest to each centroid: an example of a cluster.
+        """The row of X that is nearest to each centroid, but noise: an example of each cluster.
 
         Parameters
         ----------

@@ -32,7 +32,8 @@ _BINS = 512  # of the histogram of the logarithms of distances, ...
 _SEEN = 1 << 18  # ... of so many rows at most
 _LEAST_DEPTH = 0.25  # of a valley of the histogram, below the lower of its two sides
 _SHARES = (0.005, 0.35)  # of noise that is found, at least and at most
-_RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the distances of fewer rows and the others
+_RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the largest distances and the others, ...
+_SORTED = 1000  # ... which is looked for among so many of them, and the least share
 _RESOLVED = 1e-3  # Logarithms of distances that differ by less are equal.
 _LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise
 
@@ -237,8 +238,9 @@ def _gap(distances: Array) -> float | None:
     """The middle of the innermost of those gaps between the largest of these distances that hardly
     any tail has; None if there is none. In one as heavy as Cauchy's, whose shares fall as 1 / r,
     the j largest are more than r times the others once in r^j times."""
-    most = int(_SHARES[0] * len(distances)) + 1
-    if most >= len(distances):
+    n = len(distances)
+    most = int(min(_SHARES[1] * n, _SHARES[0] * n + _SORTED))
+    if not most:
         return None
     far = np.sort(np.partition(distances, -most - 1)[-most - 1 :])[::-1]
     ratios = far[:-1] / far[1:]
