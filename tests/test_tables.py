@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.impute import KNNImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -49,6 +50,13 @@ def test_every_column_counts_alike():
     for name in TABLE.columns[:-1]:
         own = [j for j, each in enumerate(names) if each.split("=")[0] == name]
         assert_allclose(found[:, own].var(axis=0).sum(), 1)
+
+
+@pytest.mark.parametrize("exponent", [-900, 700])
+def test_columns_of_any_scale_count_alike(exponent):
+    scaled = TABLE.assign(size=np.ldexp(TABLE["size"], exponent))
+    found = TablePreprocessor().fit_transform(scaled)
+    assert_array_equal(found, TablePreprocessor().fit_transform(TABLE))
 
 
 def test_gaps_are_filled_by_near_rows_and_make_no_columns():
@@ -157,6 +165,23 @@ def test_a_row_of_mixed_columns_does_not_depend_on_the_others():
     found = model.transform(table)
     for i in range(20):
         assert_array_equal(model.transform(table[i : i + 1])[0], found[i])
+
+
+def test_a_gap_is_filled_as_scikit_learn_does_and_alike_beside_any_other_rows():
+    table = with_gaps()
+    table["flag"] = table["flag"].astype(object).where(np.arange(150) % 4 > 0, None)
+    table["tied"] = np.arange(150) % 3 - 1.0
+    table.loc[::5, "tied"] = None
+    model = TablePreprocessor().fit(table)
+    found = model.transform(table)
+    for i in range(0, 150, 7):
+        assert_array_equal(model.transform(table[i : i + 1])[0], found[i])
+    X = RANDOM.normal(size=(100, 4))
+    X[RANDOM.random((100, 4)) < 0.2] = np.nan
+    X[3] = [np.nan, np.nan, np.nan, 1]
+    model = TablePreprocessor().fit(X)
+    imputer = KNNImputer(n_neighbors=10).fit(model.references_)
+    assert_allclose(model.transform(X), imputer.transform(model.references_), atol=1e-12)
 
 
 def test_lists_and_masked_arrays_keep_their_values():

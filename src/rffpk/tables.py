@@ -94,7 +94,7 @@ class TablePreprocessor(TransformerMixin, Estimator):
             given = _encoded(column, own)
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
-            scale = math.sqrt(((known - mean) ** 2).sum() / max(1, len(known)))
+            scale = _deviation(known - mean)
             validation.check_overflow(scale, np.dtype(np.float64))
             equal = not len(known) or bool((known == known[0]).all())
             categories.append(own)
@@ -124,12 +124,10 @@ class TablePreprocessor(TransformerMixin, Estimator):
         """
         check_is_fitted(self)
         found = self._scaled(_columns_of(X, list(self.feature_names_in_)))
-        gaps = np.flatnonzero(np.isnan(found).any(axis=1))
-        if len(gaps):
-            from sklearn.impute import KNNImputer  # which takes long to import
-
-            imputer = KNNImputer(n_neighbors=_NEIGHBOURS, keep_empty_features=True)
-            found[gaps] = imputer.fit(self.references_).transform(found[gaps])
+        known = ~np.isnan(self.references_)
+        references = np.where(known, self.references_, 0.0)
+        for i in np.flatnonzero(np.isnan(found).any(axis=1)):
+            found[i] = _filled(found[i], references, known)
         return found
 
     def _scaled(self, columns: list[_Column]) -> Array:
@@ -235,6 +233,13 @@ def _numbers_in(column: _Column) -> Array:
     return found
 
 
+def _deviation(gaps: Array) -> float:
+    """The standard deviation of all columns together; squares neither overflow nor vanish."""
+    exponent = int(np.frexp(np.abs(gaps).max(initial=0.0))[1])
+    variance = (np.ldexp(gaps, -exponent) ** 2).sum() / max(1, len(gaps))
+    return float(np.ldexp(math.sqrt(variance), exponent))
+
+
 def _words_in(column: _Column) -> list[str | None]:
     """The names of categories, which equal numbers share whatever their types; None for gaps."""
     kinds = kinds_of(column.values)
@@ -247,6 +252,25 @@ def _words_in(column: _Column) -> list[str | None]:
 
 def _digits_of(value: Any) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def _filled(row: Array, references: Array, known: Array) -> Array:
+    """A row with means of near references, the first of equally near ones, in place of gaps. Other
+    rows have no influence, as they would by rounding where distances are products of matrices.
+    References have zeros where they are not `known`."""
+    lacks = np.isnan(row)
+    there = np.flatnonzero(~lacks)
+    shared = known[:, there]
+    squares = ((references[:, there] - row[there]) ** 2 * shared).sum(axis=1)
+    counts = shared.sum(axis=1)
+    distances = np.where(counts > 0, squares / np.maximum(counts, 1), np.inf)
+    near = np.argsort(distances, kind="stable")
+    most = _NEIGHBOURS if counts.any() else len(near)
+    filled = row.copy()
+    for j in np.flatnonzero(lacks):
+        donors = near[known[near, j]][:most]
+        filled[j] = references[donors, j].sum() / max(1, len(donors))
+    return filled
 
 
 def _categories(words: list[str | None]) -> Any:
