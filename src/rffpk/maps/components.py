@@ -1,4 +1,4 @@
-"""Connected components of a graph, which of them count, and nodes that the walk hardly leaves."""
+"""Connected components of a graph, which of them count, and nodes that dangle."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rffpk.maps.neighbours import Neighbourhoods
 
 # docs/trials.md has the alternatives to these.
 _LARGE = 0.2  # of 1/k of the rows: components that need no other evidence
-_LEAST_ROWS = 10  # of other components that count, ...
-_VALLEY = 0.7  # ... and the least logarithm of distances around them over those inside
+LEAST_ROWS = 10  # of other components that count, ...
+_VALLEY = 0.1  # ... and the least logarithm of distances around them over those inside
 _AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
 _LEAST_FUNCTION = 20  # rows that a function covers
-_HELD = 0.1  # of the median probability of a step: what leaves a node less often holds the walk
+_DANGLES = 0.1  # of the median probability of leaving a node: of one that dangles it is less
 
 
 def large_share(k: int) -> float:
@@ -44,7 +44,7 @@ class Components:
     @property
     def enough(self) -> Array:
         """Whether they have so many rows that a valley around them is evidence."""
-        return self.shares * self.n_rows >= _LEAST_ROWS * (1 - 1e-9)
+        return self.shares * self.n_rows >= LEAST_ROWS * (1 - 1e-9)
 
     def counted(self, k: int, valley: Valley) -> Array:
         """Which of them count for k clusters: the large ones and, while these are fewer than k, the
@@ -95,10 +95,12 @@ class Parts:
         return all(self.valley(self.components, int(each)) >= _VALLEY for each in numbers)
 
 
-def divided(graph: Any, share: Array, stay: Array, k: int, n_rows: int, valley: Valley) -> Parts:
-    """What counts for k clusters of the nodes of a graph, which have these shares of so many rows,
-    and stay where they are in a step of the walk with these probabilities."""
-    there = (share > 0) & ~_held(stay, share, k, n_rows)
+def divided(
+    graph: Any, share: Array, held: Array, degrees: Array, k: int, n_rows: int, valley: Valley
+) -> Parts:
+    """What counts for k clusters of the nodes of a graph, which have these shares of so many rows;
+    `held` are the parts of their degrees that stay where they are in a step of the walk."""
+    there = (share > 0) & ~_dangle(held, degrees, share, k, n_rows)
     labels = np.full(len(share), -1)
     labels[there] = connected_components(graph[there][:, there], directed=False)[1]
     shares = np.bincount(labels[there], share[there])
@@ -108,13 +110,13 @@ def divided(graph: Any, share: Array, stay: Array, k: int, n_rows: int, valley: 
     return Parts(components, components.counted(k, valley), valley)
 
 
-def _held(stay: Array, share: Array, k: int, n_rows: int) -> Array:
-    """Whether a node holds the walk: on the fringe of the rows there are some that it hardly
-    leaves, whose functions are as slow as those that separate clusters. Nodes that have the share
-    of a component are no fringe."""
-    leave = 1 - stay
-    seldom = leave < _HELD * quantile(leave, share, 0.5)
-    return seldom & (share < min(large_share(k), _LEAST_ROWS / n_rows))
+def _dangle(held: Array, degrees: Array, share: Array, k: int, n_rows: int) -> Array:
+    """Whether a node dangles: on the fringe of the rows there are some that the walk hardly leaves,
+    whose functions are as slow as those that separate clusters. Nodes that have the share of a
+    component do not."""
+    leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
+    seldom = leave < _DANGLES * quantile(leave, share, 0.5)
+    return seldom & (share < min(large_share(k), LEAST_ROWS / n_rows))
 
 
 def valley_of_rows(X: Columns, mass: Array, node: Array, n_threads: int) -> Valley:

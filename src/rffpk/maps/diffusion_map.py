@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -18,6 +18,7 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.validation import Auto, is_option
+from rffpk.maps.components import LEAST_ROWS
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers, unit_rows
 from rffpk.maps.spectrum import (
@@ -78,8 +79,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
         rows with at most 50 clusters, and each of them with once and twice the default number of
-        neighbors, if `n_neighbors` is "auto". The one whose clusters agree most with those of the
-        others is taken; of two, the first.
+        neighbors, if `n_neighbors` is "auto". Of these a graph is taken that falls apart into as
+        many components, with few rows between them, or else the one whose clusters agree most with
+        those of the others; of two, the first.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
@@ -99,8 +101,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
         In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
-        "neighbors" (times the default number) and "agreement" with the other clusters. Empty
-        where nothing was, as in a map of its own.
+        "neighbors" (times the default number), "agreement" with the other clusters, and "apart":
+        whether the graph has as many components as clusters are asked for, with few rows between
+        them. Empty where nothing was tried, as in a map of its own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
@@ -131,8 +134,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Warns
     -----
     ConvergenceWarning
-        If the graph is not connected. Components of less than a hundredth of the rows are left out:
-        their rows get the features of the nearest other nodes.
+        If the graph is not connected. Components of less than a hundredth of the rows count where
+        they have at least ten rows and few rows around them, at most 20 components in all. Others
+        are left out: their rows get the features of the nearest other nodes.
 
     Notes
     -----
@@ -244,6 +248,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             found = graph_diffusion(X, weight, k, pairs, enough)
         else:
             found = self._diffusion(X, weight, k, times, pairs, enough)
+        if tried:  # small clusters come and go with the sample
+            found = replace(found, spectrum=replace(found.spectrum, enough=1.0))
         self._publish(found, X.dtype, len(X), n_clusters, unit_variance)
         self._is_apart = tried and found.parts.n_kept == k and found.parts.are_apart()
         if found.node is not None:
@@ -490,10 +496,10 @@ def fit_diffusion_map(
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
-    """Name the connected components of the graph where more count than expected, or some of several
-    rows do not count."""
+    """Name the connected components of the graph where they are more than expected, or those that
+    do not count have as many rows as a cluster may have."""
     shares, n_small = mapped.component_shares_, len(mapped.component_shares_) - mapped._n_kept
-    if mapped._n_kept <= expected and not n_small:
+    if len(shares) <= expected and mapped._n_left_out < LEAST_ROWS:
         return
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
     more = ", ..." if len(shares) > 5 else ""

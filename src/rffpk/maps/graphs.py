@@ -137,10 +137,10 @@ def graph_diffusion(
     graph = symmetric(X, mass)
     weighted = csr_array(diags(mass) @ graph @ diags(mass))
     degrees = np.asarray(weighted.sum(axis=1)).ravel()
-    stay = np.divide(weighted.diagonal(), degrees, out=np.ones(n), where=degrees > 0)
     share = np.where(degrees > 0, mass, 0) / mass.sum()
-    n_rows = np.count_nonzero(mass)
-    parts = divided(weighted, share, stay, k, n_rows, _valley(weighted, mass))
+    n_rows = int(np.count_nonzero(mass))
+    valley = _valley(weighted, mass)
+    parts = divided(weighted, share, weighted.diagonal(), degrees, k, n_rows, valley)
     kept = parts.kept
     weighted = weighted[kept][:, kept]
     degrees = np.asarray(weighted.sum(axis=1)).ravel()

@@ -297,8 +297,8 @@ def _is_one_missed(multiply: Multiply, values: Array, vectors: Array) -> bool:
 class Diffusion:
     """A diffusion over landmarks, and its slow functions.
 
-    Landmarks that hold the walk, and those of components that do not count, are left out: rows near
-    them count with the nearest of the others.
+    Landmarks that dangle, and those of components that do not count, are left out: rows near them
+    count with the nearest of the others.
     """
 
     neighbourhoods: Neighbourhoods
@@ -325,34 +325,24 @@ def diffusion(
     of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
     constant on each of them are all that there is."""
     rows = distinct_where_few(X, weight, numbers, random)
+    mass = node = None
     if rows is None:
         landmarks = centroid_landmarks(X, weight, numbers[1], count, spherical, random, n_threads)
         found, some, p, nearest = landmarks
         degrees, graph = found.sums(X, weight, random)
-        mass = node = None
-        stayed, n_rows = graph.diagonal(), len(nearest)
+        held, n_rows = graph.diagonal(), len(nearest)
         valley = valley_of_rows(some, p, nearest, n_threads)
     else:
         nodes, mass, node = rows
         found, graph = mutual_neighbours(nodes, mass, count, n_threads)
         degrees = graph.T @ mass
-        stayed, n_rows = graph.power(2).T @ mass, int((node >= 0).sum())
+        held, n_rows = graph.power(2).T @ mass, int((node >= 0).sum())
         valley = valley_of_rows(nodes, mass, np.arange(len(nodes)), n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
-    stay = np.divide(stayed, degrees, out=np.ones_like(degrees), where=degrees > 0)
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
-    parts = divided(graph, share, stay, k, n_rows, valley)
-    kept = parts.kept
-    if not kept.all():
-        found, graph = found.of(kept), graph[kept][:, kept]
-        sums = np.asarray(graph.sum(axis=1)).ravel()
-        if mass is None:
-            degrees = sums
-        else:
-            number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-            mass, node = mass[kept], number[node]
-            graph = (diags(1 / sums) @ graph).tocsr()
-            degrees = graph.T @ mass
+    parts = divided(graph, share, held, degrees, k, n_rows, valley)
+    if not parts.kept.all():
+        found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
     pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
     walk = _walk(graph, degrees, mass)
     spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_rows)
@@ -360,6 +350,23 @@ def diffusion(
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     own = None if mass is None else graph @ extension
     return Diffusion(found, spectrum, extension, own, node, parts)
+
+
+def _without(
+    kept: Array,
+    found: Neighbourhoods,
+    graph: csr_matrix,
+    mass: Array | None,
+    node: Array | None,
+) -> tuple[Neighbourhoods, csr_matrix, Array, Array | None, Array | None]:
+    """The walk over the landmarks that are kept, with its degrees: no step leads to others."""
+    found, graph = found.of(kept), graph[kept][:, kept]
+    sums = np.asarray(graph.sum(axis=1)).ravel()
+    if mass is None or node is None:
+        return found, graph, sums, None, None
+    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+    graph, mass = (diags(1 / sums) @ graph).tocsr(), mass[kept]
+    return found, graph, graph.T @ mass, mass, number[node]
 
 
 def _walk(graph: csr_matrix, degrees: Array, mass: Array | None) -> Multiply:
