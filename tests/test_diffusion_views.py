@@ -114,8 +114,8 @@ def test_rows_far_from_all_landmarks_has_finite_results(views):
 
 def test_a_graph_in_pieces_is_named_with_its_view():
     random = np.random.default_rng(0)
-    y = np.repeat(np.arange(3), 100)
-    pieces = 100.0 * y[:, None] + random.standard_normal((300, 2))
+    corners = np.repeat([[0, 0], [100, 0], [0, 100]], 100, axis=0)
+    pieces = corners + random.standard_normal((300, 2))
     with pytest.warns(
         ConvergenceWarning, match=r"The graph of neighbours of view 1 has \d+ connected"
     ):

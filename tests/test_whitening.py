@@ -176,7 +176,8 @@ def test_the_plainest_is_taken_where_all_agree():
 
 @pytest.mark.parametrize("best", range(6))
 def test_the_graph_with_the_largest_agreement_is_taken(best, monkeypatch):
-    monkeypatch.setattr(diffusion, "_agreements", lambda *given: np.arange(6) == best)
+    found = np.arange(6) == best, np.zeros(6, dtype=bool)
+    monkeypatch.setattr(diffusion, "_trials", lambda *given: found)
     X, _ = make_blobs(200, 5, centers=3, random_state=0)
     mapped = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_
     assert mapped.whitening_ == (None, 0.5, 1.0)[best // 2]
@@ -184,11 +185,25 @@ def test_the_graph_with_the_largest_agreement_is_taken(best, monkeypatch):
     assert [tried["agreement"] for tried in mapped.choices_].index(1.0) == best
 
 
-def test_the_choice_is_said(caplog):
-    X, _ = make_blobs(200, 5, centers=3, random_state=0)
+def test_a_graph_that_falls_apart_into_the_clusters_is_taken():
+    """Whitened components of two pairs, one apart and a hundred from each other, hide the groups
+    of a pair, and agree with each other."""
+    places = np.array([[0, 0], [1, 0], [100, 0], [101, 0]])
+    y = np.repeat(np.arange(4), 100)
+    X = places[y] + np.random.default_rng(0).normal(0, 0.1, (400, 2))
+    model = DiffusionPowerKMeans(4, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    choices = model.feature_map_.choices_
+    assert [tried["whitening"] for tried in choices if tried["apart"]] == [None, None]
+    assert choices[0]["agreement"] < max(tried["agreement"] for tried in choices)
+
+
+@pytest.mark.parametrize(("centers", "said"), [(3, "falls apart"), (1, "agrees most")])
+def test_the_choice_is_said(centers, said, caplog):
+    X, _ = make_blobs(200, 5, centers=centers, random_state=0)
     with caplog.at_level(logging.INFO, logger="rffpk"):
         DiffusionPowerKMeans(3, random_state=0, verbose=1).fit(X)
-    assert "agree most" in caplog.text
+    assert said in caplog.text
 
 
 @pytest.mark.exhaustive

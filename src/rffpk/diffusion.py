@@ -168,8 +168,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
         rows with at most 50 clusters, and each of them with once and twice the default number of
-        neighbors, if `n_neighbors` is "auto". The one whose clusters agree most with those of the
-        others is taken; of two, the first.
+        neighbors, if `n_neighbors` is "auto". Of these a graph is taken that falls apart into as
+        many components, with few rows between them, or else the one whose clusters agree most with
+        those of the others; of two, the first.
     cache : "auto", True or False, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where
@@ -262,8 +263,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     -----
     ConvergenceWarning
         If `max_iter` ended a run, if clusters have no rows, or if the graph of neighbors has more
-        than `n_clusters` connected components. Those that cover less than 0.2/k of the rows are
-        left out: their rows are labeled by the nearest other nodes.
+        than `n_clusters` connected components, or leaves out ten rows or more in some. Components
+        of at least 0.2/k of the rows count and, while these are fewer than k, smaller ones of at
+        least ten rows with few rows around them. Rows of others are labeled by the nearest nodes.
 
     Notes
     -----
@@ -343,7 +345,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         warn_of_components(self.feature_map_, context.k)
 
 
-# ---- which map: the one whose clusters agree most with those of the others -----------------------
+# ---- which map: one whose graph falls apart, or that agrees most with the others -----------------
 
 # docs/trials.md has the alternatives to these.
 _WHITENINGS = (None, 0.5, 1.0)
@@ -357,7 +359,7 @@ class Option(NamedTuple):
     """What is chosen of a map."""
 
     whitening: float | None
-    times: int  # the default number of neighbours
+    neighbors: int  # times the default number
 
 
 def chosen_map(
@@ -369,29 +371,32 @@ def chosen_map(
     unit_variance: bool = False,
 ) -> DiffusionMap:
     """The map of rows that have been checked, with the parameters of a map or of the estimator
-    itself. For those that are "auto" several values are tried on a sample, and those are taken
-    whose clusters agree most with the clusters of the others: what follows from one scale or one
-    whitening alone is an artefact of it."""
+    itself. For those that are "auto" several values are tried on a sample. Those are taken whose
+    graph falls apart into the clusters, with valleys around them, and of these or else of all
+    those whose clusters agree most with the clusters of the others: what follows from one scale or
+    one whitening alone is an artefact of it."""
     options = _options(parameters)
-    agreements = np.zeros(len(options))
+    agreements, apart = np.zeros(len(options)), np.zeros(len(options), dtype=bool)
     tried = len(options) > 2 and context.k > 1  # two options agree alike
     if tried:
-        agreements = _agreements(estimator, parameters, options, X, weight, context)
-    best = int(np.argmax(agreements >= agreements.max() - _ALIKE))
+        agreements, apart = _trials(estimator, parameters, options, X, weight, context)
+    judged = np.where(apart | ~apart.any(), agreements, -np.inf)
+    best = int(np.argmax(judged >= judged.max() - _ALIKE))
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *options[best]
     )
     if tried:
         mapped.choices_ = [
-            {"whitening": option.whitening, "neighbors": option.times, "agreement": float(each)}
-            for option, each in zip(options, agreements)
+            {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
+            for option, agreement, separate in zip(options, agreements, apart)
         ]
     if context.history.progress is not None and tried:
         whitening, times = options[best]
+        why = "falls apart into the clusters" if apart[best] else "agrees most with the others"
         context.history.progress.say(
             f"Of {len(options)} graphs that with whitening={whitening} and {times} times the "
-            f"default number of neighbors gives clusters that agree most with those of the others: "
-            f"mean adjusted Rand index {agreements[best]:.3f}, {agreements[0]:.3f} with neither."
+            f"default number of neighbors {why}: mean adjusted Rand index {agreements[best]:.3f}, "
+            f"{agreements[0]:.3f} with neither."
         )
     return mapped
 
@@ -409,28 +414,30 @@ def _options(parameters: Any) -> list[Option]:
     return [Option(*pair) for pair in product(whitenings, times)]
 
 
-def _agreements(
+def _trials(
     estimator: Any,
     parameters: Any,
     options: list[Option],
     X: Columns,
     weight: Array | None,
     context: FitContext,
-) -> Array:
+) -> tuple[Array, Array]:
     """The mean adjusted Rand index of the clusters of each map with those of the others, on a
-    sample of the rows."""
+    sample of the rows, and whether they are components of its graph with valleys around them."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     k = min(context.k, _TRIED_CLUSTERS)
     if len(counted) > _TRIED_ROWS:
         counted = np.sort(random.choice(counted, _TRIED_ROWS, replace=False))
-    x, p, partitions = X[counted], None if weight is None else weight[counted], []
+    x, p = X[counted], None if weight is None else weight[counted]
+    partitions, apart = [], []
     for option in options:
         mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=k)
+        apart.append(mapped._is_apart and k == context.k)
         model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
             partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
     found = np.eye(len(options))
     for i, j in combinations(range(len(options)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
-    return (found.sum(axis=0) - 1) / (len(options) - 1)
+    return (found.sum(axis=0) - 1) / (len(options) - 1), np.array(apart)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -18,13 +18,13 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.validation import Auto, is_option
+from rffpk.maps.components import LEAST_ROWS
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers, unit_rows
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
     diffusion,
-    least_share,
     n_pairs,
     suggested_n_clusters,
 )
@@ -79,8 +79,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
         rows with at most 50 clusters, and each of them with once and twice the default number of
-        neighbors, if `n_neighbors` is "auto". The one whose clusters agree most with those of the
-        others is taken; of two, the first.
+        neighbors, if `n_neighbors` is "auto". Of these a graph is taken that falls apart into as
+        many components, with few rows between them, or else the one whose clusters agree most with
+        those of the others; of two, the first.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
@@ -100,8 +101,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
         In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
-        "neighbors" (times the default number) and "agreement" with the other clusters. Empty
-        where nothing was, as in a map of its own.
+        "neighbors" (times the default number), "agreement" with the other clusters, and "apart":
+        whether the graph has as many components as clusters are asked for, with few rows between
+        them. Empty where nothing was tried, as in a map of its own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
@@ -133,8 +135,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Warns
     -----
     ConvergenceWarning
-        If the graph is not connected. Components of less than a hundredth of the rows are left out:
-        their rows get the features of the nearest other nodes.
+        If the graph is not connected. Components of less than a hundredth of the rows count where
+        they have at least ten rows and few rows around them, at most 20 components in all. Others
+        are left out: their rows get the features of the nearest other nodes.
 
     Notes
     -----
@@ -243,10 +246,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         enough = max(n_clusters, 2) if n_clusters and automatic else None
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, least_share(k), pairs, enough)
+            found = graph_diffusion(X, weight, k, pairs, enough)
         else:
             found = self._diffusion(X, weight, k, times, pairs, enough)
-        self._publish(found, X.dtype, n_clusters, unit_variance)
+        if tried:  # small clusters come and go with the sample
+            found = replace(found, spectrum=replace(found.spectrum, enough=1.0))
+        self._publish(found, X.dtype, len(X), n_clusters, unit_variance)
+        self._is_apart = tried and found.parts.n_kept == k and found.parts.are_apart()
         if found.node is not None:
             self._fitted = X, found.node
         return self
@@ -266,7 +272,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         sparse = isinstance(rows, SparseRows)
         found = diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse),
-            NeighbourCount(r, times), least_share(k), pairs, enough,
+            NeighbourCount(r, times), k, pairs, enough,
             self._spherical and self._whitening is None, random, n_threads,
         )  # fmt: skip
         landmarks = found.neighbourhoods.landmarks
@@ -279,13 +285,18 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self,
         found: Diffusion | GraphDiffusion,
         dtype: Any,
+        n_rows: int,
         n_clusters: int | None,
         unit_variance: bool,
     ) -> None:
         """Sets what is fitted."""
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
-        self.component_shares_, self._n_kept = found.shares, found.n_kept
+        parts = found.parts
+        listed = parts.counted | parts.left_out
+        shares = parts.components.shares
+        self.component_shares_, self._n_kept = shares[listed], parts.n_kept
+        self._n_left_out = round(n_rows * float(shares[parts.left_out].sum()))
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
         own: Array | None
@@ -486,17 +497,19 @@ def fit_diffusion_map(
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
-    """Name the connected components of the graph where there are more than expected."""
-    shares, n_kept = mapped.component_shares_, mapped._n_kept
-    if len(shares) <= expected:
+    """Name the connected components of the graph where they are more than expected, or those that
+    do not count have as many rows as a cluster may have."""
+    shares, n_small = mapped.component_shares_, len(mapped.component_shares_) - mapped._n_kept
+    if len(shares) <= expected and mapped._n_left_out < LEAST_ROWS:
         return
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
     more = ", ..." if len(shares) > 5 else ""
-    small = len(shares) - n_kept
-    left = f" {small} of them {'is' if small == 1 else 'are'} small and left out." * (small > 0)
-    alone = 1 - float(shares.sum()) if small >= 0 else 0.0  # without large ones all are kept
-    if alone > 1e-9:
-        left += f" Nodes without neighbours, {alone:.3g} of the rows, are left out, too."
+    left = ""
+    if n_small:
+        left = (
+            f" {n_small} of them, with {mapped._n_left_out} rows, {'is' if n_small == 1 else 'are'}"
+            " small and left out: these rows are with the nearest others."
+        )
     given = mapped.metric == PRECOMPUTED
     remedy = "More edges connect" if given else "A larger n_neighbors connects"
     warn(
