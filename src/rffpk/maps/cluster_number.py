@@ -1,46 +1,65 @@
-"""The number of clusters: an eigengap that several graphs of neighbours share, else mixtures."""
+"""The number of clusters: the sum of what three independent witnesses say, on some of the rows."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.cluster import kmeans_plusplus
 
-from rffpk._utils.arrays import Array, adjusted_rand_index
+from rffpk._rows.sample import RowSample
+from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import svd
-from rffpk._utils.sparse_rows import Columns, rows_differ
-from rffpk.maps.neighbours import (
-    NeighbourCount,
-    Neighbourhoods,
-    drawn_rows,
-    k_means,
-    unit_rows,
-)
-from rffpk.maps.spectrum import Diffusion, diffusion, eigengaps
+from rffpk._utils.sparse_rows import Columns, SparseRows, dense, distinct_rows, rows_differ
+from rffpk._utils.tree import groups, ward
+from rffpk.maps.graphs import PRECOMPUTED, graph_diffusion
+from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means, unit_rows
+from rffpk.maps.spectrum import Diffusion, diffusion
 from rffpk.maps.whitening import fit_whitening
+from rffpk.maps.witnesses import (
+    MOST_NEIGHBOURS,
+    eigengap_scores,
+    height_scores,
+    mode_counts,
+    mode_scores,
+    rare_share,
+    shares_of_counts,
+)
 
 # docs/clusters_number.md has the trials behind these.
-_ROWS, _PAIRS = 3000, 128  # rows that are looked at, and eigenpairs of each graph
-# Where more clusters, or more connected components, are found than this, more rows are looked at,
-# and more pairs of graphs without whitening.
-_MANY, _MORE_ROWS, _MORE_PAIRS = 16, 12_000, 512
+_ONE = 0.3  # what one cluster begins with
+_ALIKE = 1.25  # of numbers whose ratio is smaller only the best is given
+_NUMBERS = 5  # that are given, at most
+_PAIRS = 64  # eigenpairs of each graph
+_GRAPH_ROWS = 1500  # whose graphs are made
 _GRAPHS = ((None, 1), (None, 2), (0.5, 1), (1.0, 1))  # whitening, times the default neighbours
 _WHITENED = 20  # clusters that whitening makes components for
+_GRAPH_CLUSTERS = 32  # where the others see more, the graphs have too few rows of each
 _SEPARATED = 60  # clusters for which the components of a graph must be large enough
-_LARGEST = 6.0  # logarithm of an eigengap that counts
-_GAP = 1.5  # mean logarithm of an eigengap that tells clusters apart, or ...
-_VALLEY = 0.2  # ... mean log ratio of distances across borders and inside clusters, ...
-_AGREEMENT = 0.25  # ... if the clusters of different graphs agree so well
-_GAIN = 0.4  # of the BIC for each row, by which a mixture is better than one Gaussian
-_MIXTURE_ROWS, _MIXTURE_COLUMNS, _MOST_PARTS = 1500, 5, 30
-_FAILURES = 4  # numbers in a row that do not lower the BIC, which end the search
-_NEIGHBOURS, _SCALE = 11, 5  # of a row, itself the first; the one whose distance is the scale there
-_NUMBERS = 5  # that are returned, at most
+_ROWS_A_CENTROID = 6  # of the tree
+_CENTROIDS_A_CLUSTER = 8
+# More rows are looked at where so many clusters are found, or where such a share of the rows is in
+# clusters that have few of them; of a larger one graphs and densities tell nothing.
+_MANY, _RARE, _TOO_RARE = 16, 0.02, 0.5
+
+
+Say = Callable[[str], None]
+
+
+class Size(NamedTuple):
+    """How many rows are looked at."""
+
+    modes: int
+    tree: int
+    centroids: tuple[int, int]  # the fewest and the most
+
+
+_FIRST, _MORE = Size(3000, 3000, (500, 500)), Size(12_000, 20_000, (1000, 3300))
 
 
 @dataclass(frozen=True)
@@ -52,178 +71,268 @@ class NClustersSelection:
     n_clusters : int
         The best number; 1 where nothing tells clusters apart.
     numbers : ndarray of int64, shape (n_numbers,)
-        At most five good numbers of clusters, the best first.
-    scores : ndarray of float64, shape (n_numbers,)
-        For each, the mean over several graphs of neighbors of the logarithm of the eigengap, the
-        ratio of 1 - mu of the functions number k + 1 and k, from 0 to 6. Above 1.5 clusters are far
-        apart. 0 for one cluster.
+        At most five good numbers of clusters, the best first, none within a quarter of another.
+    levels : ndarray of int64, shape (n_levels,)
+        Those of them that are better than one cluster, coarse to fine; 1 if there is none.
+    scores : ndarray of float64, shape (n_considered,)
+        The evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three; one cluster has
+        0.3 more.
+    eigengaps : ndarray of float64, shape (n_considered,)
+        Scores from 0 to 1 by the gaps between the eigenvalues of random walks on several graphs of
+        neighbors.
+    heights : ndarray of float64, shape (n_considered,)
+        Scores from 0 to 1 by the heights of Ward's tree of many small clusters.
+    modes : ndarray of float64, shape (n_considered,)
+        Scores from 0 to 1 by the modes of the density that last over scales.
     labels : ndarray of int32, shape (n_numbers, n_rows)
-        For each, the clusters of the rows that were looked at, from 0 on.
+        For each of `numbers`, the clusters of the rows that were looked at, from 0 on.
     rows : ndarray of int64, shape (n_rows,)
-        The indices of these rows; of rows that are not in memory, those in the sample of a fit.
+        The indices of these rows.
+    parents : list of ndarray of int32
+        For each level except the first, the cluster of the level before in which most rows of each
+        of its clusters lie.
+    shares : list of ndarray of float64
+        The shares of the rows of these clusters that lie there; 1 where levels are nested.
     """
 
     n_clusters: int
     numbers: NDArray[np.int64]
+    levels: NDArray[np.int64]
     scores: NDArray[np.float64] = field(repr=False)
+    eigengaps: NDArray[np.float64] = field(repr=False)
+    heights: NDArray[np.float64] = field(repr=False)
+    modes: NDArray[np.float64] = field(repr=False)
     labels: NDArray[np.int32] = field(repr=False)
     rows: NDArray[np.int64] = field(repr=False)
+    parents: list[NDArray[np.int32]] = field(repr=False)
+    shares: list[NDArray[np.float64]] = field(repr=False)
 
-
-def select_number(
-    X: Columns, weight: Array | None, spherical: bool, random: Any, n_threads: int
-) -> NClustersSelection:
-    """The number of clusters of rows that have been checked."""
-    for size, pairs, graphs in ((_ROWS, _PAIRS, _GRAPHS), (_MORE_ROWS, _MORE_PAIRS, _GRAPHS[:2])):
-        rows, p = drawn_rows(X, weight, size, random)
-        rows = np.unique(rows)
-        if not rows_differ(X[rows]):
-            alone, one = np.zeros((1, len(rows)), dtype=np.int32), np.ones(1, dtype=np.int64)
-            return NClustersSelection(1, one, np.zeros(1), alone, rows)
-        some = unit_rows(X[rows]) if spherical else X[rows]
-        used = [graph for graph in graphs if not spherical or graph[0] is None]
-        found = _Evidence(some, p, spherical, pairs, used, random, n_threads)
-        numbers = found.numbers()
-        if max(numbers[0], found.graphs[0].parts.n_kept) <= _MANY or len(X) <= size:
-            break
-    labels = np.stack([found.labels(k) for k in numbers]).astype(np.int32)
-    scores = np.array([found.scores[k] if k < len(found.scores) else 0.0 for k in numbers])
-    return NClustersSelection(numbers[0], np.array(numbers), scores, labels, rows)
+    def number(self, wanted: str) -> int:
+        """The number for ``n_clusters="coarse"``, "auto" or "fine"."""
+        ends = {"coarse": int(self.levels[0]), "fine": int(self.levels[-1])}
+        return ends.get(wanted, self.n_clusters)
 
 
 class _Evidence:
-    """What several graphs of some rows, and mixtures of Gaussians, say of numbers of clusters."""
+    """What the witnesses say of some rows."""
 
-    def __init__(
-        self, X: Columns, weight: Array | None, spherical: bool, pairs: int,
-        graphs: Any, random: Any, n_threads: int,
-    ) -> None:  # fmt: skip
-        self.X, self.weight, self.random, self.n_threads = X, weight, random, n_threads
-        self.graphs = [
-            self._graph(whitening, times, spherical, pairs) for whitening, times in graphs
-        ]
-        found = [eigengaps(graph.spectrum, pairs) for graph in self.graphs]
-        self.scores = np.mean([np.clip(each, 0, _LARGEST) for each in found], axis=0)
-        self._mixture: Any = None
-        self._points = np.zeros((0, 0))
+    def __init__(self, rows: Array, *scores: Array) -> None:
+        self.sums = _total(*scores)
+        self.rows = rows
+        self.scores = [np.pad(each, (0, len(self.sums) - len(each))) for each in scores]
 
-    def _graph(self, whitening: float | None, times: int, spherical: bool, pairs: int) -> Diffusion:
-        x = self.X
-        if whitening is not None:
-            x = fit_whitening(x, self.weight, whitening, _WHITENED, self.random, self.n_threads)(x)
-        n = len(x)
-        return diffusion(
-            x, self.weight, (n, n), NeighbourCount(None, times), _SEPARATED, pairs,
-            None, spherical, self.random, self.n_threads,
-        )  # fmt: skip
-
-    def numbers(self) -> list[int]:
-        """Good numbers, the best first."""
-        order = np.argsort(-self.scores, kind="stable")
-        several = [int(k) for k in order[: _NUMBERS + 1] if self.scores[k] > 0]
-        best = several[0] if several and self._is_apart(several[0]) else self._parts()
-        return [best, *(k for k in several if k != best)][:_NUMBERS]
-
-    def _is_apart(self, k: int) -> bool:
-        """Whether the graphs agree on k clusters that are far apart, or have a valley between."""
-        partitions = [self._partition(graph, k) for graph in self.graphs]
-        pairs = combinations(partitions, 2)
-        if np.mean([adjusted_rand_index(a, b) for a, b in pairs]) < _AGREEMENT:
-            return False
-        return bool(self.scores[k] >= _GAP or self._valley(partitions[0], k) >= _VALLEY)
+    @property
+    def best(self) -> int:
+        return int(np.argmax(self.sums))
 
     def labels(self, k: int) -> Array:
         """Clusters of the rows."""
-        if k == 1:
-            return np.zeros(len(self.X), dtype=np.int32)
-        if self._mixture is not None and self._mixture.n_components == k:
-            return self._mixture.predict(self._points)
-        return self._partition(self.graphs[0], k)
+        raise NotImplementedError
 
-    def _partition(self, graph: Diffusion, k: int) -> Array:
-        """Clusters of the rows by the slow functions of a graph; rows that it leaves out are with
-        the nearest of the others."""
+    def selection(self) -> NClustersSelection:
+        """The good numbers and their partitions."""
+        numbers = list[int]()
+        for k in np.argsort(-self.sums, kind="stable"):
+            apart = all(max(k, other) > _ALIKE * min(k, other) for other in numbers)
+            if len(numbers) < _NUMBERS and self.sums[k] > 0 and apart and (k > 1 or not numbers):
+                numbers.append(int(k))
+        labels = np.stack([self.labels(k) for k in numbers]).astype(np.int32)
+        levels = sorted(k for k in numbers if self.sums[k] > self.sums[1]) or [1]
+        nested = [labels[numbers.index(k)] for k in levels]
+        inside = [_inside(fine, coarse) for coarse, fine in zip(nested, nested[1:])]
+        return NClustersSelection(
+            numbers[0], np.array(numbers), np.array(levels), self.sums[1:],
+            *(each[1:] for each in self.scores), labels, self.rows.astype(np.int64),
+            [parent for parent, _ in inside], [share for _, share in inside],
+        )  # fmt: skip
+
+
+def _total(*scores: Array) -> Array:
+    """The sum of the scores of several witnesses."""
+    total = np.zeros(max(len(each) for each in scores))
+    for each in scores:
+        total[: len(each)] += each
+    total[:2] += -math.inf, _ONE
+    return total
+
+
+def _inside(fine: Array, coarse: Array) -> tuple[Array, Array]:
+    """For each cluster of a partition that of a coarser one in which most of its rows lie, and the
+    share of them."""
+    counts = np.zeros((fine.max() + 1, coarse.max() + 1))
+    np.add.at(counts, (fine, coarse), 1)
+    sizes = np.maximum(counts.sum(axis=1), 1)
+    return counts.argmax(axis=1).astype(np.int32), counts.max(axis=1) / sizes
+
+
+def select_number(
+    sample: RowSample, metric: str, random: Any, n_threads: int, say: Say | None = None
+) -> NClustersSelection:
+    """The number of clusters of rows that have been checked; of the nodes of a graph of affinities
+    with the metric "precomputed". Lines about what is done are passed to `say`."""
+    say = say or (lambda text: None)
+    if metric == PRECOMPUTED:
+        say("Looking for the number of clusters of the graph.")
+        xs, weight = sample.some()
+        found: _Evidence = _OfGraph(xs[0], weight)
+    else:
+        spherical = metric == "cosine"
+        say(f"Looking for the number of clusters in {min(_FIRST.tree, sample.counted)} rows.")
+        found = first = _of_rows(sample, spherical, random, n_threads, _FIRST, None)
+        if first.shows_many and sample.counted > _FIRST.tree:
+            rows = min(_MORE.tree, sample.counted)
+            say(f"There may be {first.best} clusters or more: looking at {rows} rows.")
+            found = _of_rows(sample, spherical, random, n_threads, _MORE, first)
+    selection = found.selection()
+    others = ", ".join(str(k) for k in selection.numbers[1:])
+    also = f"; other good numbers are {others}" if others else ""
+    say(f"The rows have {selection.n_clusters} clusters{also}.")
+    return selection
+
+
+def _of_rows(
+    sample: RowSample, spherical: bool, random: Any, n_threads: int, size: Size, before: Any
+) -> _OfRows:
+    taken = [sample.numbered(n) for n in (_GRAPH_ROWS, size.modes, size.tree)]
+    parts = [
+        Part(rows, unit_rows(xs[0]) if spherical else xs[0], weight) for rows, xs, weight in taken
+    ]
+    return _OfRows(*parts, spherical, size, before, random, n_threads)
+
+
+class Part(NamedTuple):
+    """Some rows that count."""
+
+    rows: Array  # their indices
+    X: Columns
+    weight: Array | None
+
+
+class _OfRows(_Evidence):
+    """What all witnesses say; those who saw as many rows before keep what they said."""
+
+    def __init__(
+        self, few: Part, some: Part, more: Part, spherical: bool, size: Size,
+        before: _OfRows | None, random: Any, n_threads: int,
+    ) -> None:  # fmt: skip
+        self.few, self.more, self.random, self.n_threads = few, more, random, n_threads
+        if before is not None:
+            self.graphs, gaps = before.graphs, before.scores[0]
+        elif rows_differ(few.X):
+            used = [graph for graph in _GRAPHS if not spherical or graph[0] is None]
+            self.graphs = [self._graph(*each) for each in used]
+            gaps = eigengap_scores([each.spectrum for each in self.graphs], _PAIRS)
+        else:
+            self.graphs, gaps = [], np.zeros(2)
+        least, most = size.centroids
+        wanted = least if before is None else _CENTROIDS_A_CLUSTER * before.best
+        wanted = (
+            most if before is not None and before.rare > _RARE else max(least, min(most, wanted))
+        )
+        self.tree, self.leaf, distinct = self._tree(wanted)
+        near = self._near(some.X)
+        self.rare = rare_share(near[0])
+        heights = height_scores(self.tree, distinct)
+        modes = np.zeros(2) if self.rare > _TOO_RARE else mode_scores(*near, len(heights))
+        others = _total(heights, modes)
+        if self.rare > _TOO_RARE or np.argmax(others) > _GRAPH_CLUSTERS:
+            gaps = np.zeros(2)
+        super().__init__(more.rows, gaps, heights, modes)
+
+    @property
+    def shows_many(self) -> bool:
+        """Whether there may be clusters with few of the rows."""
+        return self.best > _MANY or self.rare > _RARE
+
+    def _graph(self, whitening: float | None, times: int) -> Diffusion:
+        x = self.few.X
+        if whitening is not None:
+            fitted = fit_whitening(
+                x, self.few.weight, whitening, _WHITENED, self.random, self.n_threads
+            )
+            x = fitted(x)
+        return diffusion(
+            x, self.few.weight, (len(x), len(x)), NeighbourCount(None, times), _SEPARATED,
+            _PAIRS, None, False, self.random, self.n_threads,
+        )  # fmt: skip
+
+    def _tree(self, wanted: int) -> tuple[Array, Array, bool]:
+        """Ward's tree of the centroids of many clusters, that of each row, and whether these are
+        all distinct rows."""
+        x, weight = self.more.X, self.more.weight
+        m = max(1, min(wanted, len(x) // _ROWS_A_CENTROID))
+        centroids, leaf = distinct_rows(x)
+        distinct = len(centroids) <= m
+        if not distinct:
+            given = x.matrix if isinstance(x, SparseRows) else x
+            index = kmeans_plusplus(
+                given, m, sample_weight=weight, random_state=self.random, n_local_trials=1
+            )[1]
+            centroids = k_means(x, weight, x[np.unique(index)], self.n_threads)
+            leaf = Neighbourhoods(centroids, 1, 0.0, self.n_threads).chosen(x).ravel()
+            there, leaf = np.unique(leaf, return_inverse=True)
+            centroids = centroids[there]
+        places = dense(centroids).astype(np.float64)
+        places -= places.mean(axis=0)
+        squares = np.einsum("jd,jd->j", places, places)
+        gaps = np.maximum(squares + squares[:, None] - 2 * places @ places.T, 0)
+        return ward(gaps, np.bincount(leaf, weight, len(places)).astype(float)), leaf, distinct
+
+    def _near(self, X: Columns) -> tuple[Array, Array]:
+        """Distances to the nearest rows, rising, and the indices of these."""
+        near = Neighbourhoods(X, MOST_NEIGHBOURS + 1, 0.0, self.n_threads)
+        squares, index = near._nearest(X)
+        order = np.argsort(squares, axis=1, kind="stable")
+        distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
+        return distances, np.take_along_axis(index, order, axis=1)
+
+    def labels(self, k: int) -> Array:
+        """By the witness who says most for this number: a cut of the tree or slow functions."""
+        if k == 1:
+            return np.zeros(len(self.rows), dtype=np.int32)
+        gaps, heights, _ = self.scores
+        if self.graphs and k < _PAIRS and (gaps[k] >= heights[k] or k > len(self.tree) + 1):
+            return self._by_functions(k)
+        return groups(self.tree, k)[self.leaf]
+
+    def _by_functions(self, k: int) -> Array:
+        """Rows that the graph has not are with the nearest of the others."""
+        graph = self.graphs[0]
         functions = graph.own if graph.own is not None else graph.extension
-        nodes = np.asarray(graph.node)
-        slow = graph.spectrum.slow(k)[: k - 1]
-        labels = rotated_labels(np.column_stack([np.ones(len(functions)), functions[:, slow]]))
-        found = labels[nodes]
-        outside = nodes < 0
-        if outside.any():
-            kept = np.flatnonzero(~outside)
-            nearest = Neighbourhoods(self.X[kept], 1, 0.0, self.n_threads)
-            found[outside] = found[kept[nearest.chosen(self.X[outside]).ravel()]]
+        labels, node = slow_labels(functions, graph.spectrum.slow(k), k), np.asarray(graph.node)
+        kept = np.flatnonzero(node >= 0)
+        nearest = Neighbourhoods(self.few.X[kept], 1, 0.0, self.n_threads)
+        found = labels[node[kept[nearest.chosen(self.more.X).ravel()]]]
+        place = np.searchsorted(self.more.rows, self.few.rows[kept])
+        found[place] = labels[node[kept]]
         return found
 
-    def _valley(self, labels: Array, k: int) -> float:
-        """The mean over clusters of the logarithm of the distances at which their rows have
-        neighbours in others, over the median distance to the fifth neighbour."""
-        near = Neighbourhoods(self.X, _NEIGHBOURS, 0.0, self.n_threads)
-        squares, index = near._nearest(self.X)
-        distances = np.sqrt(squares.astype(np.float64))
-        scale = np.sort(distances, axis=1)[:, min(_SCALE, near.r - 1)]
-        widest = np.maximum(np.maximum(scale[:, None], scale[index]), distances)
-        across = labels[:, None] != labels[index]
-        found = []
-        for cluster in range(k):
-            own = labels == cluster
-            edges, inside = widest[own][across[own]], np.median(scale[own]) if own.any() else 0
-            if not own.any():
-                found.append(0.0)
-            elif not len(edges) or inside <= 0:
-                found.append(_LARGEST / 2)
-            else:
-                found.append(float(np.log(max(np.quantile(edges, 0.1), inside / 10) / inside)))
-        return float(np.mean(found))
 
-    def _parts(self) -> int:
-        """The number of Gaussians of the mixture with the least BIC; 1 if that is hardly better
-        than one."""
-        d = min(_MIXTURE_COLUMNS, *self.X.shape)
-        mapped = fit_whitening(self.X, self.weight, 0.0, (d + 1) // 2, self.random, self.n_threads)
-        self._points = np.asarray(mapped(self.X)[:, :d], dtype=np.float64)
-        drawn, p = drawn_rows(self._points, self.weight, _MIXTURE_ROWS, self.random)
-        if p is not None:
-            drawn = self.random.choice(drawn, len(drawn), p=p / p.sum())
-        points = self._points[drawn]
-        models, bics = list[Any](), list[float]()
-        for k in range(1, min(_MOST_PARTS, len(np.unique(points, axis=0)) // 5) + 1):
-            models.append(self._mixture_of(points, k))
-            bics.append(models[-1].bic(points) / len(points))
-            if k - 1 - int(np.argmin(bics)) >= _FAILURES:
-                break
-        if not bics or bics[0] - min(bics) < _GAIN:
-            return 1
-        self._mixture = models[int(np.argmin(bics))]
-        return int(self._mixture.n_components)
+class _OfGraph(_Evidence):
+    """What the witnesses who need no distances say of the nodes of a graph of affinities."""
 
-    def _mixture_of(self, points: Array, k: int) -> Any:
-        """A mixture that starts at the clusters of k-means, which is the same for any number of
-        threads."""
-        from sklearn.mixture import GaussianMixture  # it takes a while, and few fits need it
+    def __init__(self, X: Columns, weight: Array | None) -> None:
+        self.graph = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None)
+        edges, n = self.graph.graph, X.shape[0]
+        degrees = np.asarray(edges.sum(axis=1)).ravel()
+        r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)
+        gaps = eigengap_scores([self.graph.spectrum], _PAIRS)
+        modes = shares_of_counts(mode_counts(np.log(degrees), edges, r), _PAIRS)
+        super().__init__(np.arange(n), gaps, np.zeros(2), modes)
 
-        seeds, _ = kmeans_plusplus(points, k, random_state=self.random.randint(2**31 - 1))
-        centroids = k_means(points, None, seeds, self.n_threads)
-        labels = Neighbourhoods(centroids, 1, 0.0, self.n_threads).chosen(points).ravel()
-        rest = points - centroids[labels]
-        least = 1e-4 * points.var()
-        precision = np.linalg.inv(rest.T @ rest / len(points) + least * np.eye(points.shape[1]))
-        masses = np.maximum(np.bincount(labels, minlength=k), 1)
-        mixture = GaussianMixture(
-            k, reg_covar=least, weights_init=masses / masses.sum(), means_init=centroids,
-            precisions_init=np.repeat(precision[None], k, axis=0), init_params="random_from_data",
-            max_iter=1000, random_state=0,
-        )  # fmt: skip
-        return mixture.fit(points)
+    def labels(self, k: int) -> Array:
+        if k == 1:
+            return np.zeros(len(self.rows), dtype=np.int32)
+        return slow_labels(self.graph.extension, self.graph.spectrum.slow(k), k)
 
 
-def rotated_labels(functions: Array) -> Array:
-    """Clusters of nodes by their k slow functions (m, k): the rotation of these that makes them
+def slow_labels(functions: Array, slow: Array, k: int) -> Array:
+    """Clusters of nodes by their slow functions: the rotation of these that makes them
     indicators of the nodes that a QR factorisation with pivots chooses. Damle, Minden, Ying:
     Simple, direct and efficient multi-way spectral clustering. Information and Inference 2019,
     algorithm 1.
     """
-    k = functions.shape[1]
-    pivots = qr(functions.T, mode="r", pivoting=True)[1][:k]
+    functions = np.column_stack([np.ones(len(functions)), functions[:, slow[: k - 1]]])
+    pivots = qr(functions.T, mode="r", pivoting=True)[1][: functions.shape[1]]
     left, _, right = svd(functions[pivots].T)
     return np.argmax(np.abs(functions @ (left @ right)), axis=1)
