@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import centroid_model
+from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
@@ -20,7 +21,6 @@ from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
 from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.validation import Auto, Level, is_graph
-from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,

@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
@@ -24,7 +25,6 @@ from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import optional_module
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
-from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.profiles import ClusterProfiles, length, rows_at
 from rffpk.tables import TablePreprocessor
 

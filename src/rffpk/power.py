@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rffpk._anneal import centroid_model, search
+from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._anneal.fit import FitResult, GivenInit, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.noise import check_noise
@@ -24,7 +25,6 @@ from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto, Level, is_option
 from rffpk.maps import fourier
-from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.unit_rows import Metric, check_metric, metric_map
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md

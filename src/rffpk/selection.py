@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rffpk._anneal.cluster_number import NClustersSelection, select_number
 from rffpk._rows.sample import row_sample
 from rffpk._utils import config, validation
 from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.maps.cluster_number import NClustersSelection, select_number
 from rffpk.maps.diffusion_map import DiffusionMetric
 
 

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import decompositions
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
+from rffpk._anneal.cluster_number import select_number
 from rffpk._anneal.convergence_warnings import Cause, Ending, few_rows, warn_of_ending
 from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace
@@ -43,7 +44,6 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.validation import Auto
-from rffpk.maps.cluster_number import select_number
 
 M = TypeVar("M", bound=Any)
 

@@ -5,23 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
-from sklearn.cluster import kmeans_plusplus
+from scipy.sparse import csr_array
 
-from rffpk._rows.sample import RowSample
-from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import svd
-from rffpk._utils.sparse_rows import Columns, SparseRows, dense, distinct_rows, rows_differ
-from rffpk._utils.tree import groups, ward
-from rffpk.maps.graphs import PRECOMPUTED, graph_diffusion
-from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means, unit_rows
-from rffpk.maps.spectrum import Diffusion, diffusion
-from rffpk.maps.whitening import fit_whitening
-from rffpk.maps.witnesses import (
+from rffpk._anneal.seeding import seed_centroids
+from rffpk._anneal.witnesses import (
     MOST_NEIGHBOURS,
     eigengap_scores,
     height_scores,
@@ -30,6 +23,23 @@ from rffpk.maps.witnesses import (
     rare_share,
     shares_of_counts,
 )
+from rffpk._rows.passes import make_rows
+from rffpk._rows.sample import RowSample
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import svd
+from rffpk._utils.sparse_rows import (
+    Columns,
+    SparseRows,
+    dense,
+    distinct_rows,
+    rows_differ,
+    sparse_rows,
+)
+from rffpk._utils.tree import groups, ward
+from rffpk.maps.graphs import PRECOMPUTED, graph_diffusion
+from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means, unit_rows
+from rffpk.maps.spectrum import Diffusion, diffusion
+from rffpk.maps.whitening import fit_whitening
 
 # docs/clusters_number.md has the trials behind these.
 _ONE = 0.3  # what one cluster begins with
@@ -41,11 +51,13 @@ _GRAPHS = ((None, 1), (None, 2), (0.5, 1), (1.0, 1))  # whitening, times the def
 _WHITENED = 20  # clusters that whitening makes components for
 _GRAPH_CLUSTERS = 32  # where the others see more, the graphs have too few rows of each
 _SEPARATED = 60  # clusters for which the components of a graph must be large enough
+_PRODUCTS = 4e9  # for the distances of more rows, at most
 _ROWS_A_CENTROID = 6  # of the tree
-_CENTROIDS_A_CLUSTER = 8
+_CENTROIDS_A_CLUSTER = 6
+_PASSES = 2  # of k-means
 # More rows are looked at where so many clusters are found, or where such a share of the rows is in
-# clusters that have few of them; of a larger one graphs and densities tell nothing.
-_MANY, _RARE, _TOO_RARE = 16, 0.02, 0.5
+# clusters that have few of them. Of larger ones graphs tell nothing, and then densities.
+_MANY, _RARE, _TOO_RARE, _MOST_RARE = 16, 0.02, 0.1, 0.5
 
 
 Say = Callable[[str], None]
@@ -57,6 +69,10 @@ class Size(NamedTuple):
     modes: int
     tree: int
     centroids: tuple[int, int]  # the fewest and the most
+
+    def modes_of(self, columns: int) -> int:
+        """Rows whose density is looked at, fewer of many columns."""
+        return max(_FIRST.modes, min(self.modes, round((_PRODUCTS / columns) ** 0.5)))
 
 
 _FIRST, _MORE = Size(3000, 3000, (500, 500)), Size(12_000, 20_000, (1000, 3300))
@@ -193,7 +209,8 @@ def select_number(
 def _of_rows(
     sample: RowSample, spherical: bool, random: Any, n_threads: int, size: Size, before: Any
 ) -> _OfRows:
-    taken = [sample.numbered(n) for n in (_GRAPH_ROWS, size.modes, size.tree)]
+    sizes = (_GRAPH_ROWS, size.modes_of(sample.xs[0].shape[1]), size.tree)
+    taken = [sample.numbered(n) for n in sizes]
     parts = [
         Part(rows, unit_rows(xs[0]) if spherical else xs[0], weight) for rows, xs, weight in taken
     ]
@@ -233,9 +250,10 @@ class _OfRows(_Evidence):
         near = self._near(some.X)
         self.rare = rare_share(near[0])
         heights = height_scores(self.tree, distinct)
-        modes = np.zeros(2) if self.rare > _TOO_RARE else mode_scores(*near, len(heights))
-        others = _total(heights, modes)
-        if self.rare > _TOO_RARE or np.argmax(others) > _GRAPH_CLUSTERS:
+        modes = np.zeros(2) if self.rare > _MOST_RARE else mode_scores(*near, len(heights))
+        rare = self.rare if before is None else before.rare
+        sampled = len(few.rows) < len(more.rows)
+        if np.argmax(_total(heights, modes)) > _GRAPH_CLUSTERS or (sampled and rare > _TOO_RARE):
             gaps = np.zeros(2)
         super().__init__(more.rows, gaps, heights, modes)
 
@@ -264,11 +282,12 @@ class _OfRows(_Evidence):
         centroids, leaf = distinct_rows(x)
         distinct = len(centroids) <= m
         if not distinct:
-            given = x.matrix if isinstance(x, SparseRows) else x
-            index = kmeans_plusplus(
-                given, m, sample_weight=weight, random_state=self.random, n_local_trials=1
-            )[1]
-            centroids = k_means(x, weight, x[np.unique(index)], self.n_threads)
+            shift = np.zeros(x.shape[1], dtype=x.dtype)
+            rows = make_rows([x], [None], weight, self.n_threads, [shift])
+            centroids = seed_centroids(rows, x, m, "k-means++", self.random).astype(x.dtype)
+            if isinstance(x, SparseRows):
+                centroids = sparse_rows(csr_array(centroids))
+            centroids = k_means(x, weight, distinct_rows(centroids)[0], self.n_threads, _PASSES)
             leaf = Neighbourhoods(centroids, 1, 0.0, self.n_threads).chosen(x).ravel()
             there, leaf = np.unique(leaf, return_inverse=True)
             centroids = centroids[there]
@@ -296,16 +315,20 @@ class _OfRows(_Evidence):
         return groups(self.tree, k)[self.leaf]
 
     def _by_functions(self, k: int) -> Array:
-        """Rows that the graph has not are with the nearest of the others."""
         graph = self.graphs[0]
         functions = graph.own if graph.own is not None else graph.extension
-        labels, node = slow_labels(functions, graph.spectrum.slow(k), k), np.asarray(graph.node)
+        labels = slow_labels(functions, graph.spectrum.slow(k), k)
+        return np.asarray(labels[self._nodes])
+
+    @cached_property
+    def _nodes(self) -> Array:
+        """The node of the first graph that is each row; of rows that it has not the nearest."""
+        node = np.asarray(self.graphs[0].node)
         kept = np.flatnonzero(node >= 0)
         nearest = Neighbourhoods(self.few.X[kept], 1, 0.0, self.n_threads)
-        found = labels[node[kept[nearest.chosen(self.more.X).ravel()]]]
-        place = np.searchsorted(self.more.rows, self.few.rows[kept])
-        found[place] = labels[node[kept]]
-        return found
+        found = node[kept[nearest.chosen(self.more.X).ravel()]]
+        found[np.searchsorted(self.more.rows, self.few.rows[kept])] = node[kept]
+        return np.asarray(found)
 
 
 class _OfGraph(_Evidence):

@@ -44,7 +44,7 @@ def height_scores(linkage: Array, distinct: bool) -> Array:
         return scores
     logs = np.log(np.maximum(costs, _ROUNDING * costs[0]))
     place = np.arange(len(logs) - 1)
-    usual = logs[1:] - logs[np.minimum(2 * place + 4, len(logs) - 1)]
+    usual = logs[1:] - logs[np.minimum(2 * place + 3, len(logs) - 1)]
     scores[2:-1] = np.clip(logs[:-1] - logs[1:] - _USUAL * usual, 0, _LARGEST_RATIO)
     scores[len(logs) // 2 + 2 :] = 0  # of clusters of single leaves
     scores[-1] = _LARGEST_RATIO * distinct
