@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,6 @@ from rffpk._utils.sparse_rows import (
     SparseRows,
     dense,
     distinct_rows,
-    rows_differ,
     sparse_rows,
 )
 from rffpk._utils.tree import groups, ward
@@ -46,7 +45,7 @@ _ONE = 0.3  # what one cluster begins with
 _ALIKE = 1.25  # of numbers whose ratio is smaller only the best is given
 _NUMBERS = 5  # that are given, at most
 _PAIRS = 64  # eigenpairs of each graph
-_GRAPH_ROWS = 1500  # whose graphs are made
+_GRAPH_ROWS = 1200  # whose graphs are made
 _GRAPHS = ((None, 1), (None, 2), (0.5, 1), (1.0, 1))  # whitening, times the default neighbours
 _WHITENED = 20  # clusters that whitening makes components for
 _GRAPH_CLUSTERS = 32  # where the others see more, the graphs have too few rows of each
@@ -69,6 +68,13 @@ class Size(NamedTuple):
     modes: int
     tree: int
     centroids: tuple[int, int]  # the fewest and the most
+
+    def centroids_of(self, before: _OfRows) -> int:
+        """Centroids of the tree, by what has been seen on fewer rows."""
+        least, most = self.centroids
+        if before.rare > _RARE:
+            return most
+        return max(least, min(most, _CENTROIDS_A_CLUSTER * before.best))
 
     def modes_of(self, columns: int) -> int:
         """Rows whose density is looked at, fewer of many columns."""
@@ -142,7 +148,7 @@ class _Evidence:
         return int(np.argmax(self.sums))
 
     def labels(self, k: int) -> Array:
-        """Clusters of the rows."""
+        """k > 1 clusters of the rows."""
         raise NotImplementedError
 
     def selection(self) -> NClustersSelection:
@@ -152,13 +158,15 @@ class _Evidence:
             apart = all(max(k, other) > _ALIKE * min(k, other) for other in numbers)
             if len(numbers) < _NUMBERS and self.sums[k] > 0 and apart and (k > 1 or not numbers):
                 numbers.append(int(k))
-        labels = np.stack([self.labels(k) for k in numbers]).astype(np.int32)
+        one = np.zeros(len(self.rows))
+        labels = np.stack([one if k == 1 else self.labels(k) for k in numbers]).astype(np.int32)
         levels = sorted(k for k in numbers if self.sums[k] > self.sums[1]) or [1]
         nested = [labels[numbers.index(k)] for k in levels]
+        gaps, heights, modes = (each[1:] for each in self.scores)
         inside = [_inside(fine, coarse) for coarse, fine in zip(nested, nested[1:])]
         return NClustersSelection(
-            numbers[0], np.array(numbers), np.array(levels), self.sums[1:],
-            *(each[1:] for each in self.scores), labels, self.rows.astype(np.int64),
+            numbers[0], np.array(numbers), np.array(levels), self.sums[1:], gaps, heights, modes,
+            labels, self.rows.astype(np.int64),
             [parent for parent, _ in inside], [share for _, share in inside],
         )  # fmt: skip
 
@@ -192,29 +200,18 @@ def select_number(
         xs, weight = sample.some()
         found: _Evidence = _OfGraph(xs[0], weight)
     else:
-        spherical = metric == "cosine"
+        look = partial(_OfRows, sample, metric == "cosine", random=random, n_threads=n_threads)
         say(f"Looking for the number of clusters in {min(_FIRST.tree, sample.counted)} rows.")
-        found = first = _of_rows(sample, spherical, random, n_threads, _FIRST, None)
+        found = first = look(_FIRST, None)
         if first.shows_many and sample.counted > _FIRST.tree:
             rows = min(_MORE.tree, sample.counted)
-            say(f"There may be {first.best} clusters or more: looking at {rows} rows.")
-            found = _of_rows(sample, spherical, random, n_threads, _MORE, first)
+            say(f"There may be many clusters, or some with few rows: looking at {rows} rows.")
+            found = look(_MORE, first)
     selection = found.selection()
     others = ", ".join(str(k) for k in selection.numbers[1:])
     also = f"; other good numbers are {others}" if others else ""
     say(f"The rows have {selection.n_clusters} clusters{also}.")
     return selection
-
-
-def _of_rows(
-    sample: RowSample, spherical: bool, random: Any, n_threads: int, size: Size, before: Any
-) -> _OfRows:
-    sizes = (_GRAPH_ROWS, size.modes_of(sample.xs[0].shape[1]), size.tree)
-    taken = [sample.numbered(n) for n in sizes]
-    parts = [
-        Part(rows, unit_rows(xs[0]) if spherical else xs[0], weight) for rows, xs, weight in taken
-    ]
-    return _OfRows(*parts, spherical, size, before, random, n_threads)
 
 
 class Part(NamedTuple):
@@ -225,35 +222,36 @@ class Part(NamedTuple):
     weight: Array | None
 
 
+class Tree(NamedTuple):
+    """Ward's tree of the centroids of many small clusters."""
+
+    linkage: Array
+    leaf: Array  # the centroid of each row
+
+
 class _OfRows(_Evidence):
-    """What all witnesses say; those who saw as many rows before keep what they said."""
+    """What all three witnesses say of rows."""
 
     def __init__(
-        self, few: Part, some: Part, more: Part, spherical: bool, size: Size,
-        before: _OfRows | None, random: Any, n_threads: int,
+        self, sample: RowSample, spherical: bool, size: Size, before: _OfRows | None, random: Any,
+        n_threads: int,
     ) -> None:  # fmt: skip
-        self.few, self.more, self.random, self.n_threads = few, more, random, n_threads
-        if before is not None:
-            self.graphs, gaps = before.graphs, before.scores[0]
-        elif rows_differ(few.X):
-            used = [graph for graph in _GRAPHS if not spherical or graph[0] is None]
-            self.graphs = [self._graph(*each) for each in used]
-            gaps = eigengap_scores([each.spectrum for each in self.graphs], _PAIRS)
+        self.n_threads = n_threads
+        sizes = (_GRAPH_ROWS, size.modes_of(sample.xs[0].shape[1]), size.tree)
+        self.few, some, more = (_part(sample, n, spherical) for n in sizes)
+        self.X, wanted = more.X, size.centroids[0]
+        if before is None:
+            self.graphs = _graphs(self.few, spherical, random, n_threads)
         else:
-            self.graphs, gaps = [], np.zeros(2)
-        least, most = size.centroids
-        wanted = least if before is None else _CENTROIDS_A_CLUSTER * before.best
-        wanted = (
-            most if before is not None and before.rare > _RARE else max(least, min(most, wanted))
-        )
-        self.tree, self.leaf, distinct = self._tree(wanted)
-        near = self._near(some.X)
+            self.graphs, wanted = before.graphs, size.centroids_of(before)
+        self.tree = _tree(more, wanted, random, n_threads)
+        near = _near(some.X, n_threads)
         self.rare = rare_share(near[0])
-        heights = height_scores(self.tree, distinct)
-        modes = np.zeros(2) if self.rare > _MOST_RARE else mode_scores(*near, len(heights))
-        rare = self.rare if before is None else before.rare
-        sampled = len(few.rows) < len(more.rows)
-        if np.argmax(_total(heights, modes)) > _GRAPH_CLUSTERS or (sampled and rare > _TOO_RARE):
+        gaps = eigengap_scores([each.spectrum for each in self.graphs], _PAIRS)
+        heights = height_scores(self.tree.linkage)
+        modes = mode_scores(*near, len(heights)) if self.rare <= _MOST_RARE else np.zeros(2)
+        rare = (before or self).rare if len(self.few.rows) < len(more.rows) else 0.0
+        if rare > _TOO_RARE or np.argmax(_total(heights, modes)) > _GRAPH_CLUSTERS:
             gaps = np.zeros(2)
         super().__init__(more.rows, gaps, heights, modes)
 
@@ -262,63 +260,15 @@ class _OfRows(_Evidence):
         """Whether there may be clusters with few of the rows."""
         return self.best > _MANY or self.rare > _RARE
 
-    def _graph(self, whitening: float | None, times: int) -> Diffusion:
-        x = self.few.X
-        if whitening is not None:
-            fitted = fit_whitening(
-                x, self.few.weight, whitening, _WHITENED, self.random, self.n_threads
-            )
-            x = fitted(x)
-        return diffusion(
-            x, self.few.weight, (len(x), len(x)), NeighbourCount(None, times), _SEPARATED,
-            _PAIRS, None, False, self.random, self.n_threads,
-        )  # fmt: skip
-
-    def _tree(self, wanted: int) -> tuple[Array, Array, bool]:
-        """Ward's tree of the centroids of many clusters, that of each row, and whether these are
-        all distinct rows."""
-        x, weight = self.more.X, self.more.weight
-        m = max(1, min(wanted, len(x) // _ROWS_A_CENTROID))
-        centroids, leaf = distinct_rows(x)
-        distinct = len(centroids) <= m
-        if not distinct:
-            shift = np.zeros(x.shape[1], dtype=x.dtype)
-            rows = make_rows([x], [None], weight, self.n_threads, [shift])
-            centroids = seed_centroids(rows, x, m, "k-means++", self.random).astype(x.dtype)
-            if isinstance(x, SparseRows):
-                centroids = sparse_rows(csr_array(centroids))
-            centroids = k_means(x, weight, distinct_rows(centroids)[0], self.n_threads, _PASSES)
-            leaf = Neighbourhoods(centroids, 1, 0.0, self.n_threads).chosen(x).ravel()
-            there, leaf = np.unique(leaf, return_inverse=True)
-            centroids = centroids[there]
-        places = dense(centroids).astype(np.float64)
-        places -= places.mean(axis=0)
-        squares = np.einsum("jd,jd->j", places, places)
-        gaps = np.maximum(squares + squares[:, None] - 2 * places @ places.T, 0)
-        return ward(gaps, np.bincount(leaf, weight, len(places)).astype(float)), leaf, distinct
-
-    def _near(self, X: Columns) -> tuple[Array, Array]:
-        """Distances to the nearest rows, rising, and the indices of these."""
-        near = Neighbourhoods(X, MOST_NEIGHBOURS + 1, 0.0, self.n_threads)
-        squares, index = near._nearest(X)
-        order = np.argsort(squares, axis=1, kind="stable")
-        distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
-        return distances, np.take_along_axis(index, order, axis=1)
-
     def labels(self, k: int) -> Array:
         """By the witness who says most for this number: a cut of the tree or slow functions."""
-        if k == 1:
-            return np.zeros(len(self.rows), dtype=np.int32)
         gaps, heights, _ = self.scores
-        if self.graphs and k < _PAIRS and (gaps[k] >= heights[k] or k > len(self.tree) + 1):
-            return self._by_functions(k)
-        return groups(self.tree, k)[self.leaf]
-
-    def _by_functions(self, k: int) -> Array:
-        graph = self.graphs[0]
-        functions = graph.own if graph.own is not None else graph.extension
-        labels = slow_labels(functions, graph.spectrum.slow(k), k)
-        return np.asarray(labels[self._nodes])
+        n_leaves = len(self.tree.linkage) + 1
+        if k <= _PAIRS and (gaps[k] >= heights[k] or k > n_leaves):
+            graph = self.graphs[0]
+            functions = graph.own if graph.own is not None else graph.extension
+            return slow_labels(functions, graph.spectrum.slow(k), k)[self._nodes]
+        return groups(self.tree.linkage, k)[self.tree.leaf]
 
     @cached_property
     def _nodes(self) -> Array:
@@ -326,9 +276,63 @@ class _OfRows(_Evidence):
         node = np.asarray(self.graphs[0].node)
         kept = np.flatnonzero(node >= 0)
         nearest = Neighbourhoods(self.few.X[kept], 1, 0.0, self.n_threads)
-        found = node[kept[nearest.chosen(self.more.X).ravel()]]
-        found[np.searchsorted(self.more.rows, self.few.rows[kept])] = node[kept]
+        found = node[kept[nearest.chosen(self.X).ravel()]]
+        found[np.searchsorted(self.rows, self.few.rows[kept])] = node[kept]
         return np.asarray(found)
+
+
+def _part(sample: RowSample, n: int, spherical: bool) -> Part:
+    rows, xs, weight = sample.numbered(n)
+    return Part(rows, unit_rows(xs[0]) if spherical else xs[0], weight)
+
+
+def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Diffusion]:
+    """Several graphs of neighbours; rows on a sphere are not whitened."""
+    found, n = list[Diffusion](), len(some.X)
+    for whitening, times in _GRAPHS:
+        x = some.X
+        if whitening is not None and spherical:
+            continue
+        if whitening is not None:
+            x = fit_whitening(x, some.weight, whitening, _WHITENED, random, n_threads)(x)
+        count = NeighbourCount(None, times)
+        found.append(
+            diffusion(
+                x, some.weight, (n, n), count, _SEPARATED, _PAIRS, None, False, random, n_threads
+            )
+        )
+    return found
+
+
+def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> Tree:
+    """The tree of so many centroids, if there are enough rows of each."""
+    x = some.X
+    m = max(1, min(wanted, len(x) // _ROWS_A_CENTROID))
+    centroids, leaf = distinct_rows(x)
+    if len(centroids) > m:
+        shift = np.zeros(x.shape[1], dtype=x.dtype)
+        rows = make_rows([x], [None], some.weight, n_threads, [shift])
+        seeds: Columns = seed_centroids(rows, x, m, "k-means++", random).astype(x.dtype)
+        if isinstance(x, SparseRows):
+            seeds = sparse_rows(csr_array(seeds))
+        centroids = k_means(x, some.weight, distinct_rows(seeds)[0], n_threads, _PASSES)
+        leaf = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(x).ravel()
+        there, leaf = np.unique(leaf, return_inverse=True)
+        centroids = centroids[there]
+    places = dense(centroids).astype(np.float64)
+    places -= places.mean(axis=0)
+    squares = np.einsum("jd,jd->j", places, places)
+    gaps = np.maximum(squares + squares[:, None] - 2 * places @ places.T, 0)
+    masses = np.bincount(leaf, some.weight, len(places)).astype(np.float64)
+    return Tree(ward(gaps, masses), leaf)
+
+
+def _near(X: Columns, n_threads: int) -> tuple[Array, Array]:
+    """Distances to the nearest rows, rising, and the indices of these."""
+    squares, index = Neighbourhoods(X, MOST_NEIGHBOURS + 1, 0.0, n_threads)._nearest(X)
+    order = np.argsort(squares, axis=1, kind="stable")
+    distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
+    return distances, np.take_along_axis(index, order, axis=1)
 
 
 class _OfGraph(_Evidence):
@@ -344,8 +348,6 @@ class _OfGraph(_Evidence):
         super().__init__(np.arange(n), gaps, np.zeros(2), modes)
 
     def labels(self, k: int) -> Array:
-        if k == 1:
-            return np.zeros(len(self.rows), dtype=np.int32)
         return slow_labels(self.graph.extension, self.graph.spectrum.slow(k), k)
 
 

@@ -23,6 +23,7 @@ _USUAL = 0.5  # ... less this part of what a tree falls where the clusters doubl
 _ROUNDING = 1e-12  # of the largest cost
 _SCALES = (10, 15, 25)  # neighbours that densities are taken of, ...
 _SIGNIFICANCES = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)  # ... and how far modes must stand out
+_EXACT = 20  # From so many modes on, numbers that differ by one in so many are alike in part.
 _OF_LOGARITHM = 3.0  # (2 log(n/r))^(1/2) of a thousand rows and ten neighbours
 _FEWEST, _JUMP = 2, 12.0  # neighbours within a cluster, and what is no chance: exp(-12) each
 MOST_NEIGHBOURS = max(_SCALES)
@@ -34,10 +35,9 @@ def eigengap_scores(spectra: list[Spectrum], largest: int) -> Array:
     return np.asarray(np.mean(found, axis=0)) / _LARGEST_GAP
 
 
-def height_scores(linkage: Array, distinct: bool) -> Array:
+def height_scores(linkage: Array) -> Array:
     """How much more the merger of k clusters costs than the one before it in Ward's tree, less part
-    of what the costs fall from there to 2 k + 1 clusters; `distinct`: there are no more distinct
-    rows than leaves, so that these cost nothing."""
+    of what the costs fall from there to 2 k + 1 clusters."""
     scores = np.zeros(len(linkage) + 2)
     costs = linkage[::-1, 2] ** 2  # twice those of the mergers of 2, 3, ... clusters
     if len(costs) == 0 or not costs[0] > 0:
@@ -47,7 +47,6 @@ def height_scores(linkage: Array, distinct: bool) -> Array:
     usual = logs[1:] - logs[np.minimum(2 * place + 3, len(logs) - 1)]
     scores[2:-1] = np.clip(logs[:-1] - logs[1:] - _USUAL * usual, 0, _LARGEST_RATIO)
     scores[len(logs) // 2 + 2 :] = 0  # of clusters of single leaves
-    scores[-1] = _LARGEST_RATIO * distinct
     return scores / _LARGEST_RATIO
 
 
@@ -70,8 +69,10 @@ def mode_scores(distances: Array, index: Array, largest: int) -> Array:
 
 
 def shares_of_counts(counts: Array, largest: int) -> Array:
-    """The share of these counts that equal k; those above the largest are left out."""
-    return np.bincount(counts[counts <= largest], minlength=largest + 1) / len(counts)
+    """The share of these counts that equal k; of many, those near it count in part."""
+    k = np.arange(largest + 1)
+    apart = np.abs(counts[:, None] - k) / (1 + k // _EXACT)
+    return np.asarray(np.maximum(1 - apart, 0).mean(axis=0))
 
 
 def mode_counts(density: Array, edges: csr_array, r: float) -> NDArray[np.intp]:
