@@ -18,8 +18,8 @@ from rffpk.maps.spectrum import Spectrum, eigengaps
 
 # docs/clusters_number.md has the trials behind these.
 _LARGEST_GAP = 4.0  # logarithm of an eigengap that is worth the score one
-_LARGEST_RATIO = 3.0  # the same of two heights, ...
-_USUAL = 0.5  # ... less this part of what a tree falls where the clusters double
+_LARGEST_RATIO = 3.0  # the same of two heights
+_USUAL = 0.5  # Of both, this part of what they change from there to twice as many is subtracted.
 _ROUNDING = 1e-12  # of the largest cost
 _SCALES = (10, 15, 25)  # neighbours that densities are taken of, ...
 _SIGNIFICANCES = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)  # ... and how far modes must stand out
@@ -30,9 +30,14 @@ MOST_NEIGHBOURS = max(_SCALES)
 
 
 def eigengap_scores(spectra: list[Spectrum], largest: int) -> Array:
-    """The mean over several graphs of the logarithms of their eigengaps."""
-    found = [np.clip(eigengaps(each, largest), 0, _LARGEST_GAP) for each in spectra]
-    return np.asarray(np.mean(found, axis=0)) / _LARGEST_GAP
+    """The mean over several graphs of the logarithms of their eigengaps, each less part of what the
+    eigenvalues fall from there to the number 2 k anyhow."""
+    gaps = np.array([eigengaps(each, largest) for each in spectra])
+    sums, k = np.cumsum(np.maximum(gaps, 0), axis=1), np.arange(largest + 1)
+    usual = sums[:, np.clip(2 * k - 1, 0, largest)] - sums[:, k]
+    usual[:, 0] = 0
+    found = np.clip(gaps - _USUAL * usual, 0, _LARGEST_GAP)
+    return np.asarray(found.mean(axis=0)) / _LARGEST_GAP
 
 
 def height_scores(linkage: Array) -> Array:
