@@ -389,7 +389,7 @@ def test_components_are_named_where_they_are_more_than_clusters():
         DiffusionPowerKMeans(2, random_state=0).fit(X)
     with pytest.warns(ConvergenceWarning, match="3 connected components"):
         model = DiffusionMap().fit(X)
-    assert model.suggest_n_clusters() == 3
+    assert model.n_components_ == 2
     assert DiffusionPowerKMeans(3, random_state=0).fit(X).inertia_ < 1e-3
 
 
@@ -414,7 +414,6 @@ def test_few_and_equal_rows(n, n_landmarks, dtype):
     same = DiffusionPowerKMeans(n, n_landmarks=n_landmarks, random_state=0).fit(np.ones((9, 3)))
     assert_array_equal(same.labels_, same.labels_[0])
     assert same.feature_map_.n_components_ == 1
-    assert same.feature_map_.suggest_n_clusters() == 1
 
 
 def test_duplicates_are_one_node():
@@ -481,42 +480,6 @@ def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
     assert_array_equal(limited.predict(X), limited.labels_)
     with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
         clone(model).set_params(cache=True, memory_limit=needed - 1).fit(X)
-
-
-def generated_sets():
-    """Fifty sets with 2 to 20 clusters, and how many."""
-    for number in range(50):
-        random = np.random.default_rng(number)
-        kind = ("blobs", "blobs", "moons", "circles", "rings")[number % 5]
-        if kind == "blobs":
-            k = int(random.integers(2, 21))
-            side = int(np.ceil(np.sqrt(k)))
-            grid = np.argwhere(np.ones((side, side)))[:k] * 8.0
-            centers = grid + random.uniform(-1, 1, grid.shape)
-            X = make_blobs(1500, centers=centers, random_state=number)[0]
-        elif kind == "moons":
-            pairs = int(random.integers(1, 4))
-            parts = [make_moons(600, noise=0.06, random_state=number)[0] + [4 * i, 0]
-                     for i in range(pairs)]  # fmt: skip
-            X, k = np.vstack(parts), 2 * pairs
-        elif kind == "circles":
-            factor = random.uniform(0.3, 0.5)
-            X, k = make_circles(1500, factor=factor, noise=0.05, random_state=number)[0], 2
-        else:
-            k = int(random.integers(2, 6))
-            ring = random.integers(0, k, 600 * k)
-            angle = random.uniform(0, 2 * np.pi, len(ring))
-            radius = 1 + ring + 0.08 * random.standard_normal(len(ring))
-            X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-        yield X, k
-
-
-@pytest.mark.exhaustive
-def test_numbers_of_clusters_are_suggested():
-    right = [
-        DiffusionMap(random_state=0).fit(X).suggest_n_clusters() == k for X, k in generated_sets()
-    ]
-    assert np.mean(right) >= 0.9
 
 
 def test_a_time_that_leaves_nothing_is_named(rows, dtype):

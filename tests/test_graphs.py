@@ -182,10 +182,6 @@ def test_what_needs_rows_is_refused(fitted):
     halves = GRAPH.toarray().reshape(2, 150, 300)
     with pytest.raises(ValueError, match=r"X.shape == \(150, 300\), must be square"):
         model().fit(lambda: iter(halves))
-    with pytest.raises(ValueError, match="estimator has metric='precomputed'"):
-        rffpk.select_n_clusters(GRAPH.toarray(), model())
-    with pytest.raises(ValueError, match=r"n_clusters == 'auto' needs rows: .*suggest_n_clusters"):
-        model(n_clusters="auto").fit(GRAPH)
     with pytest.raises(ValueError, match="n_resamples must be 0 and table must be given"):
         rffpk.describe(fitted, GRAPH)
     profiles = rffpk.describe(fitted, GRAPH, table=MOONS, n_resamples=0)

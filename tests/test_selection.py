@@ -1,11 +1,17 @@
 """The number of clusters that rows have."""
 
+import math
+from itertools import product
+
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
-from scipy.sparse import csr_array
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, diags
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -17,9 +23,18 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     select_n_clusters,
 )
+from rffpk._anneal.witnesses import (
+    eigengap_scores,
+    height_scores,
+    intrinsic_dimension,
+    mode_counts,
+    rare_share,
+)
+from rffpk.maps.spectrum import Spectrum, eigengaps
 from rffpk.model_files import load
 
 X, Y = make_blobs(400, centers=5, cluster_std=0.4, random_state=3)
+SCORES = ("scores", "eigengaps", "heights", "modes")
 CLASSES = [PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans]
 
 
@@ -80,18 +95,209 @@ def test_equal_and_few_rows():
 
 @pytest.mark.promise(like="test_five_blobs_are_five_clusters")
 def test_the_result_depends_on_the_seed_alone():
-    first, second = (
-        select_n_clusters(X, PowerKMeans(n_jobs=jobs), random_state=1) for jobs in (1, 2)
-    )
-    for name in ("numbers", "scores", "labels", "rows"):
+    first, second = (select_n_clusters(X, n_jobs=jobs, random_state=1) for jobs in (1, 2))
+    for name in ("numbers", "levels", *SCORES, "labels", "rows"):
         assert_array_equal(getattr(first, name), getattr(second, name))
 
 
+def blobs(k, each, d=2, seed=0):
+    """Gaussians whose centers are on a grid, ten deviations apart."""
+    random, side = np.random.RandomState(seed), int(np.ceil(k ** (1 / d)))
+    places = np.array(list(product(range(side), repeat=d)))[:k] * 10.0
+    y = np.repeat(np.arange(k), each)
+    order = random.permutation(len(y))
+    return (places[y] + random.standard_normal((len(y), d)))[order], y[order]
+
+
+@pytest.mark.promise(like="test_five_blobs_are_five_clusters")
+@pytest.mark.few(1)
+@pytest.mark.filterwarnings("ignore:The graph of neighbours has")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_classes_sources_and_samples_have_one_answer(seed):
+    """Above the numbers of rows that are looked at, on rows that are hard to count."""
+    random = np.random.RandomState(seed)
+    rows = np.vstack([blobs(6, 700)[0] * 0.3, random.standard_normal((400, 2))])
+    expected = select_n_clusters(rows, random_state=seed)
+    blocks = select_n_clusters(lambda: iter(np.split(rows, [1000, 1700])), random_state=seed)
+    fits = [cls("auto", random_state=seed).fit(rows) for cls in CLASSES]
+    fits.append(PowerKMeans("auto", random_state=seed, sample=2000).fit(rows))
+    fits.append(PowerKMeans("auto", random_state=seed, sample=None).fit(rows))
+    fits.append(PowerKMeans("auto", random_state=seed).fit(rows, sample_weight=np.ones(len(rows))))
+    for found in (blocks, *(model.selection_ for model in fits)):
+        for name in ("numbers", "levels", *SCORES, "labels", "rows"):
+            assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_nested_groups_have_levels():
+    inner, _ = blobs(4, 60)
+    outer = np.array([[0, 0], [200, 0], [0, 200]])
+    rows = np.vstack([inner + place for place in outer])
+    y = np.repeat(np.arange(3), len(inner))
+    levels = {
+        word: PowerKMeans(word, random_state=0).fit(rows) for word in ("coarse", "auto", "fine")
+    }
+    assert levels["coarse"].n_clusters_ == 3 and levels["fine"].n_clusters_ == 12
+    assert adjusted_rand_score(y, levels["coarse"].labels_) == 1
+    selection = levels["auto"].selection_
+    assert {3, 12} <= {*selection.levels} <= {*selection.numbers}
+    assert levels["auto"].n_clusters_ == selection.n_clusters == selection.number("auto")
+    for coarse, fine, parent, share in zip(
+        selection.levels, selection.levels[1:], selection.parents, selection.shares
+    ):
+        labels = [selection.labels[[*selection.numbers].index(k)] for k in (coarse, fine)]
+        assert len(parent) == len(share) == fine
+        for j in range(fine):
+            inside = np.bincount(labels[0][labels[1] == j], minlength=coarse)
+            assert inside.argmax() == parent[j] and inside.max() / inside.sum() == share[j]
+
+
+def test_one_cluster_has_one_level():
+    rows = np.random.RandomState(0).standard_normal((500, 3))
+    selection = select_n_clusters(rows, random_state=0)
+    assert [selection.number(word) for word in ("coarse", "auto", "fine")] == [1, 1, 1]
+    assert selection.parents == selection.shares == []
+
+
+def test_scores_add_up():
+    selection = select_n_clusters(X, random_state=0)
+    parts = np.array([selection.eigengaps, selection.heights, selection.modes])
+    assert (0 <= parts).all() and (parts <= 1).all()
+    one = np.where(np.arange(parts.shape[1]) == 0, 0.3, 0)
+    assert_allclose(selection.scores, parts.sum(axis=0) + one)
+    assert selection.n_clusters == selection.numbers[0] == 1 + selection.scores.argmax()
+
+
+@pytest.mark.parametrize(("k", "copies"), [(2, 500), (3, 100), (10, 50)])
+@pytest.mark.parametrize("moved", [0, 1e-6])
+def test_piles_of_equal_rows_are_clusters(k, copies, moved):
+    random = np.random.RandomState(k)
+    rows = np.repeat(10 * random.standard_normal((k, 3)), copies, axis=0)
+    rows += moved * random.standard_normal(rows.shape)
+    assert select_n_clusters(rows, random_state=0).n_clusters == k
+
+
+@pytest.mark.parametrize("n", [100, 1000])
+def test_one_ring_is_one_cluster(n):
+    random = np.random.RandomState(n)
+    for angle in (np.linspace(0, 2 * np.pi, n, endpoint=False), random.uniform(0, 2 * np.pi, n)):
+        ring = np.column_stack([np.cos(angle), np.sin(angle)])
+        rows = ring + 0.05 * random.standard_normal(ring.shape)
+        assert select_n_clusters(rows, random_state=0).n_clusters == 1
+
+
+def test_more_rows_are_looked_at_where_clusters_have_few():
+    """Of 3000 rows each cluster has eight."""
+    rows, y = blobs(400, 40, d=5)
+    selection = select_n_clusters(rows, random_state=0)
+    assert selection.n_clusters == 400 and len(selection.rows) == len(rows)
+    assert adjusted_rand_score(y[selection.rows], selection.labels[0]) > 0.99
+
+
+def test_cosine_counts_directions():
+    random = np.random.RandomState(0)
+    rows = np.repeat(np.eye(4)[:3], 100, axis=0) + 0.05 * random.standard_normal((300, 4))
+    rows *= random.uniform(0.1, 100, (300, 1))
+    assert select_n_clusters(rows, metric="cosine", random_state=0).n_clusters == 3
+    model = DiffusionPowerKMeans("auto", metric="cosine", random_state=0).fit(rows)
+    assert model.n_clusters_ == 3
+
+
+@pytest.mark.filterwarnings("ignore:The graph of neighbours has")
+def test_graphs_have_numbers(tmp_path):
+    graph = kneighbors_graph(X, 10)
+    expected = select_n_clusters(graph, metric="precomputed", random_state=0)
+    assert expected.n_clusters == 5 and adjusted_rand_score(Y, expected.labels[0]) == 1
+    assert not expected.heights.any()
+    model = DiffusionPowerKMeans("auto", metric="precomputed", random_state=0).fit(graph)
+    assert model.n_clusters_ == 5
+    for name in ("numbers", "labels", *SCORES):
+        assert_array_equal(getattr(model.selection_, name), getattr(expected, name))
+    ring = diags([1.0, 1.0, 1.0, 1.0], [1, -1, 299, -299], (300, 300))
+    assert select_n_clusters(ring, metric="precomputed").n_clusters == 1
+
+
+def test_progress_is_said(capsys):
+    PowerKMeans("auto", random_state=0, verbose=1).fit(X)
+    printed = capsys.readouterr().out
+    assert "Looking for the number of clusters in 400 rows." in printed
+    assert "The rows have 5 clusters" in printed
+
+
+# ---- the witnesses -------------------------------------------------------------------------------
+
+
+def modes_by_levels(density, edges, prominence):
+    """The number of modes, from the components of the nodes above every level."""
+    graph, count = (edges + edges.T).toarray() > 0, 0
+    for node in np.argsort(-density, kind="stable"):
+        higher = (density > density[node]) | (np.arange(len(density)) == node)
+        met = math.inf  # how much lower the way to a higher node goes
+        for level in np.unique(density[density <= density[node]]):
+            above = np.flatnonzero(density >= level)
+            _, labels = connected_components(csr_array(graph[np.ix_(above, above)]))
+            own = labels[np.flatnonzero(above == node)[0]]
+            if (higher[above[labels == own]]).sum() > 1:
+                met = min(met, density[node] - level)
+        count += met >= prominence
+    return count
+
+
+def test_modes_are_those_of_all_levels():
+    random = np.random.RandomState(0)
+    for n in (2, 7, 30):
+        density = random.standard_normal(n)
+        edges = csr_array(np.where(random.uniform(size=(n, n)) < 3 / n, 1.0, 0.0))
+        deviation = math.sqrt(2 * math.log(max(n / 2, 2)) / 2) / 3
+        expected = [
+            modes_by_levels(density, edges, c * deviation) for c in (2, 2.5, 3, 3.5, 4, 5, 6)
+        ]
+        assert_array_equal(mode_counts(density, edges, 2), expected)
+
+
+def test_heights_are_ratios_of_the_costs_of_mergers():
+    costs = np.array([1.0, 1.1, 1.2, 1.3, 10.0, 12.0])  # of the mergers of 7, 6, ... clusters
+    linkage = np.column_stack([np.zeros((6, 2)), np.sqrt(costs), np.zeros(6)])
+    found = height_scores(linkage)
+    log = np.log(costs[::-1])
+    assert_allclose(found[3], (log[1] - log[2] - 0.5 * (log[2] - log[5])) / 3)
+    assert_allclose(found[2], (log[0] - log[1] - 0.5 * (log[1] - log[3])).clip(0) / 3)
+    assert found.argmax() == 3 and not found[[0, 1]].any()
+
+
+def test_eigengaps_are_logarithms_of_ratios():
+    gaps = np.array([0.001, 0.002, 0.5, 0.6])
+    spectrum = Spectrum(gaps, np.ones(4), 0.0, 0)
+    found = eigengap_scores([spectrum, spectrum], 4)
+    logs = eigengaps(spectrum, 4)
+    usual = [0, 0, logs[3], logs[4], 0]  # from k + 1 to 2 k
+    assert_allclose(found, (logs - 0.5 * np.array(usual)).clip(0, 4) / 4)
+    assert found.argmax() == 3
+
+
+def test_dimensions_and_rare_clusters():
+    random = np.random.RandomState(0)
+    for d in (1, 2, 5):
+        distances = sorted_distances(random.uniform(size=(2000, d)))[:, :26]
+        for ring in ((0, 10), (10, 25)):
+            assert abs(intrinsic_dimension(distances, *ring) / d - 1) < 0.12
+        assert rare_share(distances) < 0.01
+    few, _ = blobs(100, 6)
+    assert rare_share(sorted_distances(few)[:, :26]) > 0.5
+
+
+def sorted_distances(rows):
+    return np.sort(cdist(rows, rows), axis=1)
+
+
 def test_refusals():
-    with pytest.raises(TypeError, match="estimator == FuzzyCMeans"):
-        select_n_clusters(X, FuzzyCMeans())
-    with pytest.raises(ValueError, match="n_clusters == 'auto' does not go with given"):
-        PowerKMeans("auto", init=X[:3]).fit(X)
+    with pytest.raises(ValueError, match="metric == 'manhattan'"):
+        select_n_clusters(X, metric="manhattan")
+    with pytest.raises(ValueError, match="square"):
+        select_n_clusters(X, metric="precomputed")
+    with pytest.raises(ValueError, match="n_clusters == 'fine' does not go with given"):
+        PowerKMeans("fine", init=X[:3]).fit(X)
+    with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
+        PowerKMeans("best").fit(X)
     for model in (FuzzyCMeans("auto"), RFFMultiKernelPowerKMeans("auto")):
         with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
             model.fit(X)

@@ -551,13 +551,14 @@ eigenvalues_ : ndarray of shape (n_clusters,)
 
 # of those that find the number of clusters
 FOUND = entries("""
-n_clusters : "auto" or int
+n_clusters : {"coarse", "auto", "fine"} or int
     Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds in
-    the rows, or in the sample of a source; it may be 1.
+    the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels, numbers
+    that are better than one.
 n_clusters_ : int
     Number of clusters.
 selection_ : NClustersSelection
-    Good numbers of clusters, with scores and partitions; set only if `n_clusters` is "auto".
+    Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
 """)
 
 ESTIMATORS = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rffpk._utils.config import __version__
-from rffpk._utils.validation import Auto, is_option
+from rffpk._utils.validation import Level
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.maps.diffusion_map import DiffusionMap
 from rffpk.maps.graphs import PRECOMPUTED
@@ -17,7 +17,7 @@ from rffpk.multiview import RFFMultiKernelPowerKMeans
 
 def cluster(
     adata: Any,
-    n_clusters: Auto | int = "auto",
+    n_clusters: Level | int = "auto",
     *,
     use_rep: str | Sequence[str] = "X_pca",
     neighbors_key: str | None = None,
@@ -38,10 +38,10 @@ def cluster(
         strings, ``adata.obsm[key_added + "_memberships"]``, the memberships of the cells in the
         clusters "0", "1", ..., unless `store_memberships` is False, and ``adata.uns[key_added]``,
         the parameters.
-    n_clusters : "auto" or int, default="auto"
+    n_clusters : {"coarse", "auto", "fine"} or int, default="auto"
         Number of clusters, from 1 to the number of cells. "auto": that which `select_n_clusters`
-        finds, or with `neighbors_key` the one after the largest eigengap of the graph, at most 20.
-        Several representations need a number.
+        finds; "coarse" and "fine": the first and the last of its levels. Several representations
+        need a number.
     use_rep : str or sequence of str, default="X_pca"
         Name in ``adata.obsm`` of what is clustered, or "X" for ``adata.X``; several are views.
     neighbors_key : str or None, default=None
@@ -79,8 +79,6 @@ def cluster(
         views = [_representation(adata, name) for name in names]
     else:
         common["metric"], views = PRECOMPUTED, [_connectivities(adata, neighbors_key)]
-        if is_option(n_clusters, "auto"):
-            n_clusters = DiffusionMap(metric="precomputed").fit(views[0]).suggest_n_clusters()
     model: Any
     if len(views) == 1:
         model = DiffusionPowerKMeans(n_clusters, **common).fit(views[0])

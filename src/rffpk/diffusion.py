@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import centroid_model
+from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
@@ -19,8 +20,7 @@ from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
 from rffpk._utils.sparse_rows import Columns
-from rffpk._utils.validation import Auto, is_graph, is_option
-from rffpk.maps.cluster_number import NClustersSelection
+from rffpk._utils.validation import Auto, Level, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
@@ -28,7 +28,6 @@ from rffpk.maps.diffusion_map import (
     fit_diffusion_map,
     warn_of_components,
 )
-from rffpk.maps.graphs import NUMBER_OF_GRAPH
 from rffpk.maps.neighbours import map_rows
 from rffpk.power import AnnealedClusterer, PowerKMeans, given_number
 
@@ -47,9 +46,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    n_clusters : "auto" or int, default=8
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
-        in the rows, or in the sample of a source; it may be 1.
+        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
+        numbers that are better than one.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
         and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
@@ -191,7 +191,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_clusters_ : int
         Number of clusters.
     selection_ : NClustersSelection
-        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is "auto".
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
@@ -298,7 +298,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     1.0
     """
 
-    n_clusters: Auto | int = field(default=8, kw_only=False)  # type: ignore[assignment]
+    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     n_components: Auto | int = "auto"
     n_neighbors: Auto | int = "auto"
     n_landmarks: Auto | int = "auto"
@@ -325,8 +325,6 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
                 "distances."
             )
-        if is_graph(self) and is_option(self.n_clusters, "auto"):
-            raise ValueError(f"n_clusters == 'auto' needs rows: {NUMBER_OF_GRAPH}.")
 
     def _problem(self, **more: Any) -> Problem:
         return super()._problem(

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from rffpk._anneal.centroid_model import RunningSums
+from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._utils.arrays import Fourier, Structure
@@ -14,7 +15,6 @@ from rffpk._utils.model_state import ESTIMATORS, RECORDS
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
-from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.graphs import Nodes
 from rffpk.maps.kernels import FittedKernel
 from rffpk.maps.neighbours import Neighbourhoods

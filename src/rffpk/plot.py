@@ -18,6 +18,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
@@ -26,7 +27,6 @@ from rffpk._utils.messages import optional_module
 from rffpk._utils.sparse_rows import rows_differ, sparse_rows
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
-from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.profiles import ClusterProfiles, length, rows_at
 from rffpk.tables import TablePreprocessor
 
@@ -338,7 +338,7 @@ def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -
 
 
 def validity(selection: NClustersSelection, ax: Any = None) -> Any:
-    """Scores of the good numbers of clusters.
+    """What speaks for the good numbers of clusters, and how their clusters are nested.
 
     Parameters
     ----------
@@ -350,18 +350,53 @@ def validity(selection: NClustersSelection, ax: Any = None) -> Any:
     Returns
     -------
     ax : matplotlib Axes
-        The score of each number: the larger, the farther apart its clusters are. The dashed line
-        is the number that was chosen.
+        A bar for one cluster and for each good number, from few to many clusters: the sum of the
+        three scores. The dashed line is the sum for one cluster; bars that are higher are levels.
+        Between two levels stands the share of the rows whose cluster lies in the one above it that
+        has most of its rows.
     """
     ax = _axes(ax)
-    ax.vlines(selection.numbers, 0, selection.scores, color=_COLORS[0])
-    ax.plot(selection.numbers, selection.scores, "o", color=_COLORS[0], label="good number")
-    chosen = f"chosen: {selection.n_clusters}"
-    ax.axvline(selection.n_clusters, color="black", linestyle="--", linewidth=1, label=chosen)
-    ax.set(xlabel="number of clusters", ylabel="mean log eigengap")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    numbers = sorted({1, *selection.numbers.tolist()})
+    scores = (selection.eigengaps, selection.heights, selection.modes)
+    bottom = selection.scores - np.sum(scores, axis=0)  # what one cluster begins with
+    names = ("eigengaps", "heights of the tree", "modes of the density")
+    for each, name, color in zip(scores, names, _COLORS):
+        shown = [each[k - 1] for k in numbers]
+        ax.bar(
+            range(len(numbers)),
+            shown,
+            0.6,
+            [bottom[k - 1] for k in numbers],
+            color=color,
+            label=name,
+        )
+        bottom = bottom + each
+    ax.axhline(selection.scores[0], color="black", linestyle="--", linewidth=1, label="one cluster")
+    words = {selection.number(word): word for word in ("coarse", "fine", "auto")}
+    ax.set_xticks(range(len(numbers)), [f"{k}\n{words.get(k, '')}" for k in numbers])
+    for coarse, fine, share in zip(selection.levels, selection.levels[1:], _nested(selection)):
+        place = (numbers.index(coarse) + numbers.index(fine)) / 2
+        ax.annotate(
+            f"{share:.0%} nested",
+            (place, 1.0),
+            (0, 3),
+            ("data", "axes fraction"),
+            "offset points",
+            ha="center",
+        )
+    ax.set(xlabel="number of clusters", ylabel="score")
     ax.legend()
     return ax
+
+
+def _nested(selection: NClustersSelection) -> list[float]:
+    """For each level except the first, the share of the rows in whose cluster of the level before
+    most rows of their own cluster lie."""
+    numbers, found = selection.numbers.tolist(), []
+    for level, share in zip(selection.levels[1:].tolist(), selection.shares):
+        labels = selection.labels[numbers.index(level)]
+        found.append(float(share[labels].mean()))
+    return found
 
 
 def tree(model: Any, ax: Any = None) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from rffpk._anneal import centroid_model, search
+from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._anneal.fit import FitResult, GivenInit, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.noise import check_noise
@@ -22,9 +23,8 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
-from rffpk._utils.validation import Auto, is_option
+from rffpk._utils.validation import Auto, Level, is_option
 from rffpk.maps import fourier
-from rffpk.maps.cluster_number import NClustersSelection
 from rffpk.maps.unit_rows import Metric, check_metric, metric_map
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
@@ -93,7 +93,8 @@ class AnnealedClusterer(Clusterer):
 
 def given_number(self: Any) -> Any:
     """The number of clusters that is given; 1 where it is to be found."""
-    return 1 if is_option(self.n_clusters, "auto") else self.n_clusters
+    sought = any(is_option(self.n_clusters, level) for level in get_args(Level))
+    return 1 if sought else self.n_clusters
 
 
 @parameters
@@ -107,9 +108,10 @@ class PowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    n_clusters : "auto" or int, default=8
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
-        in the rows, or in the sample of a source; it may be 1.
+        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
+        numbers that are better than one.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
         and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
@@ -220,7 +222,7 @@ class PowerKMeans(AnnealedClusterer):
     n_clusters_ : int
         Number of clusters.
     selection_ : NClustersSelection
-        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is "auto".
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
@@ -305,7 +307,7 @@ class PowerKMeans(AnnealedClusterer):
     (5, 2)
     """
 
-    n_clusters: Auto | int = field(default=8, kw_only=False)  # type: ignore[assignment]
+    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     metric: Metric = "euclidean"
     whitening: float | None = None
     half_life: float | None = None
@@ -341,9 +343,10 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    n_clusters : "auto" or int, default=8
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
-        in the rows, or in the sample of a source; it may be 1.
+        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
+        numbers that are better than one.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
         and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
@@ -486,7 +489,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     n_clusters_ : int
         Number of clusters.
     selection_ : NClustersSelection
-        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is "auto".
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
     inertia_ : float
@@ -577,7 +580,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     (64, 128)
     """
 
-    n_clusters: Auto | int = field(default=8, kw_only=False)  # type: ignore[assignment]
+    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     kernel: fourier.Kernel = "rbf"
     gamma: fourier.Gamma | float = "mean"
     n_frequencies: fourier.Frequencies | int = "auto"

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import decompositions
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
+from rffpk._anneal.cluster_number import select_number
 from rffpk._anneal.convergence_warnings import (
     Cause,
     Ending,
@@ -56,7 +57,6 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.validation import Auto
-from rffpk.maps.cluster_number import select_number
 from rffpk.maps.unit_rows import unit_lines
 
 M = TypeVar("M", bound=Any)
@@ -244,7 +244,8 @@ def check_search(model: Any) -> None:
         validation.check_int(sample, "sample", 1)
     if isinstance(model.n_clusters, str) and not isinstance(model.init, str):
         raise ValueError(
-            "n_clusters == 'auto' does not go with given centroids: set init to the name of a "
+            f"n_clusters == {model.n_clusters!r} does not go with given centroids: set init to the "
+            "name of a "
             "method, or n_clusters to the number of centroids in init."
         )
     if getattr(model, "half_life", None) is not None:
@@ -302,13 +303,12 @@ def _number(model: Any, sample: RowSample, context: FitContext) -> int:
     vars(model).pop("selection_", None)
     wanted = model.n_clusters
     if isinstance(wanted, str):
-        xs, weight = sample.some()
-        cosine = vars(model).get("metric") == "cosine"
+        progress = context.history.progress
         random = np.random.RandomState(context.random.randint(2**31 - 1))
-        found = select_number(xs[0], weight, cosine, random, context.n_threads)
-        model.selection_, wanted = found, found.n_clusters
-        if context.history.progress is not None:
-            context.history.progress.say(f"The rows have {wanted} clusters.")
+        metric = vars(model).get("metric", "euclidean")
+        say = None if progress is None else progress.say
+        found = select_number(sample, metric, random, context.n_threads, say)
+        model.selection_, wanted = found, found.number(wanted)
     k = validation.check_n_clusters(wanted, sample.n, sample.counted)
     if hasattr(model, "_given_number"):
         model.n_clusters_ = k

@@ -256,6 +256,21 @@ class RowSample:
         weight = unit * inverse_probability(self.odds[index] / unit, threshold)
         return xs, np.where(left > 0, weight, 0)
 
+    def numbered(self, size: int) -> tuple[NDArray[np.intp], list[Columns], Array | None]:
+        """The indices, rising, the views and the weights of so many random rows that count, or of
+        all of them: the same rows, whatever sample there is. None for weights that are alike."""
+        if self.stream is None and self.counted <= size:
+            index = np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight)
+            weight = None if self.weight is None else self.weight[index]
+            xs = self.xs if len(index) == self.n else each(self.xs, lambda x: x[index])
+        else:
+            sample = self.sample or keyed_rows(self.n, self.weight, self.how.seed, Reservoir(size))
+            found = replace(self, sample=sample)
+            index, (xs, weight) = sample.first(size)[0], found._taken(size)
+        if weight is not None and weight.min() == weight.max():
+            weight = None
+        return index, each(xs, plain), weight
+
     def sizes(self, first: int) -> list[int]:
         """The sizes of growing samples of the rows that count; none if the first has all."""
         if first >= self.counted:
@@ -279,12 +294,16 @@ def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSa
     found = RowSample(xs, weight, n, how, None, odds=weight)
     if found.counted <= min(how.sizes(xs)[0], how.size):
         return replace(found, xs=each(xs, plain))
-    reservoir = how.reservoir(xs)
+    return replace(found, sample=keyed_rows(n, weight, how.seed, how.reservoir(xs)))
+
+
+def keyed_rows(n: int, weight: Array | None, seed: int, reservoir: Reservoir) -> Sample:
+    """A sample of n rows with these weights, without their arrays."""
     in_units = None if weight is None else weight / weight_unit(weight)
     for begin in range(0, n, _KEYS):
         part = None if in_units is None else in_units[begin : begin + _KEYS]
-        reservoir.add(begin, row_keys(how.seed, begin, min(_KEYS, n - begin), part), [])
-    return replace(found, sample=reservoir.sample())
+        reservoir.add(begin, row_keys(seed, begin, min(_KEYS, n - begin), part), [])
+    return reservoir.sample()
 
 
 # ---- rows that are read --------------------------------------------------------------------------

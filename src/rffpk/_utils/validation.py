@@ -31,6 +31,7 @@ from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel, 
 from rffpk._utils.values import are_times, refuse_times
 
 Auto = Literal["auto"]
+Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
 
 MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then

@@ -67,7 +67,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         size of the sample, in a clustering at most 220 000.
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
-        that separate as many clusters as `suggest_n_clusters` finds; at most 10^6.
+        before the largest eigengap among the first 20; at most 10^6.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
         Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
         usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if
@@ -312,7 +312,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     ) -> tuple[Array, Array]:
         """Sets `time_`; the numbers of the functions to keep, and what they are multiplied by."""
         spectrum = self._spectrum
-        k = n_clusters or self.suggest_n_clusters()
+        k = n_clusters or suggested_n_clusters(self._spectrum, MAX_CLUSTERS)
         automatic = isinstance(self.time, str)
         self.time_ = spectrum.separating_time(k) if automatic else float(self.time)
         if isinstance(self.n_components, str):
@@ -408,28 +408,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         X = validation.check_rows(self, X, reset=False)
         with config.one_blas_thread():
             return self._features(X)
-
-    def suggest_n_clusters(self, max_clusters: int = MAX_CLUSTERS) -> int:
-        """A number of clusters, by the largest gap of the eigenvalues.
-
-        The k with the largest ratio (1 - mu_(k+1)) / (1 - mu_k) of the eigenvalues mu_1 = 1,
-        mu_2, ... whose functions do not live on few rows: at the relaxation time of the k-th, the
-        next one has decayed most. Numbers below 0.002 of the largest that is considered do not
-        tell clusters apart, and are added to both.
-
-        Parameters
-        ----------
-        max_clusters : int, default=20
-            The largest number to consider.
-
-        Returns
-        -------
-        n_clusters : int
-            From 2 to `max_clusters`; 1 where the walk has a single node.
-        """
-        check_is_fitted(self, "eigenvalues_")
-        validation.check_int(max_clusters, "max_clusters", 2)
-        return suggested_n_clusters(self._spectrum, max_clusters)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

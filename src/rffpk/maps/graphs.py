@@ -18,9 +18,6 @@ from rffpk.maps.spectrum import Spectrum, decompose
 
 PRECOMPUTED = "precomputed"
 
-# What to do for a number of clusters.
-NUMBER_OF_GRAPH = "of a graph DiffusionMap(metric='precomputed').fit(X).suggest_n_clusters() does"
-
 # Parameters that choose a graph, and their values where one is given.
 _OF_GRAPHS = {"n_neighbors": ("auto",), "n_landmarks": ("auto",), "whitening": ("auto", None)}
 

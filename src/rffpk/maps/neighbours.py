@@ -375,11 +375,13 @@ def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
     return distinct_rows(X)
 
 
-def k_means(X: Columns, weight: Array | None, centroids: Columns, n_threads: int) -> Columns:
+def k_means(
+    X: Columns, weight: Array | None, centroids: Columns, n_threads: int, passes: int = _PASSES
+) -> Columns:
     """Centroids after a few passes over the rows of X; those of empty clusters stay."""
     p = np.ones(len(X)) if weight is None else weight
     ends = np.arange(len(X) + 1)
-    for _ in range(_PASSES):
+    for _ in range(passes):
         labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
         members = csr_matrix((p, labels, ends), shape=(len(X), len(centroids)))
         mass = np.bincount(labels, p, len(centroids))[:, None]

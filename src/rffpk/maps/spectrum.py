@@ -33,10 +33,10 @@ _LARGEST_TIME = 1e6  # what is slower counts as disconnected
 # numbers of clusters of the sets in tests/test_diffusion.py.
 _RESOLVED = 0.002
 
-# Where no number of clusters is known: that of `suggest_n_clusters`.
+# Where no number of clusters is known, the time is that of the largest gap among so many.
 MAX_CLUSTERS = 20
 
-# Eigenpairs that are computed at least, so that numbers of clusters can be suggested.
+# Eigenpairs that are computed at least, so that the largest gap shows.
 _PAIRS = 64
 
 

@@ -1,0 +1,363 @@
+"""The number of clusters: the sum of what three independent witnesses say, on some of the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.sparse import csr_array
+
+from rffpk._anneal.seeding import seed_centroids
+from rffpk._anneal.witnesses import (
+    MOST_NEIGHBOURS,
+    eigengap_scores,
+    height_scores,
+    mode_counts,
+    mode_scores,
+    rare_share,
+    shares_of_counts,
+)
+from rffpk._rows.passes import make_rows
+from rffpk._rows.sample import RowSample
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import svd
+from rffpk._utils.sparse_rows import (
+    Columns,
+    SparseRows,
+    dense,
+    distinct_rows,
+    sparse_rows,
+)
+from rffpk._utils.tree import groups, ward
+from rffpk.maps.graphs import PRECOMPUTED, graph_diffusion
+from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means, unit_rows
+from rffpk.maps.spectrum import Diffusion, diffusion
+from rffpk.maps.whitening import fit_whitening
+
+# docs/clusters_number.md has the trials behind these.
+_ONE = 0.3  # what one cluster begins with
+_ALIKE = 1.25  # of numbers whose ratio is smaller only the best is given
+_NUMBERS = 5  # that are given, at most
+_PAIRS = 64  # eigenpairs of each graph
+_GRAPH_ROWS = 1200  # whose graphs are made
+_GRAPHS = ((None, 1), (None, 2), (0.5, 1), (1.0, 1))  # whitening, times the default neighbours
+_WHITENED = 20  # clusters that whitening makes components for
+_GRAPH_CLUSTERS = 32  # where the others see more, the graphs have too few rows of each
+_SEPARATED = 60  # clusters for which the components of a graph must be large enough
+_PRODUCTS = 4e9  # for the distances of more rows, at most
+_ROWS_A_CENTROID = 6  # of the tree
+_CENTROIDS_A_CLUSTER = 6
+_PASSES = 2  # of k-means
+# More rows are looked at where so many clusters are found, or where such a share of the rows is in
+# clusters that have few of them. Of larger ones graphs tell nothing, and then densities.
+_MANY, _RARE, _TOO_RARE, _MOST_RARE = 16, 0.02, 0.1, 0.5
+
+
+Say = Callable[[str], None]
+
+
+class Size(NamedTuple):
+    """How many rows are looked at."""
+
+    modes: int
+    tree: int
+    centroids: tuple[int, int]  # the fewest and the most
+
+    def centroids_of(self, before: _OfRows) -> int:
+        """Centroids of the tree, by what has been seen on fewer rows."""
+        least, most = self.centroids
+        if before.rare > _RARE:
+            return most
+        return max(least, min(most, _CENTROIDS_A_CLUSTER * before.best))
+
+    def modes_of(self, columns: int) -> int:
+        """Rows whose density is looked at, fewer of many columns."""
+        return max(_FIRST.modes, min(self.modes, round((_PRODUCTS / columns) ** 0.5)))
+
+
+_FIRST, _MORE = Size(3000, 3000, (500, 500)), Size(12_000, 20_000, (1000, 3300))
+
+
+@dataclass(frozen=True)
+class NClustersSelection:
+    """Numbers of clusters that rows may have, as `select_n_clusters` and fits find them.
+
+    Attributes
+    ----------
+    n_clusters : int
+        The best number; 1 where nothing tells clusters apart.
+    numbers : ndarray of int64, shape (n_numbers,)
+        At most five good numbers of clusters, the best first, none within a quarter of another.
+    levels : ndarray of int64, shape (n_levels,)
+        Those of them that are better than one cluster, coarse to fine; 1 if there is none.
+    scores : ndarray of float64, shape (n_considered,)
+        The evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three; one cluster has
+        0.3 more.
+    eigengaps : ndarray of float64, shape (n_considered,)
+        Scores from 0 to 1 by the gaps between the eigenvalues of random walks on several graphs of
+        neighbors.
+    heights : ndarray of float64, shape (n_considered,)
+        Scores from 0 to 1 by the heights of Ward's tree of many small clusters.
+    modes : ndarray of float64, shape (n_considered,)
+        Scores from 0 to 1 by the modes of the density that last over scales.
+    labels : ndarray of int32, shape (n_numbers, n_rows)
+        For each of `numbers`, the clusters of the rows that were looked at, from 0 on.
+    rows : ndarray of int64, shape (n_rows,)
+        The indices of these rows.
+    parents : list of ndarray of int32
+        For each level except the first, the cluster of the level before in which most rows of each
+        of its clusters lie.
+    shares : list of ndarray of float64
+        The shares of the rows of these clusters that lie there; 1 where levels are nested.
+    """
+
+    n_clusters: int
+    numbers: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    scores: NDArray[np.float64] = field(repr=False)
+    eigengaps: NDArray[np.float64] = field(repr=False)
+    heights: NDArray[np.float64] = field(repr=False)
+    modes: NDArray[np.float64] = field(repr=False)
+    labels: NDArray[np.int32] = field(repr=False)
+    rows: NDArray[np.int64] = field(repr=False)
+    parents: list[NDArray[np.int32]] = field(repr=False)
+    shares: list[NDArray[np.float64]] = field(repr=False)
+
+    def number(self, wanted: str) -> int:
+        """The number for ``n_clusters="coarse"``, "auto" or "fine"."""
+        ends = {"coarse": int(self.levels[0]), "fine": int(self.levels[-1])}
+        return ends.get(wanted, self.n_clusters)
+
+
+class _Evidence:
+    """What the witnesses say of some rows."""
+
+    def __init__(self, rows: Array, *scores: Array) -> None:
+        self.sums = _total(*scores)
+        self.rows = rows
+        self.scores = [np.pad(each, (0, len(self.sums) - len(each))) for each in scores]
+
+    @property
+    def best(self) -> int:
+        return int(np.argmax(self.sums))
+
+    def labels(self, k: int) -> Array:
+        """k > 1 clusters of the rows."""
+        raise NotImplementedError
+
+    def selection(self) -> NClustersSelection:
+        """The good numbers and their partitions."""
+        numbers = list[int]()
+        for k in np.argsort(-self.sums, kind="stable"):
+            apart = all(max(k, other) > _ALIKE * min(k, other) for other in numbers)
+            if len(numbers) < _NUMBERS and self.sums[k] > 0 and apart and (k > 1 or not numbers):
+                numbers.append(int(k))
+        one = np.zeros(len(self.rows))
+        labels = np.stack([one if k == 1 else self.labels(k) for k in numbers]).astype(np.int32)
+        levels = sorted(k for k in numbers if self.sums[k] > self.sums[1]) or [1]
+        nested = [labels[numbers.index(k)] for k in levels]
+        gaps, heights, modes = (each[1:] for each in self.scores)
+        inside = [_inside(fine, coarse) for coarse, fine in zip(nested, nested[1:])]
+        return NClustersSelection(
+            numbers[0], np.array(numbers), np.array(levels), self.sums[1:], gaps, heights, modes,
+            labels, self.rows.astype(np.int64),
+            [parent for parent, _ in inside], [share for _, share in inside],
+        )  # fmt: skip
+
+
+def _total(*scores: Array) -> Array:
+    """The sum of the scores of several witnesses."""
+    total = np.zeros(max(len(each) for each in scores))
+    for each in scores:
+        total[: len(each)] += each
+    total[:2] += -math.inf, _ONE
+    return total
+
+
+def _inside(fine: Array, coarse: Array) -> tuple[Array, Array]:
+    """For each cluster of a partition that of a coarser one in which most of its rows lie, and the
+    share of them."""
+    counts = np.zeros((fine.max() + 1, coarse.max() + 1))
+    np.add.at(counts, (fine, coarse), 1)
+    sizes = np.maximum(counts.sum(axis=1), 1)
+    return counts.argmax(axis=1).astype(np.int32), counts.max(axis=1) / sizes
+
+
+def select_number(
+    sample: RowSample, metric: str, random: Any, n_threads: int, say: Say | None = None
+) -> NClustersSelection:
+    """The number of clusters of rows that have been checked; of the nodes of a graph of affinities
+    with the metric "precomputed". Lines about what is done are passed to `say`."""
+    say = say or (lambda text: None)
+    if metric == PRECOMPUTED:
+        say("Looking for the number of clusters of the graph.")
+        xs, weight = sample.some()
+        found: _Evidence = _OfGraph(xs[0], weight)
+    else:
+        look = partial(_OfRows, sample, metric == "cosine", random=random, n_threads=n_threads)
+        say(f"Looking for the number of clusters in {min(_FIRST.tree, sample.counted)} rows.")
+        found = first = look(_FIRST, None)
+        if first.shows_many and sample.counted > _FIRST.tree:
+            rows = min(_MORE.tree, sample.counted)
+            say(f"There may be many clusters, or some with few rows: looking at {rows} rows.")
+            found = look(_MORE, first)
+    selection = found.selection()
+    others = ", ".join(str(k) for k in selection.numbers[1:])
+    also = f"; other good numbers are {others}" if others else ""
+    say(f"The rows have {selection.n_clusters} clusters{also}.")
+    return selection
+
+
+class Part(NamedTuple):
+    """Some rows that count."""
+
+    rows: Array  # their indices
+    X: Columns
+    weight: Array | None
+
+
+class Tree(NamedTuple):
+    """Ward's tree of the centroids of many small clusters."""
+
+    linkage: Array
+    leaf: Array  # the centroid of each row
+
+
+class _OfRows(_Evidence):
+    """What all three witnesses say of rows."""
+
+    def __init__(
+        self, sample: RowSample, spherical: bool, size: Size, before: _OfRows | None, random: Any,
+        n_threads: int,
+    ) -> None:  # fmt: skip
+        self.n_threads = n_threads
+        sizes = (_GRAPH_ROWS, size.modes_of(sample.xs[0].shape[1]), size.tree)
+        self.few, some, more = (_part(sample, n, spherical) for n in sizes)
+        self.X, wanted = more.X, size.centroids[0]
+        if before is None:
+            self.graphs = _graphs(self.few, spherical, random, n_threads)
+        else:
+            self.graphs, wanted = before.graphs, size.centroids_of(before)
+        self.tree = _tree(more, wanted, random, n_threads)
+        near = _near(some.X, n_threads)
+        self.rare = rare_share(near[0])
+        gaps = eigengap_scores([each.spectrum for each in self.graphs], _PAIRS)
+        heights = height_scores(self.tree.linkage)
+        modes = mode_scores(*near, len(heights)) if self.rare <= _MOST_RARE else np.zeros(2)
+        rare = (before or self).rare if len(self.few.rows) < len(more.rows) else 0.0
+        if rare > _TOO_RARE or np.argmax(_total(heights, modes)) > _GRAPH_CLUSTERS:
+            gaps = np.zeros(2)
+        super().__init__(more.rows, gaps, heights, modes)
+
+    @property
+    def shows_many(self) -> bool:
+        """Whether there may be clusters with few of the rows."""
+        return self.best > _MANY or self.rare > _RARE
+
+    def labels(self, k: int) -> Array:
+        """By the witness who says most for this number: a cut of the tree or slow functions."""
+        gaps, heights, _ = self.scores
+        n_leaves = len(self.tree.linkage) + 1
+        if k <= _PAIRS and (gaps[k] >= heights[k] or k > n_leaves):
+            graph = self.graphs[0]
+            functions = graph.own if graph.own is not None else graph.extension
+            return slow_labels(functions, graph.spectrum.slow(k), k)[self._nodes]
+        return groups(self.tree.linkage, k)[self.tree.leaf]
+
+    @cached_property
+    def _nodes(self) -> Array:
+        """The node of the first graph that is each row; of rows that it has not the nearest."""
+        node = np.asarray(self.graphs[0].node)
+        kept = np.flatnonzero(node >= 0)
+        nearest = Neighbourhoods(self.few.X[kept], 1, 0.0, self.n_threads)
+        found = node[kept[nearest.chosen(self.X).ravel()]]
+        found[np.searchsorted(self.rows, self.few.rows[kept])] = node[kept]
+        return np.asarray(found)
+
+
+def _part(sample: RowSample, n: int, spherical: bool) -> Part:
+    rows, xs, weight = sample.numbered(n)
+    return Part(rows, unit_rows(xs[0]) if spherical else xs[0], weight)
+
+
+def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Diffusion]:
+    """Several graphs of neighbours; rows on a sphere are not whitened."""
+    found, n = list[Diffusion](), len(some.X)
+    for whitening, times in _GRAPHS:
+        x = some.X
+        if whitening is not None and spherical:
+            continue
+        if whitening is not None:
+            x = fit_whitening(x, some.weight, whitening, _WHITENED, random, n_threads)(x)
+        count = NeighbourCount(None, times)
+        found.append(
+            diffusion(
+                x, some.weight, (n, n), count, _SEPARATED, _PAIRS, None, False, random, n_threads
+            )
+        )
+    return found
+
+
+def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> Tree:
+    """The tree of so many centroids, if there are enough rows of each."""
+    x = some.X
+    m = max(1, min(wanted, len(x) // _ROWS_A_CENTROID))
+    centroids, leaf = distinct_rows(x)
+    if len(centroids) > m:
+        shift = np.zeros(x.shape[1], dtype=x.dtype)
+        rows = make_rows([x], [None], some.weight, n_threads, [shift])
+        seeds: Columns = seed_centroids(rows, x, m, "k-means++", random).astype(x.dtype)
+        if isinstance(x, SparseRows):
+            seeds = sparse_rows(csr_array(seeds))
+        centroids = k_means(x, some.weight, distinct_rows(seeds)[0], n_threads, _PASSES)
+        leaf = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(x).ravel()
+        there, leaf = np.unique(leaf, return_inverse=True)
+        centroids = centroids[there]
+    places = dense(centroids).astype(np.float64)
+    places -= places.mean(axis=0)
+    squares = np.einsum("jd,jd->j", places, places)
+    gaps = np.maximum(squares + squares[:, None] - 2 * places @ places.T, 0)
+    masses = np.bincount(leaf, some.weight, len(places)).astype(np.float64)
+    return Tree(ward(gaps, masses), leaf)
+
+
+def _near(X: Columns, n_threads: int) -> tuple[Array, Array]:
+    """Distances to the nearest rows, rising, and the indices of these."""
+    squares, index = Neighbourhoods(X, MOST_NEIGHBOURS + 1, 0.0, n_threads)._nearest(X)
+    order = np.argsort(squares, axis=1, kind="stable")
+    distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
+    return distances, np.take_along_axis(index, order, axis=1)
+
+
+class _OfGraph(_Evidence):
+    """What the witnesses who need no distances say of the nodes of a graph of affinities."""
+
+    def __init__(self, X: Columns, weight: Array | None) -> None:
+        self.graph = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None)
+        edges, n = self.graph.graph, X.shape[0]
+        degrees = np.asarray(edges.sum(axis=1)).ravel()
+        r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)
+        gaps = eigengap_scores([self.graph.spectrum], _PAIRS)
+        modes = shares_of_counts(mode_counts(np.log(degrees), edges, r), _PAIRS)
+        super().__init__(np.arange(n), gaps, np.zeros(2), modes)
+
+    def labels(self, k: int) -> Array:
+        return slow_labels(self.graph.extension, self.graph.spectrum.slow(k), k)
+
+
+def slow_labels(functions: Array, slow: Array, k: int) -> Array:
+    """Clusters of nodes by their slow functions: the rotation of these that makes them
+    indicators of the nodes that a QR factorisation with pivots chooses. Damle, Minden, Ying:
+    Simple, direct and efficient multi-way spectral clustering. Information and Inference 2019,
+    algorithm 1.
+    """
+    functions = np.column_stack([np.ones(len(functions)), functions[:, slow[: k - 1]]])
+    pivots = qr(functions.T, mode="r", pivoting=True)[1][: functions.shape[1]]
+    left, _, right = svd(functions[pivots].T)
+    return np.argmax(np.abs(functions @ (left @ right)), axis=1)
