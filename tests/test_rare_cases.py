@@ -106,7 +106,7 @@ def test_weights_of_views_and_their_penalty_are_those_of_the_formula():
 
 
 def test_no_component_has_no_decay():
-    spectrum = Spectrum(np.array([0.1, 0.2]), np.ones(2))
+    spectrum = Spectrum(np.array([0.1, 0.2]), np.ones(2), 0.1, 0)
     assert spectrum.unit_decay(np.zeros(0, dtype=int), 1.0).shape == (0,)
     assert_allclose((spectrum.unit_decay(np.arange(2), 1e5) ** 2).sum(), 1)
     first, second = spectrum.unit_decay(np.arange(2), 3.0)

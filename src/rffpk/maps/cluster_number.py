@@ -21,7 +21,7 @@ from rffpk.maps.neighbours import (
     k_means,
     unit_rows,
 )
-from rffpk.maps.spectrum import Diffusion, diffusion, eigengaps, least_share
+from rffpk.maps.spectrum import Diffusion, diffusion, eigengaps
 from rffpk.maps.whitening import fit_whitening
 
 # docs/clusters_number.md has the trials behind these.
@@ -31,7 +31,7 @@ _ROWS, _PAIRS = 3000, 128  # rows that are looked at, and eigenpairs of each gra
 _MANY, _MORE_ROWS, _MORE_PAIRS = 16, 12_000, 512
 _GRAPHS = ((None, 1), (None, 2), (0.5, 1), (1.0, 1))  # whitening, times the default neighbours
 _WHITENED = 20  # clusters that whitening makes components for
-_SEPARATED = 60  # components of a graph that are too small for so many clusters are left out
+_SEPARATED = 60  # clusters for which the components of a graph must be large enough
 _LARGEST = 6.0  # logarithm of an eigengap that counts
 _GAP = 1.5  # mean logarithm of an eigengap that tells clusters apart, or ...
 _VALLEY = 0.2  # ... mean log ratio of distances across borders and inside clusters, ...
@@ -84,7 +84,7 @@ def select_number(
         used = [graph for graph in graphs if not spherical or graph[0] is None]
         found = _Evidence(some, p, spherical, pairs, used, random, n_threads)
         numbers = found.numbers()
-        if max(numbers[0], found.graphs[0].n_kept) <= _MANY or len(X) <= size:
+        if max(numbers[0], found.graphs[0].parts.n_kept) <= _MANY or len(X) <= size:
             break
     labels = np.stack([found.labels(k) for k in numbers]).astype(np.int32)
     scores = np.array([found.scores[k] if k < len(found.scores) else 0.0 for k in numbers])
@@ -113,8 +113,8 @@ class _Evidence:
             x = fit_whitening(x, self.weight, whitening, _WHITENED, self.random, self.n_threads)(x)
         n = len(x)
         return diffusion(
-            x, self.weight, (n, n), NeighbourCount(None, times), least_share(_SEPARATED),
-            pairs, None, spherical, self.random, self.n_threads,
+            x, self.weight, (n, n), NeighbourCount(None, times), _SEPARATED, pairs,
+            None, spherical, self.random, self.n_threads,
         )  # fmt: skip
 
     def numbers(self) -> list[int]:

@@ -24,7 +24,6 @@ from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
     diffusion,
-    least_share,
     n_pairs,
     suggested_n_clusters,
 )
@@ -242,10 +241,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         enough = max(n_clusters, 2) if n_clusters and automatic else None
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, least_share(k), pairs, enough)
+            found = graph_diffusion(X, weight, k, pairs, enough)
         else:
             found = self._diffusion(X, weight, k, times, pairs, enough)
-        self._publish(found, X.dtype, n_clusters, unit_variance)
+        self._publish(found, X.dtype, len(X), n_clusters, unit_variance)
+        self._is_apart = tried and found.parts.n_kept == k and found.parts.are_apart()
         if found.node is not None:
             self._fitted = X, found.node
         return self
@@ -265,7 +265,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         sparse = isinstance(rows, SparseRows)
         found = diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse),
-            NeighbourCount(r, times), least_share(k), pairs, enough,
+            NeighbourCount(r, times), k, pairs, enough,
             self._spherical and self._whitening is None, random, n_threads,
         )  # fmt: skip
         landmarks = found.neighbourhoods.landmarks
@@ -278,13 +278,18 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self,
         found: Diffusion | GraphDiffusion,
         dtype: Any,
+        n_rows: int,
         n_clusters: int | None,
         unit_variance: bool,
     ) -> None:
         """Sets what is fitted."""
         self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
         self.eigenvalues_ = 1 - found.spectrum.gaps
-        self.component_shares_, self._n_kept = found.shares, found.n_kept
+        parts = found.parts
+        listed = parts.counted | parts.left_out
+        shares = parts.components.shares
+        self.component_shares_, self._n_kept = shares[listed], parts.n_kept
+        self._n_left_out = round(n_rows * float(shares[parts.left_out].sum()))
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
         own: Array | None
@@ -485,14 +490,19 @@ def fit_diffusion_map(
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
-    """Name the connected components of the graph where there are more than expected."""
-    shares, n_kept = mapped.component_shares_, mapped._n_kept
-    if len(shares) <= expected:
+    """Name the connected components of the graph where more count than expected, or some of several
+    rows do not count."""
+    shares, n_small = mapped.component_shares_, len(mapped.component_shares_) - mapped._n_kept
+    if mapped._n_kept <= expected and not n_small:
         return
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
     more = ", ..." if len(shares) > 5 else ""
-    small = len(shares) - n_kept
-    left = f" {small} of them are small and left out." if small > 0 else ""
+    left = ""
+    if n_small:
+        left = (
+            f" {n_small} of them, with {mapped._n_left_out} rows, are small and left out: these "
+            "rows are with the nearest others."
+        )
     given = mapped.metric == PRECOMPUTED
     remedy = "More edges connect" if given else "A larger n_neighbors connects"
     warn(

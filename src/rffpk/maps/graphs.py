@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from scipy.sparse import csr_array, diags
 from rffpk._utils.arrays import Array
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import is_option
+from rffpk.maps.components import INSIDE, Components, Parts, Valley, divided, quantile
 from rffpk.maps.kernels import have_triangles
-from rffpk.maps.spectrum import Spectrum, connected, decompose
+from rffpk.maps.spectrum import Spectrum, decompose
 
 PRECOMPUTED = "precomputed"
 
@@ -53,8 +55,7 @@ class GraphDiffusion:
     graph: csr_array  # symmetric
     spectrum: Spectrum
     extension: Array  # (n, q): means of the lines are the slow functions; zeros if left out
-    shares: Array  # of the rows, of connected components, falling; small single nodes left out
-    n_kept: int  # components that are not left out
+    parts: Parts
 
     @property
     def node(self) -> Array:
@@ -122,7 +123,7 @@ def symmetric(X: Columns, mass: Array) -> csr_array:
 
 
 def graph_diffusion(
-    X: Columns, weight: Array | None, least_share: float, pairs: int, enough: int | None
+    X: Columns, weight: Array | None, k: int, pairs: int, enough: int | None
 ) -> GraphDiffusion:
     """The walk along the edges of a graph, in proportion to their affinities and to the weights of
     the rows where they end. Parameters are those of `diffusion`.
@@ -136,23 +137,34 @@ def graph_diffusion(
     graph = symmetric(X, mass)
     weighted = csr_array(diags(mass) @ graph @ diags(mass))
     degrees = np.asarray(weighted.sum(axis=1)).ravel()
-    labels, _ = connected(weighted, degrees)
-    shares = np.bincount(labels, mass) / mass.sum()
-    several = np.bincount(labels) > 1
-    large = shares >= least_share
-    kept = (large[labels] | ~large.any()) & (degrees > 0)
-    shares = np.sort(shares[(large | several) & (shares > 0)])[::-1]
-    weighted, degrees = weighted[kept][:, kept], degrees[kept]
-    labels = np.unique(labels[kept], return_inverse=True)[1]
-    n_kept = int(labels.max()) + 1
-    pairs = pairs if enough is None or n_kept < enough else n_kept - 1
+    stay = np.divide(weighted.diagonal(), degrees, out=np.ones(n), where=degrees > 0)
+    share = np.where(degrees > 0, mass, 0) / mass.sum()
+    n_rows = np.count_nonzero(mass)
+    parts = divided(weighted, share, stay, k, n_rows, _valley(weighted, mass))
+    kept = parts.kept
+    weighted = weighted[kept][:, kept]
+    degrees = np.asarray(weighted.sum(axis=1)).ravel()
+    pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
     scale = diags(1 / np.sqrt(degrees))
     walk = csr_array(scale @ weighted @ scale)
-    spectrum, functions = decompose(lambda v: (v + walk @ v) / 2, degrees, labels, pairs)
-    spectrum = Spectrum(np.minimum(2 * spectrum.gaps, 1), spectrum.shares)
+    spectrum, functions = decompose(
+        lambda v: (v + walk @ v) / 2, degrees, parts.labels, pairs, n_rows
+    )
+    spectrum = replace(spectrum, gaps=np.minimum(2 * spectrum.gaps, 1))
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))
     extension[kept] = functions / np.where(mu > 0, mu, np.inf)
-    return GraphDiffusion(
-        Nodes(np.where(kept, mass, 0)), graph, spectrum, extension, shares, n_kept
-    )
+    return GraphDiffusion(Nodes(np.where(kept, mass, 0)), graph, spectrum, extension, parts)
+
+
+def _valley(graph: csr_array, mass: Array) -> Valley:
+    """Affinities across the border of a component are zero: there is a valley around it if most
+    of its rows have so many neighbours inside that this says something."""
+    neighbours = np.diff(graph.indptr) - (graph.diagonal() > 0)
+
+    def valley(components: Components, number: int) -> float:
+        own = components.labels == number
+        enough = quantile(neighbours[own], mass[own], 0.5) >= INSIDE
+        return math.inf if enough else -math.inf
+
+    return valley

@@ -87,6 +87,11 @@ class Neighbourhoods:
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
 
+    def of(self, kept: Array) -> Neighbourhoods:
+        """The same with some of the landmarks."""
+        radii = None if self.radii is None else self.radii[kept]
+        return replace(self, landmarks=self.landmarks[kept], radii=radii)
+
     def weights(self, X: Columns) -> csr_matrix:
         """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
         mapped = self.mapped(np.empty((len(self.landmarks), 0)), X)
@@ -163,11 +168,6 @@ class Neighbourhoods:
         blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
         first, second = zip(*run_all(products, blocks, self.n_threads))
         return np.sum(first, axis=0), sum(second[1:], second[0])
-
-    def widened(self, X: Columns, weight: Array | None) -> Neighbourhoods:
-        """The same with the mean squared distance of the rows of X to their r nearest landmarks as
-        bandwidth."""
-        return replace(self, bandwidth=_mean(self._nearest(X)[0], weight))
 
     def _nearest(self, X: Columns) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
@@ -304,16 +304,21 @@ def centroid_landmarks(
     spherical: bool,
     random: Any,
     n_threads: int,
-) -> Neighbourhoods:
+) -> tuple[Neighbourhoods, Columns, Array, Array]:
     """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of 20 m
-    rows, scaled to length one if `spherical`."""
+    rows, scaled to length one if `spherical`; these rows, their weights, and the nearest landmark
+    of each."""
     index, p = drawn_rows(X, weight, _ROWS_A_LANDMARK * m, random)
     some = X[index]
     seeds, _ = _distinct(some, m + 1, random)
     seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     landmarks = k_means(some, p, seeds, n_threads)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    return Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads).widened(some, p)
+    found = Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads)
+    squares, index = found._nearest(some)
+    nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
+    p_some = np.ones(len(some)) if p is None else p
+    return replace(found, bandwidth=_mean(squares, p)), some, p_some, nearest
 
 
 def landmark_numbers(wanted: Any, n: int, k: int, sparse: bool = False) -> tuple[int, int]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags
-from scipy.sparse.csgraph import connected_components
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import eigh, fixed_signs
 from rffpk._utils.sparse_rows import Columns
+from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
@@ -23,7 +23,6 @@ from rffpk.maps.neighbours import (
 )
 
 # docs/trials.md has the alternatives to these.
-_LEAST_SHARE = 0.2  # of 1/k: eigenvectors and components that cover less are left out
 _PER_CLUSTER = 3  # components a cluster, at most
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
 _LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero
@@ -47,16 +46,19 @@ class Spectrum:
 
     gaps: Array  # 1 - mu, (q,)
     shares: Array  # (q,): participation, the share of the rows that a function covers
+    enough: float  # the share from which on it counts for any number of clusters
+    n_constant: int  # the first ones, which are constant on components
 
     def able(self) -> Array:
         """The numbers of the pairs that extend to other rows."""
         return np.flatnonzero(self.gaps <= _LARGEST_GAP)
 
     def slow(self, k: int) -> Array:
-        """The numbers of the pairs that k clusters may use: those that cover enough rows, or the
-        k - 1 that cover most where these are fewer."""
+        """The numbers of the pairs that k clusters may use: those that are constant on components
+        or cover enough rows, or the k - 1 that cover most where these are fewer."""
         able = self.able()
-        enough = able[self.shares[able] >= least_share(k)]
+        covers = self.shares[able] >= min(large_share(k), self.enough)
+        enough = able[covers | (able < self.n_constant)]
         if len(enough) >= k - 1:
             return enough
         return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
@@ -89,27 +91,17 @@ class Spectrum:
         return np.asarray(decay / np.linalg.norm(decay))
 
 
-def least_share(k: int) -> float:
-    """The least share of the rows that a component of k clusters covers."""
-    return _LEAST_SHARE / k
-
-
 def n_pairs(k: int, wanted: int = 0) -> int:
     """How many eigenpairs to compute."""
     return max(_PAIRS, _PER_CLUSTER * k, wanted)
 
 
-def connected(graph: csr_matrix, degrees: Array) -> tuple[Array, Array]:
-    """The number of the connected component of each node, and the share of each component."""
-    graph.eliminate_zeros()
-    count, labels = connected_components(graph, directed=False)
-    return labels, np.bincount(labels, degrees, minlength=count) / degrees.sum()
-
-
-def decompose(walk: Multiply, degrees: Array, labels: Array, pairs: int) -> tuple[Spectrum, Array]:
+def decompose(
+    walk: Multiply, degrees: Array, labels: Array, pairs: int, n_rows: int
+) -> tuple[Spectrum, Array]:
     """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
     d_i, from products with D^-1/2 A D^-1/2 and from its connected components; the functions f are
-    (m, q).
+    (m, q). The walk is that of so many rows.
 
     Functions that are constant on each component have the eigenvalue one. They are known, so that
     Lanczos' method looks for the others only.
@@ -128,7 +120,8 @@ def decompose(walk: Multiply, degrees: Array, labels: Array, pairs: int) -> tupl
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         vectors = np.hstack([vectors, others])
     functions = vectors[:, :count] / root[:, None]
-    return Spectrum(gaps[:count], 1 / (share @ functions**4)), functions
+    shares, enough = 1 / (share @ functions**4), function_share(n_rows)
+    return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
 
 
 def _indicators(root: Array, labels: Array) -> Array:
@@ -304,8 +297,8 @@ def _is_one_missed(multiply: Multiply, values: Array, vectors: Array) -> bool:
 class Diffusion:
     """A diffusion over landmarks, and its slow functions.
 
-    Landmarks of connected components that are too small are left out: rows near them count with the
-    nearest of the others.
+    Landmarks that hold the walk, and those of components that do not count, are left out: rows near
+    them count with the nearest of the others.
     """
 
     neighbourhoods: Neighbourhoods
@@ -313,8 +306,7 @@ class Diffusion:
     extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
     own: Array | None  # (m, q): those at the landmarks, where these are all rows
     node: Array | None  # (n,): the landmark that is each row, -1 where none is
-    shares: Array  # of the rows, of connected components, falling; small single nodes left out
-    n_kept: int  # components that are not left out
+    parts: Parts
 
 
 def diffusion(
@@ -322,7 +314,7 @@ def diffusion(
     weight: Array | None,
     numbers: tuple[int, int],
     count: NeighbourCount,
-    least_share: float,
+    k: int,
     pairs: int,
     enough: int | None,
     spherical: bool,
@@ -330,38 +322,44 @@ def diffusion(
     n_threads: int,
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
-    of `landmark_numbers`. Where `enough` components are not too small, the functions that are
+    of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
     constant on each of them are all that there is."""
     rows = distinct_where_few(X, weight, numbers, random)
     if rows is None:
-        found = centroid_landmarks(X, weight, numbers[1], count, spherical, random, n_threads)
+        landmarks = centroid_landmarks(X, weight, numbers[1], count, spherical, random, n_threads)
+        found, some, p, nearest = landmarks
         degrees, graph = found.sums(X, weight, random)
         mass = node = None
+        stayed, n_rows = graph.diagonal(), len(nearest)
+        valley = valley_of_rows(some, p, nearest, n_threads)
     else:
         nodes, mass, node = rows
         found, graph = mutual_neighbours(nodes, mass, count, n_threads)
         degrees = graph.T @ mass
-    labels, shares = connected(graph, degrees)
-    large, several = shares >= least_share, np.bincount(labels) > 1
+        stayed, n_rows = graph.power(2).T @ mass, int((node >= 0).sum())
+        valley = valley_of_rows(nodes, mass, np.arange(len(nodes)), n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
-    kept = (large[labels] | ~large.any()) & (degrees > 0)
+    stay = np.divide(stayed, degrees, out=np.ones_like(degrees), where=degrees > 0)
+    share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
+    parts = divided(graph, share, stay, k, n_rows, valley)
+    kept = parts.kept
     if not kept.all():
-        radii = None if found.radii is None else found.radii[kept]
-        found = replace(found, landmarks=found.landmarks[kept], radii=radii)
-        graph, degrees = graph[kept][:, kept], degrees[kept]
-        if mass is not None:
+        found, graph = found.of(kept), graph[kept][:, kept]
+        sums = np.asarray(graph.sum(axis=1)).ravel()
+        if mass is None:
+            degrees = sums
+        else:
             number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
             mass, node = mass[kept], number[node]
-        labels = np.unique(labels[kept], return_inverse=True)[1]
-    n_kept = int(labels.max()) + 1
-    pairs = pairs if enough is None or n_kept < enough else n_kept - 1
-    spectrum, functions = decompose(_walk(graph, degrees, mass), degrees, labels, pairs)
+            graph = (diags(1 / sums) @ graph).tocsr()
+            degrees = graph.T @ mass
+    pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
+    walk = _walk(graph, degrees, mass)
+    spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_rows)
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
-    # without single rows that have no mutual neighbors, and landmarks that no row steps to
-    shares = np.sort(shares[(large | several) & (shares > 0)])[::-1]
     own = None if mass is None else graph @ extension
-    return Diffusion(found, spectrum, extension, own, node, shares, n_kept)
+    return Diffusion(found, spectrum, extension, own, node, parts)
 
 
 def _walk(graph: csr_matrix, degrees: Array, mass: Array | None) -> Multiply:

@@ -1,0 +1,144 @@
+"""Connected components of a graph, which of them count, and nodes that the walk hardly leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from rffpk._utils.arrays import Array
+from rffpk._utils.sparse_rows import Columns
+from rffpk.maps.neighbours import Neighbourhoods
+
+# docs/trials.md has the alternatives to these.
+_LARGE = 0.2  # of 1/k of the rows: components that need no other evidence
+_LEAST_ROWS = 10  # of other components that count, ...
+_VALLEY = 0.7  # ... and the least logarithm of distances around them over those inside
+_AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
+_LEAST_FUNCTION = 20  # rows that a function covers
+_HELD = 0.1  # of the median probability of a step: what leaves a node less often holds the walk
+
+
+def large_share(k: int) -> float:
+    """The share of the rows from which on a component of k clusters needs no other evidence."""
+    return _LARGE / k
+
+
+def function_share(n_rows: int) -> float:
+    """The share of so many rows from which on a function counts for any number of clusters."""
+    return _LEAST_FUNCTION / n_rows
+
+
+@dataclass(frozen=True)
+class Components:
+    """The connected components of a graph, the largest first, and which of them count."""
+
+    labels: Array  # (m,): the component of each node; -1 of nodes that no component has
+    shares: Array  # of the rows, falling
+    n_rows: int
+
+    @property
+    def enough(self) -> Array:
+        """Whether they have so many rows that a valley around them is evidence."""
+        return self.shares * self.n_rows >= _LEAST_ROWS * (1 - 1e-9)
+
+    def counted(self, k: int, valley: Valley) -> Array:
+        """Which of them count for k clusters: the large ones and, while these are fewer than k, the
+        largest of those around which there is a valley; all, if none does."""
+        counted = self.shares >= large_share(k)
+        for number in np.flatnonzero(self.enough & ~counted):
+            if counted.sum() >= k:
+                break
+            counted[number] = valley(self, int(number)) >= _VALLEY
+        return counted if counted.any() else ~counted
+
+
+Valley = Callable[[Components, int], float]  # around a component
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The nodes of a graph that count, and the components that they are in."""
+
+    components: Components
+    counted: Array  # which of these count
+    valley: Valley
+
+    @property
+    def kept(self) -> Array:
+        """Whether a node counts, (m,)."""
+        return np.append(self.counted, False)[self.components.labels]
+
+    @property
+    def labels(self) -> Array:
+        """The component of each node that counts."""
+        return (np.cumsum(self.counted) - 1)[self.components.labels[self.kept]]
+
+    @property
+    def n_kept(self) -> int:
+        return int(self.counted.sum())
+
+    @property
+    def left_out(self) -> Array:
+        """Which components of several nodes do not count."""
+        labels = self.components.labels
+        sizes = np.bincount(labels[labels >= 0], minlength=len(self.counted))
+        return (sizes > 1) & ~self.counted & (self.components.shares > 0)
+
+    def are_apart(self) -> bool:
+        """Whether there is a valley around each component that counts."""
+        numbers = np.flatnonzero(self.counted)
+        return all(self.valley(self.components, int(each)) >= _VALLEY for each in numbers)
+
+
+def divided(graph: Any, share: Array, stay: Array, k: int, n_rows: int, valley: Valley) -> Parts:
+    """What counts for k clusters of the nodes of a graph, which have these shares of so many rows,
+    and stay where they are in a step of the walk with these probabilities."""
+    there = (share > 0) & ~_held(stay, share, k, n_rows)
+    labels = np.full(len(share), -1)
+    labels[there] = connected_components(graph[there][:, there], directed=False)[1]
+    shares = np.bincount(labels[there], share[there])
+    order = np.argsort(-shares, kind="stable")
+    labels[there] = np.argsort(order, kind="stable")[labels[there]]
+    components = Components(labels, shares[order], n_rows)
+    return Parts(components, components.counted(k, valley), valley)
+
+
+def _held(stay: Array, share: Array, k: int, n_rows: int) -> Array:
+    """Whether a node holds the walk: on the fringe of the rows there are some that it hardly
+    leaves, whose functions are as slow as those that separate clusters. Nodes that have the share
+    of a component are no fringe."""
+    leave = 1 - stay
+    seldom = leave < _HELD * quantile(leave, share, 0.5)
+    return seldom & (share < min(large_share(k), _LEAST_ROWS / n_rows))
+
+
+def valley_of_rows(X: Columns, mass: Array, node: Array, n_threads: int) -> Valley:
+    """The valleys around components whose nodes are those of some rows of these weights."""
+
+    def valley(components: Components, number: int) -> float:
+        labels = components.labels[node]
+        own = labels == number
+        others = components.enough[labels] & ~own & (labels >= 0)
+        if not others.any():
+            return math.inf
+        rows, p = X[own], mass[own]
+        near = Neighbourhoods(rows, INSIDE + 1, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
+        far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
+        inside, around = quantile(near, p, 0.5), quantile(far, p, _AROUND)
+        if around <= 0:  # of sparse rows whose distances are rounded to zero
+            return -math.inf
+        return math.log(around / inside) / 2 if inside > 0 else math.inf
+
+    return valley
+
+
+def quantile(values: Array, weight: Array, q: float) -> float:
+    """The least value up to which the values have this part of the weight."""
+    order = np.argsort(values, kind="stable")
+    sums = np.cumsum(weight[order])
+    return float(values[order][np.searchsorted(sums, q * sums[-1])])
