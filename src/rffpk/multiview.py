@@ -21,11 +21,11 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import parameters
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.sparse_rows import Columns, side_by_side
 from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
-from rffpk.maps.diffusion_map import DiffusionMap
+from rffpk.maps.diffusion_map import DiffusionMap, fit_diffusion_map
 from rffpk.maps.neighbours import map_rows
 from rffpk.maps.whitening import whitened_view
 from rffpk.power import AnnealedClusterer
@@ -379,7 +379,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         """What defines the features of each view, or of each repetition of the views."""
         kernels = "rbf" if self.kernels is None else self.kernels
         if is_option(kernels, "auto"):
-            return [DiffusionMap()] * n_views + [None] * n_views
+            whitened = DiffusionMap(whitening=_WHITENING)
+            n_tables = n_views + self._are_joined(n_views)
+            return (
+                [DiffusionMap(whitening=None)] * n_views + [whitened] * n_tables + [None] * n_tables
+            )
         if isinstance(kernels, str):
             kernels = [kernels] * n_views
         if not isinstance(kernels, (list, tuple)) or not kernels:
@@ -390,13 +394,20 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         xs = check_views(self, X, reset=reset)
+        if is_option(self.kernels, "auto"):
+            tables = [*xs, side_by_side(xs)] if self._are_joined(len(xs)) else xs
+            return [*xs, *tables, *tables]
         if reset:
             n = len(self._kernels_of_views(len(xs)))
-            if self._n_views and n != len(xs) and not is_option(self.kernels, "auto"):
+            if self._n_views and n != len(xs):
                 raise ValueError(f"kernels has {n} entries for {len(xs)} views.")
             bank = self.kernels is None and not self._n_views
             self._repetitions = len(_BANK) if bank else n // len(xs)
         return xs * self._repetitions
+
+    def _are_joined(self, n_views: int) -> bool:
+        """Whether all views side by side are another one, with ``kernels="auto"``."""
+        return n_views > 1 and not self.allow_missing_views
 
     # ---- fitting ---------------------------------------------------------------------------------
 
@@ -416,14 +427,28 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
     def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
+        scales = self._scales(sample, view)
         if kernel is None:
             automatic = self.whitening is None and is_option(self.kernels, "auto")
             exponent = _WHITENING if automatic else self.whitening
-            return whitened_view(exponent, sample, view, context)
+            return whitened_view(exponent, sample, view, context, scales)
         if isinstance(kernel, DiffusionMap):
             rows = sample.some_with(view)
+            if is_option(self.kernels, "auto"):
+                return fit_diffusion_map(
+                    self, kernel, *rows, context.random, True, kernel.whitening, scales=scales
+                )
             return chosen_map(self, kernel, *rows, context, unit_variance=True)
         return fourier.fit_map(self, sample, view, *kernel, context.random)
+
+    def _scales(self, sample: RowSample, view: int) -> Array | None:
+        """What the columns of all views side by side are multiplied by, so that each view has a
+        total variance of one there; None of a single view."""
+        if self._n_views < 2 or sample.xs[view].shape[1] < sum(self._widths):
+            return None
+        variances = [sample.moments(i).variance for i in range(self._n_views)]
+        roots = [math.sqrt(each) if each > 0 else 1.0 for each in variances]
+        return np.repeat(1 / np.array(roots), self._widths)
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
         entropy = float(self.weight_entropy)
