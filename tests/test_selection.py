@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs, make_moons
@@ -14,7 +15,6 @@ from rffpk import (
     FuzzyCMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
     select_n_clusters,
 )
 from rffpk.model_files import load
@@ -92,6 +92,6 @@ def test_refusals():
         select_n_clusters(X, FuzzyCMeans())
     with pytest.raises(ValueError, match="n_clusters == 'auto' does not go with given"):
         PowerKMeans("auto", init=X[:3]).fit(X)
-    for model in (FuzzyCMeans("auto"), RFFMultiKernelPowerKMeans("auto")):
+    for model in (FuzzyCMeans("auto"), ip_rff_mkpkm("auto")):
         with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
             model.fit(X)

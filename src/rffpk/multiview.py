@@ -152,8 +152,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         farthest rows, with a share of the weight as near to this number as possible. "auto": the
         rows beyond a gap of the distances, if there is one. None: no row. Collections of Dask and
         missing views are refused.
-    possibilistic : bool, default=True
-        Whether rows have typicalities. False: u_ij = 1, the method RFF-MKPKM.
+    possibilistic : bool, default=False
+        Whether rows have typicalities, which resist noise and outliers but may take a small cluster
+        for noise. False: u_ij = 1, the method RFF-MKPKM.
     m : float, default=2.0
         Fuzzifier of the typicalities, 1 < m <= 6. The closer it is to one, the closer they are to 0
         and 1.
@@ -167,16 +168,19 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     weight_entropy : float, default=1.0
         Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
         smaller it is, the more weight goes to the views with small sums of squared distances.
-    kernels : str, list or None, default=None
-        For each view the name of a kernel of `RandomFourierFeatures` ("rbf", "laplacian" or
-        "cauchy"), or a pair of a name and its gamma, a number or one of "mean", "median" and
-        "scale"; "mean", the gamma of names alone, is 1 / (2 mean distance) over pairs of rows.
-        "diffusion", or a `DiffusionMap` with other parameters, which need not be fitted, gives a
-        view diffusion features; "linear" takes its columns, as they are unless `whitening` is
-        given, so scale them like those of the other views. A str is the same for all views. "auto"
-        takes each view twice: its diffusion features, and its columns with ``whitening=0.5``. A
-        single array becomes as many views as there are kernels. None: "rbf" with "mean" gamma for
-        each view; a single array becomes three views, with 4, 1 and 1/4 times that gamma.
+    kernels : str, list or None, default="auto"
+        "auto" takes of each view the diffusion features of its columns, those of its columns with
+        ``whitening=0.5``, and these columns; of several views side by side, each with a total
+        variance of one, the last two, unless rows may lack views. These are the views that have
+        weights, in this order. Otherwise for each view the name of a kernel of
+        `RandomFourierFeatures` ("rbf", "laplacian" or "cauchy"), or a pair of a name and its gamma,
+        a number or one of "mean", "median" and "scale"; "mean", the gamma of names alone, is 1 / (2
+        mean distance) over pairs of rows. "diffusion", or a `DiffusionMap` with other parameters,
+        which need not be fitted, gives a view diffusion features; "linear" takes its columns, as
+        they are unless `whitening` is given, so scale them like those of the other views. A str is
+        the same for all views. A single array becomes as many views as there are kernels. None, the
+        source paper's: "rbf" with "mean" gamma for each view; a single array becomes three views,
+        with 4, 1 and 1/4 times that gamma.
     views : list or None, default=None
         The columns of each view, if X is one array: lists or arrays of their indices or names,
         boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
@@ -325,15 +329,15 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     >>> from rffpk import RFFMultiKernelPowerKMeans
     >>> X, _ = load_digits(return_X_y=True)
     >>> model = RFFMultiKernelPowerKMeans(10, random_state=0).fit([X[:, :32], X[:, 32:]])
-    >>> model.kernel_weights_.shape
-    (2,)
+    >>> model.kernel_weights_.shape  # of graphs and components of each view and of both
+    (8,)
     """
 
-    possibilistic: bool = True
+    possibilistic: bool = False
     m: float = 2.0
     eta: Eta | float = "median"
     weight_entropy: float = 1.0
-    kernels: Auto | fourier.Kernel | _Feature | list[Any] | tuple[Any, ...] | None = None
+    kernels: Auto | fourier.Kernel | _Feature | list[Any] | tuple[Any, ...] | None = "auto"
     views: Any = None
     whitening: float | None = None
     n_frequencies: fourier.Frequencies | int = "auto"
@@ -393,17 +397,25 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return [_kernel_of_view(kernel) for kernel in kernels]
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        xs = check_views(self, X, reset=reset)
-        if is_option(self.kernels, "auto"):
-            tables = [*xs, side_by_side(xs)] if self._are_joined(len(xs)) else xs
-            return [*xs, *tables, *tables]
+        tables = check_views(self, X, reset=reset)
         if reset:
-            n = len(self._kernels_of_views(len(xs)))
-            if self._n_views and n != len(xs):
-                raise ValueError(f"kernels has {n} entries for {len(xs)} views.")
-            bank = self.kernels is None and not self._n_views
-            self._repetitions = len(_BANK) if bank else n // len(xs)
-        return xs * self._repetitions
+            self._tables = self._tables_of_views(len(tables))
+        if len(tables) in self._tables:
+            tables = [*tables, side_by_side(tables)]
+        return [tables[i] for i in self._tables]
+
+    def _tables_of_views(self, n: int) -> list[int]:
+        """Of each view the number of the table, of n that are given, that it has the columns of; n
+        is that of all of them side by side."""
+        given = [*range(n)]
+        if is_option(self.kernels, "auto"):
+            all_tables = [*range(n + self._are_joined(n))]
+            return given + 2 * all_tables
+        n_kernels = len(self._kernels_of_views(n))
+        if self._n_views and n_kernels != n:
+            raise ValueError(f"kernels has {n_kernels} entries for {n} views.")
+        bank = self.kernels is None and not self._n_views
+        return given * (len(_BANK) if bank else n_kernels // n)
 
     def _are_joined(self, n_views: int) -> bool:
         """Whether all views side by side are another one, with ``kernels="auto"``."""
@@ -444,7 +456,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _scales(self, sample: RowSample, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
         total variance of one there; None of a single view."""
-        if self._n_views < 2 or sample.xs[view].shape[1] < sum(self._widths):
+        if self._tables[view] < len(self._widths):
             return None
         variances = [sample.moments(i).variance for i in range(self._n_views)]
         roots = [math.sqrt(each) if each > 0 else 1.0 for each in variances]
