@@ -1,6 +1,13 @@
-"""What scikit-learn's checks of conventions are expected to fail at."""
+"""What scikit-learn's checks of conventions are expected to fail at, and a method of a paper."""
+
+from functools import partial
 
 from sklearn.utils import get_tags
+
+from rffpk import RFFMultiKernelPowerKMeans
+
+# With random features of each view and typicality, as in the paper.
+ip_rff_mkpkm = partial(RFFMultiKernelPowerKMeans, kernels=None, possibilistic=True)
 
 # scikit-learn exempts its own KMeans from these checks too: seeding draws rows, and a row of weight
 # two is not drawn like two rows. Tests of the classes compare weights and repeated rows where

@@ -18,7 +18,7 @@ FITS = [
     (rffpk.RFFKernelPowerKMeans(2, **{**FEW, "swaps": 1}), X),
     (rffpk.RFFKernelPowerKMeans(2, **FEW), SPARSE),
     (rffpk.PowerKMeans(2, swaps=0, **SHORT), SPARSE),
-    (rffpk.RFFMultiKernelPowerKMeans(2, **FEW), X),
+    (rffpk.RFFMultiKernelPowerKMeans(2, kernels=None, possibilistic=True, **FEW), X),
     (rffpk.RFFMultiKernelPowerKMeans(2, allow_missing_views=True, **FEW), LACKING),
     (rffpk.DiffusionPowerKMeans(2, swaps=0, **SHORT), X),
     (rffpk.KernelPowerKMeans(2, **SHORT), X),

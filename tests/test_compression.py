@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -10,7 +11,6 @@ from rffpk import (
     KernelPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
     _reference,
 )
 from rffpk._anneal import decompositions
@@ -82,7 +82,7 @@ def test_narrow_features_and_short_searches_are_left_alone():
     [
         lambda: PowerKMeans(12, random_state=0),
         lambda: RFFKernelPowerKMeans(12, n_frequencies=3000, random_state=0),
-        lambda: RFFMultiKernelPowerKMeans(12, n_frequencies=1500, random_state=0),
+        lambda: ip_rff_mkpkm(12, n_frequencies=1500, random_state=0),
     ],
 )
 def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):

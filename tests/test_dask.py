@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -174,13 +175,13 @@ def test_frames(rows, client):
 def test_views(rows, client):
     views = [rows[:, :2].astype(np.float32), rows[:, 2:]]
     parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
-    expected = RFFMultiKernelPowerKMeans(K, **parameters).fit(views)
+    expected = ip_rff_mkpkm(K, **parameters).fit(views)
     given = [divided(view) for view in views]
-    model = RFFMultiKernelPowerKMeans(K, **parameters).fit(given)
+    model = ip_rff_mkpkm(K, **parameters).fit(given)
     assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
     assert_array_equal(model.predict(given).compute(), expected.labels_)
     with pytest.raises(ValueError, match=r"X\[1\] has partitions of 11500, 11500 rows, X\[0\] of"):
-        RFFMultiKernelPowerKMeans(K, **parameters).fit([given[0], divided(views[1], (11_500,) * 2)])
+        ip_rff_mkpkm(K, **parameters).fit([given[0], divided(views[1], (11_500,) * 2)])
 
 
 def test_views_that_rows_lack(rows, client):
@@ -189,7 +190,7 @@ def test_views_that_rows_lack(rows, client):
     for view in range(2):
         views[view][lacks == view] = np.nan
     parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
-    model = RFFMultiKernelPowerKMeans(K, allow_missing_views=True, **parameters)
+    model = ip_rff_mkpkm(K, allow_missing_views=True, **parameters)
     expected = clone(model).fit(views)
     given = [divided(view) for view in views]
     found = clone(model).fit(given)
@@ -220,7 +221,7 @@ def test_without_a_cluster_a_collection_is_a_source(rows):
 @pytest.mark.parametrize(
     ("model", "more"),
     [
-        (RFFMultiKernelPowerKMeans(K, kernels=["linear"], random_state=0), ["typicality"]),
+        (ip_rff_mkpkm(K, kernels=["linear"], random_state=0), ["typicality"]),
         (AverageMKKM(K, n_landmarks=50, random_state=0), []),
         (NystroemKernelKMeans(K, n_anchors=50, random_state=0), []),
     ],

@@ -4,13 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_circles
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from rffpk import DiffusionMap, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk import DiffusionMap, DiffusionPowerKMeans
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def views():
 
 def fitted(xs, **parameters):
     parameters = {"kernels": "diffusion", "random_state": 0, **parameters}
-    return RFFMultiKernelPowerKMeans(2, **parameters).fit(xs)
+    return ip_rff_mkpkm(2, **parameters).fit(xs)
 
 
 @pytest.mark.few(2)
@@ -38,7 +39,7 @@ def test_views_of_circles_are_separated(views, dtype, possibilistic):
     assert model.cluster_centers_.dtype == dtype
     assert_array_equal(model.predict(xs), model.labels_)
     assert_allclose(model.predict_proba(xs).sum(axis=1), 1, rtol=1e-5)
-    straight = RFFMultiKernelPowerKMeans(2, random_state=0).fit(xs)
+    straight = ip_rff_mkpkm(2, random_state=0).fit(xs)
     assert adjusted_rand_score(y, straight.labels_) < 0.1
 
 
@@ -149,5 +150,5 @@ def test_a_long_time_is_no_matter_of_precision(views):
 
 def test_parameters_set_after_the_fit_change_no_predictions(views):
     X = views[0][0]
-    model = RFFMultiKernelPowerKMeans(2, n_frequencies=64, random_state=0).fit(X)
+    model = ip_rff_mkpkm(2, n_frequencies=64, random_state=0).fit(X)
     assert_array_equal(model.set_params(kernels="rbf").predict(X), model.labels_)

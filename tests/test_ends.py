@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -25,7 +26,7 @@ ISLANDS = np.vstack([RANDOM.normal(c, 0.05, (20, 2)) for c in ((0, 0), (9, 0), (
 FEW_FREQUENCIES = {"n_frequencies": 128}
 FEATURES = [
     rffpk.PowerKMeans(5), rffpk.FuzzyCMeans(5), rffpk.RFFKernelPowerKMeans(5, **FEW_FREQUENCIES),
-    rffpk.RFFMultiKernelPowerKMeans(5, **FEW_FREQUENCIES),
+    ip_rff_mkpkm(5, **FEW_FREQUENCIES),
 ]  # fmt: skip
 DIFFUSION = [
     rffpk.DiffusionPowerKMeans(5),
@@ -101,7 +102,7 @@ CASES = {
         "has 4 connected components.* A larger n_neighbors connects them",
     ),
     "a disconnected view": (
-        [rffpk.RFFMultiKernelPowerKMeans(2, kernels=["diffusion"])], [ISLANDS],
+        [ip_rff_mkpkm(2, kernels=["diffusion"])], [ISLANDS],
         "of view 0 has 4 connected components.* A larger n_neighbors connects them",
     ),
 }  # fmt: skip

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import oracles
 import pytest
-from conventions import weight_and_sparse_failures
+from conventions import ip_rff_mkpkm, weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -25,7 +25,6 @@ from rffpk import (
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
 )
 from rffpk._rows.sample import Sampling, sample_arrays
 
@@ -42,7 +41,7 @@ def expected_failures(estimator):
     [
         RandomFourierFeatures(8),
         *(estimator() for estimator in CLUSTERERS),
-        RFFMultiKernelPowerKMeans(),
+        ip_rff_mkpkm(),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -15,7 +16,7 @@ import rffpk
 
 CENTROIDS = [
     rffpk.PowerKMeans(4), rffpk.FuzzyCMeans(4), rffpk.RFFKernelPowerKMeans(4),
-    rffpk.RFFMultiKernelPowerKMeans(4, n_frequencies=128), rffpk.DiffusionPowerKMeans(4),
+    ip_rff_mkpkm(4, n_frequencies=128), rffpk.DiffusionPowerKMeans(4),
 ]  # fmt: skip
 EXACT = [
     rffpk.KernelKMeans(4), rffpk.KernelPowerKMeans(4), rffpk.MultiKernelPowerKMeans(4),
@@ -75,7 +76,7 @@ def test_beyond_the_range_of_float64_is_refused_by_name(model, scale):
 
 def test_views_of_scales_that_differ_are_clustered_in_one_type():
     views = [(BLOBS[:, :2] * 1e25).astype("f"), (BLOBS[:, 2:] * 1e-25).astype("f")]
-    for model in (rffpk.MultiKernelPowerKMeans(4), rffpk.RFFMultiKernelPowerKMeans(4), FUSED[0]):
+    for model in (rffpk.MultiKernelPowerKMeans(4), ip_rff_mkpkm(4), FUSED[0]):
         found = fitted(model, views)
         assert adjusted_rand_score(GROUPS, found.labels_) == 1
         assert_array_equal(found.predict(views), found.labels_)
@@ -137,9 +138,9 @@ def test_the_hardest_and_the_softest_fuzzifiers(m, dtype):
     u = ratios ** (1 / (m - 1))
     u /= u.sum(axis=1, keepdims=True)
     assert_allclose(found.objective_, (u**m * d).sum(), rtol=1e-4)
-    typical = fitted(rffpk.RFFMultiKernelPowerKMeans(4, m=m, n_frequencies=128), X)
+    typical = fitted(ip_rff_mkpkm(4, m=m, n_frequencies=128), X)
     assert np.isfinite(typical.objective_) and np.isfinite(typical.typicality(X)).all()
-    for model in (rffpk.FuzzyCMeans(4), rffpk.RFFMultiKernelPowerKMeans(4)):
+    for model in (rffpk.FuzzyCMeans(4), ip_rff_mkpkm(4)):
         for bad in (1.0, 6.0001):
             with pytest.raises(ValueError, match=f"^m == {bad}, must be"):
                 clone(model).set_params(m=bad).fit(X)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 import pytest
+from conventions import ip_rff_mkpkm
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -355,7 +356,7 @@ def assert_refused_or_valid(model, X, weighted):
 
 @settings(max_examples=EXAMPLES)
 @example(
-    rffpk.RFFMultiKernelPowerKMeans(
+    ip_rff_mkpkm(
         1, eta=1e-30, m=1.1, n_frequencies=32, random_state=0, weight_entropy=0.001
     ),
     [np.random.default_rng(0).standard_normal((5, d)) for d in (1, 2)], [0], True,

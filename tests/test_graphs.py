@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags
 from sklearn.base import clone
@@ -186,7 +187,7 @@ def test_what_needs_rows_is_refused(fitted):
         rffpk.describe(fitted, GRAPH)
     profiles = rffpk.describe(fitted, GRAPH, table=MOONS, n_resamples=0)
     assert sorted(profiles.sizes) == [150, 150]
-    views = rffpk.RFFMultiKernelPowerKMeans(2, kernels=[DiffusionMap(metric="precomputed")] * 2)
+    views = ip_rff_mkpkm(2, kernels=[DiffusionMap(metric="precomputed")] * 2)
     with pytest.raises(ValueError, match="kernels has a DiffusionMap"):
         views.fit([MOONS, MOONS])
     with pytest.raises(ValueError, match="X contains -1"):

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -354,7 +355,7 @@ def test_more_frequencies_than_memory_holds_are_refused(monkeypatch):
     monkeypatch.setattr("rffpk._utils.config.available_memory", lambda: 4 << 30)
     for model in (
         rffpk.RandomFourierFeatures(10**9), rffpk.RFFKernelPowerKMeans(8, n_frequencies=10**7),
-        rffpk.RFFMultiKernelPowerKMeans(8, n_frequencies=10**7),
+        ip_rff_mkpkm(8, n_frequencies=10**7),
         rffpk.FAMKKM(8, approximation="rff", n_frequencies=10**9),
     ):  # fmt: skip
         with pytest.raises(MemoryError, match="n_frequencies == 10.* are available"):
@@ -421,7 +422,7 @@ def test_integers_beyond_float64_are_refused_by_name(views):
     large = [[10**400, 1], [2, 3], [4, 5]]
     X, name = ([large, np.ones((3, 1))], r"X\[0\]") if views else (large, "X")
     with pytest.raises(ValueError, match=f"^{name} has numbers that float64 cannot hold"):
-        rffpk.RFFMultiKernelPowerKMeans(2).fit(X)
+        ip_rff_mkpkm(2).fit(X)
 
 
 @pytest.mark.parametrize("as_frame", [True, False])

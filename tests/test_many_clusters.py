@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from default_fits import fit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -13,7 +14,6 @@ from sklearn.preprocessing import normalize
 from rffpk import (
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
     _reference,
 )
 from rffpk._anneal import hard_plan
@@ -165,7 +165,7 @@ def test_the_result_does_not_depend_on_the_threads():
 
 def test_learned_weights_are_annealed_with_many_clusters_too():
     X = mixture(600, 100)
-    model = RFFMultiKernelPowerKMeans(100, n_frequencies=32, random_state=0).fit([X[:, :4], X])
+    model = ip_rff_mkpkm(100, n_frequencies=32, random_state=0).fit([X[:, :4], X])
     assert "anneal" in {record["stage"] for record in model.history_}
 
 

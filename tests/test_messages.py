@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
@@ -26,7 +27,6 @@ from rffpk import (
     NystroemKernelKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
     SimpleMKKM,
 )
 
@@ -39,7 +39,7 @@ INDEFINITE = {"coef0": -50, "gamma": 0.1}
 CASES = [
     (PowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
     (RFFKernelPowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
-    (RFFMultiKernelPowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
+    (ip_rff_mkpkm(5, max_iter=1, swaps=0), ROWS, MOST),
     (FuzzyCMeans(5, max_iter=1), ROWS, MOST),
     (KernelKMeans(5, max_iter=1), ROWS, MOST),
     (KernelPowerKMeans(5, max_iter=1), ROWS, MOST),
@@ -47,7 +47,7 @@ CASES = [
     (RMKKM(5, max_iter=1), ROWS, MOST),
     (PowerKMeans(5), THREE, FEW),
     (RFFKernelPowerKMeans(5), THREE, FEW),
-    (RFFMultiKernelPowerKMeans(5), THREE, FEW),
+    (ip_rff_mkpkm(5), THREE, FEW),
     (FuzzyCMeans(5), THREE, FEW),
     (KernelKMeans(5), THREE, FEW),
     (KernelPowerKMeans(5), THREE, FEW),

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
@@ -132,7 +133,7 @@ def test_all_public_classes_can_be_saved_and_all_records_are_used(tmp_path):
 MORE = {
     "float32": (rffpk.RFFKernelPowerKMeans(3, random_state=0), NEW.astype(np.float32)),
     "an estimator as a kernel": (
-        rffpk.RFFMultiKernelPowerKMeans(
+        ip_rff_mkpkm(
             3, kernels=[rffpk.DiffusionMap(n_neighbors=3), ("rbf", np.float32(0.25))],
             random_state=0,
         ), [NEW, NEW],

@@ -7,6 +7,7 @@ import numpy as np
 import oracles
 import printed
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -55,7 +56,7 @@ def split(model, centers):
 def test_one_view_without_typicality_is_the_single_view_estimator(views, backend, dtype, sample):
     X = views[0][0].astype(dtype)
     single = RFFKernelPowerKMeans(4, sample=sample, random_state=3).fit(X)
-    multi = RFFMultiKernelPowerKMeans(4, possibilistic=False, sample=sample, random_state=3)
+    multi = ip_rff_mkpkm(4, possibilistic=False, sample=sample, random_state=3)
     multi.fit([X])
     assert_array_equal(multi.cluster_centers_, single.cluster_centers_)
     assert_array_equal(multi.labels_, single.labels_)
@@ -68,7 +69,7 @@ def test_one_view_without_typicality_is_the_single_view_estimator(views, backend
 @pytest.mark.parametrize("copies", [1, 2, 6, 12])
 def test_results_and_methods_agree(views, backend, copies):
     xs, y = [views[0][0]] * copies, views[1]
-    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(xs)
+    model = ip_rff_mkpkm(4, **PLAIN).fit(xs)
     assert adjusted_rand_score(y, model.labels_) > 0.9
     assert_allclose(model.kernel_weights_.sum(), 1)
     assert model.cluster_centers_.shape == (4, copies * 128)
@@ -85,7 +86,7 @@ def test_results_and_methods_agree(views, backend, copies):
 @pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_the_objective_never_rises(views, backend, m, possibilistic):
-    model = RFFMultiKernelPowerKMeans(
+    model = ip_rff_mkpkm(
         4, m=m, possibilistic=possibilistic, weight_entropy=0.05, s0=-2.0, anneal_factor=1.1,
         anneal_every=3, **PLAIN,
     ).fit(views[0])  # fmt: skip
@@ -99,7 +100,7 @@ def test_the_objective_never_rises(views, backend, m, possibilistic):
 @pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
 def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
     xs, s = views[0], -4.0
-    model = RFFMultiKernelPowerKMeans(
+    model = ip_rff_mkpkm(
         4, m=m, s0=s, s_final=s, tol=1e-13, max_iter=3000, weight_entropy=0.2, **PLAIN
     )
     with warnings.catch_warnings():
@@ -120,9 +121,7 @@ def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
 
 def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
     xs, s, m = views[0], -4.0, 2.0
-    model = RFFMultiKernelPowerKMeans(
-        4, m=m, s0=s, s_final=s, weight_entropy=0.2, max_iter=2, **PLAIN
-    )
+    model = ip_rff_mkpkm(4, m=m, s0=s, s_final=s, weight_entropy=0.2, max_iter=2, **PLAIN)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(xs)
@@ -141,7 +140,7 @@ def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
 
 def test_view_weights_are_the_softmax_of_the_costs(views):
     xs = views[0]
-    model = RFFMultiKernelPowerKMeans(
+    model = ip_rff_mkpkm(
         4, s0=-3.0, s_final=-3.0, tol=1e-12, max_iter=2000, weight_entropy=0.1, **PLAIN
     )
     with warnings.catch_warnings():
@@ -160,7 +159,7 @@ def test_view_weights_are_the_softmax_of_the_costs(views):
 
 def test_extreme_entropies_of_the_weights_do_not_overflow(views):
     for entropy, largest in ((1e-9, 1.0), (1e9, 1 / 3)):
-        model = RFFMultiKernelPowerKMeans(4, weight_entropy=entropy, **PLAIN).fit(views[0])
+        model = ip_rff_mkpkm(4, weight_entropy=entropy, **PLAIN).fit(views[0])
         assert_allclose(model.kernel_weights_.max(), largest, rtol=1e-6)
         assert np.isfinite(model.objective_)
 
@@ -168,7 +167,7 @@ def test_extreme_entropies_of_the_weights_do_not_overflow(views):
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_duplicated_rows_and_weights_of_two_change_nothing(views, possibilistic):
     xs = [x[:200] for x in views[0]]
-    base = RFFMultiKernelPowerKMeans(4, possibilistic=possibilistic, n_init=1, **PLAIN).fit(xs)
+    base = ip_rff_mkpkm(4, possibilistic=possibilistic, n_init=1, **PLAIN).fit(xs)
     start = base.cluster_centers_ + 0.05 * np.random.default_rng(0).standard_normal((4, 384))
     model = clone(base).set_params(init=start, s0=-5.0, kernels=[("rbf", 0.1)] * 3)
     once = clone(model).fit(xs)
@@ -184,7 +183,7 @@ def test_duplicated_rows_and_weights_of_two_change_nothing(views, possibilistic)
 def test_noise_is_detected_by_its_typicality(views, eta):
     random = np.random.default_rng(1)
     far = [np.vstack([x, random.uniform(-30, 30, (60, x.shape[1]))]) for x in views[0][:2]]
-    model = RFFMultiKernelPowerKMeans(4, eta=eta, **PLAIN).fit(far)
+    model = ip_rff_mkpkm(4, eta=eta, **PLAIN).fit(far)
     noise = model.typicality(far).max(axis=1) < 0.4
     assert noise[600:].mean() > 0.9 > 0.2 > noise[:600].mean()
     assert (model.eta_ > 0).all() and model.eta_.shape == (2,)
@@ -198,9 +197,7 @@ def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, ne
     y = random.integers(5, size=500)
     X = centers[y] + random.standard_normal((500, 8))
     extra = random.uniform(-10, 10, (5 if gross else 200, 8)) * (100 if gross else 1)
-    model = RFFMultiKernelPowerKMeans(
-        5, n_frequencies=64, kernels=[("rbf", "median")], random_state=0
-    )
+    model = ip_rff_mkpkm(5, n_frequencies=64, kernels=[("rbf", "median")], random_state=0)
     spoiled = np.vstack([X, extra])
     labels = model.fit(spoiled).labels_[:500]
     own_rows = model.labels_[:, None] == np.arange(5)
@@ -223,7 +220,7 @@ def test_the_median_of_distances_resists_outliers():
     spoiled[:100] += 1000
 
     def eta(rows, choice, weight=None):
-        model = RFFMultiKernelPowerKMeans(2, eta=choice, kernels=[("rbf", 1e-6)], **PLAIN)
+        model = ip_rff_mkpkm(2, eta=choice, kernels=[("rbf", 1e-6)], **PLAIN)
         return model.fit([rows], sample_weight=weight).eta_[0]
 
     assert eta(spoiled, "mean") > 100 * eta(X, "mean")
@@ -262,7 +259,7 @@ def test_the_critical_exponent_with_typicality_is_where_a_perturbation_stops_gro
 def test_stored_features_change_nothing_but_rounding(views, sample, possibilistic):
     """Starts on stored features have single precision, and end at slightly other places."""
     stored, computed = (
-        RFFMultiKernelPowerKMeans(
+        ip_rff_mkpkm(
             4,
             possibilistic=possibilistic,
             cache=cache,
@@ -281,12 +278,12 @@ def test_stored_features_change_nothing_but_rounding(views, sample, possibilisti
 
 def test_one_array_gets_a_bank_of_bandwidths(views):
     X = views[0][0]
-    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(X)
+    model = ip_rff_mkpkm(4, **PLAIN).fit(X)
     gammas = [mapped.gamma_ for mapped in model.feature_maps_]
     assert_allclose(np.divide(gammas, gammas[1]), [4, 1, 0.25])
     assert model.n_features_in_ == 5
     assert_array_equal(model.predict(X), model.labels_)
-    model = RFFMultiKernelPowerKMeans(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
+    model = ip_rff_mkpkm(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
     assert [mapped.kernel for mapped in model.feature_maps_] == ["rbf", "laplacian"]
 
 
@@ -299,25 +296,23 @@ def test_a_bank_fits_no_map_besides_its_own(views, monkeypatch):
         return draw(self, *arguments)
 
     monkeypatch.setattr(RandomFourierFeatures, "_draw", counted)
-    model = RFFMultiKernelPowerKMeans(3, random_state=0).fit(X)
+    model = ip_rff_mkpkm(3, random_state=0).fit(X)
     assert drawn == model.feature_maps_
     assert_allclose([each.gamma_ for each in drawn], gamma * np.array([4, 1, 0.25]))
 
 
 def test_views_of_any_type_and_layout(views):
     first, second, _ = views[0]
-    expected = RFFMultiKernelPowerKMeans(4, **PLAIN).fit([first, np.round(second)])
+    expected = ip_rff_mkpkm(4, **PLAIN).fit([first, np.round(second)])
     mixed = [np.asfortranarray(first), np.round(second).astype(int)]
-    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(mixed)
+    model = ip_rff_mkpkm(4, **PLAIN).fit(mixed)
     assert_array_equal(model.labels_, expected.labels_)
-    narrow = RFFMultiKernelPowerKMeans(4, **PLAIN).fit([first.astype("f"), second.astype("f")])
+    narrow = ip_rff_mkpkm(4, **PLAIN).fit([first.astype("f"), second.astype("f")])
     assert narrow.cluster_centers_.dtype == np.float32
 
 
 def test_the_same_bits_for_any_number_of_threads(views):
-    fits = [
-        RFFMultiKernelPowerKMeans(4, random_state=0, n_jobs=jobs).fit(views[0]) for jobs in (1, 3)
-    ]
+    fits = [ip_rff_mkpkm(4, random_state=0, n_jobs=jobs).fit(views[0]) for jobs in (1, 3)]
     assert_array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
     assert_array_equal(fits[0].kernel_weights_, fits[1].kernel_weights_)
 
@@ -333,19 +328,19 @@ BAD = [
 @pytest.mark.parametrize("xs, message", BAD)
 def test_bad_views_are_named(xs, message):
     with pytest.raises(ValueError, match=message):
-        RFFMultiKernelPowerKMeans(2).fit(xs)
+        ip_rff_mkpkm(2).fit(xs)
 
 
 def test_views_that_are_not_those_of_the_fit(views):
     xs = views[0]
-    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(xs[:2])
+    model = ip_rff_mkpkm(4, **PLAIN).fit(xs[:2])
     with pytest.raises(ValueError, match="X has 3 views, in fit it had 2"):
         model.predict(xs)
     with pytest.raises(ValueError, match=r"X\[1\] has 3 columns, in fit it had 12"):
         model.predict([xs[0], xs[2]])
     with pytest.raises(ValueError, match="X is one array, but was a list of 2"):
         model.predict(xs[0])
-    alone = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(xs[0])
+    alone = ip_rff_mkpkm(4, **PLAIN).fit(xs[0])
     with pytest.raises(ValueError, match="in fit it had one array"):
         alone.predict(xs[:2])
 
@@ -377,7 +372,7 @@ def test_views_that_are_not_those_of_the_fit(views):
 )
 def test_bad_parameters(views, parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        RFFMultiKernelPowerKMeans(2, **parameters).fit(views[0][:2])
+        ip_rff_mkpkm(2, **parameters).fit(views[0][:2])
 
 
 def weighted(model, xs):
@@ -389,7 +384,7 @@ def weighted(model, xs):
 def test_costs_and_memberships_at_unequal_view_weights(views):
     xs = views[0]
     weight = np.random.default_rng(1).uniform(0.5, 2, 600)
-    model = RFFMultiKernelPowerKMeans(4, weight_entropy=0.03, **PLAIN)
+    model = ip_rff_mkpkm(4, weight_entropy=0.03, **PLAIN)
     model.fit(xs, sample_weight=weight)
     assert np.ptp(model.kernel_weights_) > 0.1
     phi = weighted(model, xs)
@@ -413,7 +408,7 @@ def test_costs_and_memberships_at_unequal_view_weights(views):
 def test_starts_are_compared_with_the_penalty_of_the_view_weights(views):
     """Every comparison has the penalty on both sides."""
     xs, y = [views[0][0], views[0][1]], views[1]
-    model = RFFMultiKernelPowerKMeans(4, random_state=0).fit(xs)
+    model = ip_rff_mkpkm(4, random_state=0).fit(xs)
     starts = [r for r in model.history_ if r["stage"] == "start"]
     assert [r["kind"] for r in starts] == ["k-means++", "low", "critical"]
     assert min(r["objective"] for r in starts) > 0
@@ -434,14 +429,14 @@ def test_swaps_find_what_the_starts_missed():
     y = np.repeat(np.arange(12), 40)
     X = centers[y] + random.standard_normal((480, 4))
     common = {"kernels": [("rbf", 0.02)] * 2, "init": "random", "s0": -1e4, "random_state": 2}
-    without = RFFMultiKernelPowerKMeans(12, swaps=0, **common).fit([X, X])
-    model = RFFMultiKernelPowerKMeans(12, swaps=30, **common).fit([X, X])
+    without = ip_rff_mkpkm(12, swaps=0, **common).fit([X, X])
+    model = ip_rff_mkpkm(12, swaps=30, **common).fit([X, X])
     assert model.objective_ < 0.95 * without.objective_
     assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, without.labels_)
 
 
 def test_stop_by_the_objective_ends(views):
-    model = RFFMultiKernelPowerKMeans(
+    model = ip_rff_mkpkm(
         4, s0=-5.0, anneal_factor=1.04, anneal_every=2, stop="objective", tol=1e-4, **PLAIN
     )
     with warnings.catch_warnings():
@@ -453,7 +448,7 @@ def test_stop_by_the_objective_ends(views):
 def test_lambda_follows_the_rows_of_a_sample(views):
     """The view weights of a sample and of all rows are comparable."""
     xs = [np.tile(x, (10, 1)) for x in views[0]]
-    model = RFFMultiKernelPowerKMeans(4, sample=600, weight_entropy=0.05, random_state=0).fit(xs)
+    model = ip_rff_mkpkm(4, sample=600, weight_entropy=0.05, random_state=0).fit(xs)
     weights = [r["kernel_weights"] for r in model.history_ if r.get("s") == -np.inf]
     rows = [r["rows"] for r in model.history_ if r.get("s") == -np.inf]
     assert {600, 6000} <= set(rows)
@@ -465,12 +460,12 @@ def test_lambda_follows_the_rows_of_a_sample(views):
 def test_many_rows_and_equal_rows_have_reference_distances():
     random = np.random.default_rng(0)
     X = random.standard_normal((21_000, 3))
-    model = RFFMultiKernelPowerKMeans(2, sample=1000, random_state=0).fit([X, X])
-    mean = RFFMultiKernelPowerKMeans(2, eta="mean", sample=1000, random_state=0).fit([X, X])
+    model = ip_rff_mkpkm(2, sample=1000, random_state=0).fit([X, X])
+    mean = ip_rff_mkpkm(2, eta="mean", sample=1000, random_state=0).fit([X, X])
     assert_allclose(model.eta_, mean.eta_, rtol=0.3)
     assert (model.eta_ < mean.eta_).all()
     sparse = np.where(np.arange(400)[:, None] < 250, 0, random.standard_normal((400, 4)))
-    model = RFFMultiKernelPowerKMeans(2, **PLAIN).fit([X[:400], sparse])
+    model = ip_rff_mkpkm(2, **PLAIN).fit([X[:400], sparse])
     mean = clone(model).set_params(eta="mean").fit([X[:400], sparse])
     assert model.eta_[0] < mean.eta_[0] and model.eta_[1] == mean.eta_[1] < 1
 
@@ -481,8 +476,8 @@ def test_a_weight_of_a_reference_distance_counts_as_so_many_rows(views):
     common = {"n_frequencies": 8, "kernels": [("rbf", 0.1)], "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = RFFMultiKernelPowerKMeans(2, **common).fit([X], sample_weight=counts)
-        many = RFFMultiKernelPowerKMeans(2, **common).fit([np.repeat(X, counts, axis=0)])
+        one = ip_rff_mkpkm(2, **common).fit([X], sample_weight=counts)
+        many = ip_rff_mkpkm(2, **common).fit([np.repeat(X, counts, axis=0)])
     assert_allclose(one.eta_, many.eta_, rtol=1e-6)
 
 
@@ -490,7 +485,7 @@ def test_a_weight_of_a_reference_distance_counts_as_so_many_rows(views):
 def test_extreme_typicalities_give_no_floating_point_warnings(views, dtype, m, eta):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        model = RFFMultiKernelPowerKMeans(4, m=m, eta=eta, random_state=0)
+        model = ip_rff_mkpkm(4, m=m, eta=eta, random_state=0)
         model.fit([views[0][0].astype(dtype)])
         u = model.typicality([views[0][0].astype(dtype)])
     assert ((u >= 0) & (u <= 1)).all()
@@ -500,7 +495,7 @@ def test_a_fitted_model_keeps_its_fuzzifier_and_forgets_old_columns(views):
     pandas = pytest.importorskip("pandas")
     xs = views[0]
     frame = pandas.DataFrame(xs[0], columns=list("abcde"))
-    model = RFFMultiKernelPowerKMeans(4, **PLAIN).fit(frame)
+    model = ip_rff_mkpkm(4, **PLAIN).fit(frame)
     assert list(model.feature_names_in_) == list("abcde")
     model.fit(xs)
     assert not hasattr(model, "feature_names_in_")
@@ -548,7 +543,7 @@ def test_a_view_of_columns_beside_one_of_a_kernel(views):
 
 def test_references_within_clusters_are_those_of_repeated_rows_and_of_each_view(views):
     xs, _ = views
-    model = RFFMultiKernelPowerKMeans(4, eta="within", **PLAIN)
+    model = ip_rff_mkpkm(4, eta="within", **PLAIN)
     equal = model.fit(xs).eta_
     assert equal.shape == (3,) and (equal > 0).all()
     weighted = clone(model).fit(xs, sample_weight=np.full(600, 3.0)).eta_
@@ -561,7 +556,7 @@ def test_references_within_clusters_are_those_of_repeated_rows_and_of_each_view(
 def test_references_within_clusters_follow_the_scale(scale):
     X, _ = make_blobs(400, 2, centers=3, cluster_std=0.4, random_state=1)
     X = np.vstack([X, np.random.RandomState(0).uniform(-12, 12, (100, 2))])
-    model = RFFMultiKernelPowerKMeans(3, kernels="linear", eta="within", random_state=0)
+    model = ip_rff_mkpkm(3, kernels="linear", eta="within", random_state=0)
     scaled = clone(model).fit(scale * X).typicality(scale * X)
     assert_allclose(scaled, model.fit(X).typicality(X), atol=1e-6)
 
@@ -569,5 +564,5 @@ def test_references_within_clusters_follow_the_scale(scale):
 def test_references_within_clusters_leave_out_equal_rows():
     random = np.random.RandomState(0)
     X = np.vstack([np.zeros((2200, 2)), *(random.randn(700, 2) + 9 * c for c in (1, 2, 3))])
-    model = RFFMultiKernelPowerKMeans(4, kernels="linear", eta="within", random_state=0).fit(X)
+    model = ip_rff_mkpkm(4, kernels="linear", eta="within", random_state=0).fit(X)
     assert (model.typicality(X)[2200:].max(axis=1) < 0.2).mean() < 0.1

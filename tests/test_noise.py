@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -369,7 +370,7 @@ def test_sources_sparse_rows_files_and_batches(tmp_path):
 
 def test_views_are_scaled_before_distances_are_taken():
     views = [X, 1e6 * np.random.default_rng(0).standard_normal((len(X), 1))]
-    model = RFFMultiKernelPowerKMeans(4, noise=0.1, random_state=0, **FEW).fit(views)
+    model = ip_rff_mkpkm(4, noise=0.1, random_state=0, **FEW).fit(views)
     assert (Y[model.labels_ == -1] == -1).mean() > 0.6
     assert_array_equal(model.predict(views), model.labels_)
 

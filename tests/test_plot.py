@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_digits, make_blobs, make_moons
@@ -139,7 +140,7 @@ def test_weights_memberships_validity_and_noise(ax):
     (crosses,) = (group for group in ax.collections if group.get_label() == "noise")
     assert len(crosses.get_offsets()) == (model.labels_ == -1).sum()
     ax.clear()
-    views = RFFMultiKernelPowerKMeans(3, random_state=0).fit([X, X[:, :1]])
+    views = ip_rff_mkpkm(3, random_state=0).fit([X, X[:, :1]])
     plot.view_weights(views, ["both", "first"], ax)
     assert_allclose([bar.get_height() for bar in ax.patches], views.kernel_weights_)
     ax.clear()
@@ -156,7 +157,7 @@ def test_weights_memberships_validity_and_noise(ax):
 
 
 def test_new_axes_are_made_where_none_are_given():
-    ax = plot.view_weights(RFFMultiKernelPowerKMeans(2, random_state=0).fit([X, X]))
+    ax = plot.view_weights(ip_rff_mkpkm(2, random_state=0).fit([X, X]))
     assert ax.figure.axes == [ax]
     pyplot.close(ax.figure)
 
@@ -172,7 +173,7 @@ def test_models_without_what_is_drawn_are_refused(ax):
     with pytest.raises(ValueError, match="model has no outlier_scores_"):
         plot.noise(plain, ax)
     with pytest.raises(ValueError, match="names has 1 entries for 2 views"):
-        plot.view_weights(RFFMultiKernelPowerKMeans(2).fit([X, X]), ["one"], ax)
+        plot.view_weights(ip_rff_mkpkm(2).fit([X, X]), ["one"], ax)
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch):
@@ -195,7 +196,7 @@ def test_sparse_rows_are_drawn_where_dense_ones_are(ax):
     many = np.where(load_digits().data > 8, load_digits().data, 0)
     for rows, model in [
         (many, PowerKMeans(3, random_state=0)), (np.maximum(X, 0), PowerKMeans(3, random_state=0)),
-        ([many, many[:, :9]], RFFMultiKernelPowerKMeans(3, random_state=0)),
+        ([many, many[:, :9]], ip_rff_mkpkm(3, random_state=0)),
     ]:  # fmt: skip
         model.fit(rows)
         given = [*map(csr_array, rows)] if isinstance(rows, list) else csc_array(rows)
@@ -285,7 +286,7 @@ LACKING[:20] = np.nan
 @pytest.mark.parametrize("k", [1, 3])
 def test_rows_that_lack_a_view_are_drawn(k, ax):
     """With one cluster by the columns of the views, with the mean where a view is lacking."""
-    model = RFFMultiKernelPowerKMeans(k, allow_missing_views=True, random_state=0)
+    model = ip_rff_mkpkm(k, allow_missing_views=True, random_state=0)
     plot.clusters(model.fit([X, LACKING]), [X, LACKING], ax=ax)
     assert sum(len(group.get_offsets()) for group in ax.collections) == len(X)
     assert all(np.isfinite(group.get_offsets()).all() for group in ax.collections)
@@ -303,7 +304,7 @@ def test_equal_rows_are_drawn_at_one_place(convert, k, ax):
 
 def test_distances_that_are_all_equal_are_drawn_at_one_place(ax):
     rows = [np.ones((30, 7)), np.ones((30, 2))]
-    model = RFFMultiKernelPowerKMeans(2, random_state=0)
+    model = ip_rff_mkpkm(2, random_state=0)
     with without(ConvergenceWarning):
         plot.clusters(model.fit(rows), rows, ax=ax)
     assert_array_equal(ax.collections[0].get_offsets(), np.zeros((30, 2)))

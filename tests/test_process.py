@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from sklearn.exceptions import ConvergenceWarning
 from test_docs import FITS
 
@@ -137,7 +138,7 @@ def fitted():
 
 
 def referred():
-    rffpk.RFFMultiKernelPowerKMeans(3, kernels="linear", eta="within", random_state=0).fit(FEW)
+    ip_rff_mkpkm(3, kernels="linear", eta="within", random_state=0).fit(FEW)
 
 
 @pytest.mark.promise(

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
@@ -101,7 +102,7 @@ def test_pipelines_are_described_by_their_own_columns():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_views_stand_side_by_side(sparse):
     views = [FRAME[FRAME.columns[:1]], csr_array(X[:, 1:]) if sparse else X[:, 1:]]
-    model = rffpk.RFFMultiKernelPowerKMeans(3, random_state=0).fit(views)
+    model = ip_rff_mkpkm(3, random_state=0).fit(views)
     found = describe(model, views, n_resamples=2, random_state=0)
     assert found.columns[:2] == ["view 0: sepal length (cm)", "view 1: column 0"]
     assert_allclose(found.means[1], X[model.labels_ == 1].mean(axis=0))
@@ -110,7 +111,7 @@ def test_views_stand_side_by_side(sparse):
 
 def test_noise_belongs_to_the_rest():
     rows = np.r_[X, [[60.0] * 4]]
-    model = rffpk.RFFMultiKernelPowerKMeans(3, kernels="linear", noise=0.03, random_state=0)
+    model = ip_rff_mkpkm(3, kernels="linear", noise=0.03, random_state=0)
     model.fit(rows)
     noise = (model.labels_ < 0).sum()
     assert noise

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.linalg
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
@@ -69,7 +70,7 @@ def test_weights_of_kernels_are_the_positive_agreements_of_norm_one():
 
 
 def test_equal_views_have_the_reference_distance_of_one():
-    model = rffpk.RFFMultiKernelPowerKMeans(3, eta="within", kernels="linear", random_state=0)
+    model = ip_rff_mkpkm(3, eta="within", kernels="linear", random_state=0)
     one = model.fit([X]).eta_
     assert_allclose(model.fit([X, X]).eta_, np.repeat(one, 2), rtol=1e-6)
 
@@ -120,7 +121,7 @@ def test_the_reference_refuses_reference_distances_of_another_rule():
 
 
 def test_equal_rows_have_a_reference_distance_of_one():
-    model = rffpk.RFFMultiKernelPowerKMeans(1, eta="within", kernels="linear", random_state=0)
+    model = ip_rff_mkpkm(1, eta="within", kernels="linear", random_state=0)
     assert_array_equal(model.fit([np.zeros((9, 2))]).eta_, 1.0)
 
 
@@ -130,7 +131,7 @@ def test_a_number_is_the_weight_of_each_row():
 
 
 def test_typicality_is_refused_where_there_is_none():
-    model = rffpk.RFFMultiKernelPowerKMeans(2, possibilistic=False, random_state=0).fit([X])
+    model = ip_rff_mkpkm(2, possibilistic=False, random_state=0).fit([X])
     with pytest.raises(ValueError, match="typicality needs possibilistic=True"):
         model.typicality([X])
 

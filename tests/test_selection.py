@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, diags
 from scipy.sparse.csgraph import connected_components
@@ -20,7 +21,6 @@ from rffpk import (
     FuzzyCMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
     select_n_clusters,
 )
 from rffpk._anneal.witnesses import (
@@ -298,6 +298,6 @@ def test_refusals():
         PowerKMeans("fine", init=X[:3]).fit(X)
     with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
         PowerKMeans("best").fit(X)
-    for model in (FuzzyCMeans("auto"), RFFMultiKernelPowerKMeans("auto")):
+    for model in (FuzzyCMeans("auto"), ip_rff_mkpkm("auto")):
         with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
             model.fit(X)

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -149,19 +150,19 @@ def test_a_graph_of_all_rows_of_a_source(rows):
 def test_views_may_be_cut_into_different_blocks(rows, small_blocks):
     views = [rows[:, :2].astype(np.float32), rows[:, 2:].copy()]
     parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
-    array = RFFMultiKernelPowerKMeans(K, **parameters).fit(views)
+    array = ip_rff_mkpkm(K, **parameters).fit(views)
     labels: list = []
     given = [source(views[0], 900), source(views[1], 5000)]
-    model = RFFMultiKernelPowerKMeans(K, **parameters).fit(given, labels_to=labels.append)
+    model = ip_rff_mkpkm(K, **parameters).fit(given, labels_to=labels.append)
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)
     assert_array_equal(np.concatenate(labels), array.labels_)
     assert_array_equal(model.predict(given), array.predict(views))
     with pytest.raises(ValueError, match=r"X\[0\] gave fewer rows than the other sources"):
-        RFFMultiKernelPowerKMeans(K, **parameters).fit([source(views[0][:5000]), given[1]])
+        ip_rff_mkpkm(K, **parameters).fit([source(views[0][:5000]), given[1]])
 
 
 def test_new_rows_of_a_source(rows, small_blocks):
-    model = RFFMultiKernelPowerKMeans(K, kernels=["linear"], noise=0.01, random_state=0).fit(rows)
+    model = ip_rff_mkpkm(K, kernels=["linear"], noise=0.01, random_state=0).fit(rows)
     for method in ("predict", "predict_proba", "transform", "typicality"):
         found = getattr(model, method)(source(rows, 1500))
         assert_array_equal(found, getattr(model, method)(rows))
@@ -269,8 +270,8 @@ def test_a_source_may_use_its_memory_again(rows):
     assert PowerKMeans(K, random_state=0).fit(reusing).inertia_ == array.inertia_
     views = [reusing, reusing]
     parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
-    array = RFFMultiKernelPowerKMeans(K, **parameters).fit([rows, rows.copy()])
-    assert RFFMultiKernelPowerKMeans(K, **parameters).fit(views).inertia_ == array.inertia_
+    array = ip_rff_mkpkm(K, **parameters).fit([rows, rows.copy()])
+    assert ip_rff_mkpkm(K, **parameters).fit(views).inertia_ == array.inertia_
 
 
 # ---- what goes wrong --------------------------------------------------------------------------
@@ -690,7 +691,7 @@ def test_a_refusal_says_where_its_block_is(rows, small_blocks):
     X = rows.copy()
     X[7003, 2] = np.nan
     message = "first in row 3, column 2: .* The block begins at row 7000 of X"
-    for model in (PowerKMeans(K), RFFMultiKernelPowerKMeans(K)):
+    for model in (PowerKMeans(K), ip_rff_mkpkm(K)):
         with pytest.raises(ValueError, match=message):
             model.fit(source(X))
         with pytest.raises(ValueError, match=message):

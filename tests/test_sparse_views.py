@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -45,10 +46,10 @@ EVERY = [
 ]  # fmt: skip
 MODELS = [
     *(cls(3, random_state=0) for cls in EVERY),
-    RFFMultiKernelPowerKMeans(3, kernels=["linear", "rbf", "linear"], random_state=0),
-    RFFMultiKernelPowerKMeans(3, kernels=["diffusion"] * 3, random_state=0),
-    RFFMultiKernelPowerKMeans(3, eta="within", kernels="linear", random_state=0),
-    RFFMultiKernelPowerKMeans(3, possibilistic=False, cache=False, random_state=0),
+    ip_rff_mkpkm(3, kernels=["linear", "rbf", "linear"], random_state=0),
+    ip_rff_mkpkm(3, kernels=["diffusion"] * 3, random_state=0),
+    ip_rff_mkpkm(3, eta="within", kernels="linear", random_state=0),
+    ip_rff_mkpkm(3, possibilistic=False, cache=False, random_state=0),
     MultiKernelPowerKMeans(3, kernels=["cosine", "laplacian", "rbf"], random_state=0),
     FAMKKM(3, approximation="rff", random_state=0),
     FAMKKM(3, approximation="nystroem", n_anchors=50, random_state=0),
@@ -216,7 +217,7 @@ def test_kernels_of_one_matrix_and_views_of_its_columns(estimator, parameters):
 def test_one_view_in_a_list():
     X = topics(240, 60, 3)[0]
     for kernels in ("linear", "rbf", "diffusion"):
-        model = RFFMultiKernelPowerKMeans(3, kernels=kernels, random_state=0)
+        model = ip_rff_mkpkm(3, kernels=kernels, random_state=0)
         labels, objective = model.fit([X]).labels_, model.objective_
         assert_array_equal(model.fit([X.toarray()]).labels_, labels)
         assert_allclose(model.objective_, objective, rtol=1e-9)
@@ -246,7 +247,7 @@ def test_a_critical_exponent_and_reference_distances_of_sparse_columns():
     """Those of arrays, with typicality and weights."""
     X, weight = topics(700, 60, 3)[0], np.random.default_rng(0).uniform(0.5, 2, 700)
     for parameters in ({}, {"eta": "mean"}, {"possibilistic": False}):
-        model = RFFMultiKernelPowerKMeans(3, kernels="linear", random_state=0, **parameters)
+        model = ip_rff_mkpkm(3, kernels="linear", random_state=0, **parameters)
         ours = clone(model).fit([X], sample_weight=weight)
         same = clone(model).fit([X.toarray()], sample_weight=weight)
         if ours.eta_ is not None:
@@ -261,7 +262,7 @@ def test_a_critical_exponent_and_reference_distances_of_sparse_columns():
 
 def test_many_rows_are_sampled():
     X = some_views(6000)
-    model = RFFMultiKernelPowerKMeans(3, sample=500, n_frequencies=64, random_state=0)
+    model = ip_rff_mkpkm(3, sample=500, n_frequencies=64, random_state=0)
     labels, objective = model.fit(X).labels_, model.objective_
     assert_array_equal(model.fit(arrays_of(X)).labels_, labels)
     assert_allclose(model.objective_, objective, rtol=1e-9)
@@ -303,7 +304,7 @@ def test_kernels_with_many_equal_eigenvalues():
 @pytest.mark.exhaustive
 def test_formats():
     X = [topics(60, 12, 3)[0], *some_views(60)[1:]]
-    for model in (RFFMultiKernelPowerKMeans(3, n_frequencies=32), MKKM(3)):
+    for model in (ip_rff_mkpkm(3, n_frequencies=32), MKKM(3)):
         model.set_params(random_state=0)
         expected = model.fit(X).labels_
         for form, given_X in formats(X[0]):
@@ -328,7 +329,7 @@ def test_unsorted_indices_duplicates_zeros_and_empty_rows(estimator):
 
 def test_equal_rows():
     X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
-    for model in (RFFMultiKernelPowerKMeans(5, n_frequencies=32), MultiKernelPowerKMeans(5)):
+    for model in (ip_rff_mkpkm(5, n_frequencies=32), MultiKernelPowerKMeans(5)):
         with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows"):
             model.set_params(random_state=0).fit([X, np.repeat(np.eye(3), 4, axis=0)])
     with pytest.raises(ValueError, match=r"X\[1\] has equal rows"):
@@ -339,14 +340,14 @@ def test_views_that_are_refused_are_named():
     X, Z, D = some_views(60)
     wrong = Z.copy()
     wrong.data[3] = np.nan
-    for model in (MKKM(2), RFFMultiKernelPowerKMeans(2), MultiKernelPowerKMeans(2)):
+    for model in (MKKM(2), ip_rff_mkpkm(2), MultiKernelPowerKMeans(2)):
         with pytest.raises(ValueError, match=r"X\[1\] contains NaN"):
             model.fit([X, wrong])
         with pytest.raises(ValueError, match=r"X\[1\] has 59 rows, X\[0\] has 60"):
             model.fit([X, Z[1:]])
         with pytest.raises(ValueError, match=r"X\[0\] has 59 columns, in fit it had 60"):
             model.fit([X, D]).predict([X[:, 1:], D])
-    for model in (MultiKernelPowerKMeans(2), RFFMultiKernelPowerKMeans(2)):
+    for model in (MultiKernelPowerKMeans(2), ip_rff_mkpkm(2)):
         with pytest.raises(ValueError, match=r"X\[1\] contains NaN"):
             model.set_params(allow_missing_views=True).fit([X, wrong])
     with pytest.raises(TypeError, match=r"X\[1\] is sparse, and the kernel 'chi2' takes dense"):
@@ -356,7 +357,7 @@ def test_views_that_are_refused_are_named():
     with pytest.raises(ValueError, match="X is a list of 2 views, must be one array"):
         KernelPowerKMeans(2).fit([X, Z])
     with pytest.raises(TypeError, match=r"X\[1\] gave a block that is sparse"):
-        RFFMultiKernelPowerKMeans(2).fit([lambda: iter([D]), lambda: iter([X])])
+        ip_rff_mkpkm(2).fit([lambda: iter([D]), lambda: iter([X])])
     with pytest.raises(ValueError, match=r"X\[0\] is not acceptable: .*ind(ex|ices)"):
         broken = X.copy()
         broken.indices[-1] = 60
@@ -364,15 +365,15 @@ def test_views_that_are_refused_are_named():
     with pytest.raises(ValueError, match=r"X\[0\] is not acceptable: .*ind(ex|ices)"):
         MKKM(2, kernels="precomputed").fit([broken, Z])
     with pytest.warns(UserWarning, match=r"X\[1\] is symmetric like"):
-        RFFMultiKernelPowerKMeans(2, n_frequencies=32, random_state=0).fit([X, X @ X.T])
+        ip_rff_mkpkm(2, n_frequencies=32, random_state=0).fit([X, X @ X.T])
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "model",
     [
-        RFFMultiKernelPowerKMeans(3, n_frequencies=64),
-        RFFMultiKernelPowerKMeans(3, kernels=["linear", ("rbf", "mean")], n_frequencies=64),
+        ip_rff_mkpkm(3, n_frequencies=64),
+        ip_rff_mkpkm(3, kernels=["linear", ("rbf", "mean")], n_frequencies=64),
         MultiKernelPowerKMeans(3),
         AverageMKKM(3, n_landmarks=100),
         SMKC(3, n_anchors=50),

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
@@ -154,7 +155,7 @@ def test_threads_and_files_leave_the_tree(tmp_path):
 
 def test_noise_stays_noise():
     rows = np.r_[X, [[60.0] * 4]]
-    model = rffpk.RFFMultiKernelPowerKMeans(6, kernels="linear", noise=0.03, random_state=0)
+    model = ip_rff_mkpkm(6, kernels="linear", noise=0.03, random_state=0)
     model.fit(rows)
     assert model.labels_[-1] == -1
     assert_array_equal(model.cut(2) == -1, model.labels_ == -1)

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from conventions import ip_rff_mkpkm
 from joblib import parallel_backend
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -87,7 +88,7 @@ def test_names_masks_indices_and_slices_name_columns(views):
 
 
 def test_views_that_are_set_after_a_fit_count_from_the_next():
-    model = RFFMultiKernelPowerKMeans(3, views=[[0], [2, 3]], random_state=0).fit(X)
+    model = ip_rff_mkpkm(3, views=[[0], [2, 3]], random_state=0).fit(X)
     before = model.predict(X)
     model.set_params(views=[[1], [0]])
     assert_array_equal(model.predict(X), before)

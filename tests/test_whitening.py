@@ -115,19 +115,38 @@ def test_views_of_columns_are_whitened():
     assert_array_equal(model.predict(views)[model.labels_ >= 0], model.labels_[model.labels_ >= 0])
 
 
-@pytest.mark.exhaustive
-def test_kernels_auto_takes_diffusion_features_and_whitened_columns():
-    X, y = load_digits(return_X_y=True)
-    views = [X[:, :32], X[:, 32:]]
-    twice = MultiView(
-        10, kernels=["diffusion"] * 2 + ["linear"] * 2, whitening=0.5, random_state=0
-    ).fit(views * 2)
-    model = MultiView(10, kernels="auto", random_state=0).fit(views)
-    assert_array_equal(model.labels_, twice.labels_)
-    assert_array_equal(model.set_params(kernels="rbf").predict(views), model.labels_)
-    assert model.kernel_weights_.shape == (4,)
-    alone = MultiView(10, kernels="auto", random_state=0).fit(X)
-    assert alone.kernel_weights_.shape == (2,)
+def test_the_default_takes_graphs_and_components_of_each_view_and_of_all():
+    X, _ = load_digits(return_X_y=True)
+    views = [X[:600, :32], 5 * X[:600, 32:]]
+    model = MultiView(10, random_state=0).fit(views)
+    assert_array_equal(model.predict(views), model.labels_)
+    kinds = [(type(each).__name__, getattr(each, "whitening", 0)) for each in model.feature_maps_]
+    whitened = ("DiffusionMap", 0.5)
+    assert kinds == [("DiffusionMap", None)] * 2 + [whitened] * 3 + [("Whitening", 0)] * 3
+    # in the last one each view has a total variance of one
+    scaled = [view / np.sqrt(view.var(axis=0).sum()) for view in views]
+    centered = np.hstack(scaled) - np.hstack(scaled).mean(axis=0)
+    directions = np.linalg.svd(centered, full_matrices=False)[2][:20]
+    components = centered @ directions.T
+    components /= components.std(axis=0) ** 0.5
+    components /= np.linalg.norm(components, axis=1, keepdims=True)
+    found = model.feature_maps_[-1](np.hstack(views))
+    assert_allclose(np.abs(np.sum(found * components, axis=0)), (components**2).sum(axis=0))
+
+
+def test_one_array_has_two_graphs_and_components():
+    X, _ = load_digits(return_X_y=True)
+    model = MultiView(10, random_state=0).fit(X[:300])
+    assert model.kernel_weights_.shape == (3,)
+    assert_array_equal(model.set_params(kernels="rbf").predict(X[:300]), model.labels_)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
+def test_views_side_by_side_may_be_sparse(form):
+    X, _ = load_digits(return_X_y=True)
+    dense = MultiView(5, random_state=0).fit([X[:200, :32], X[:200, 32:]])
+    model = MultiView(5, random_state=0).fit([sparse.csr_array(X[:200, :32]), form(X[:200, 32:])])
+    assert adjusted_rand_score(dense.labels_, model.labels_) > 0.9
 
 
 @pytest.mark.exhaustive

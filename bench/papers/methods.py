@@ -99,8 +99,8 @@ VIEWS: dict[str, Any] = FUSED | {
     "MVC-LFA": rffpk.MVCLFA,
     "CoregSC": rffpk.CoregSC,
     "CoregSC, centroid": partial(rffpk.CoregSC, scheme="centroid"),
-    "RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=False),
-    "IP-RFF-MKPKM": rffpk.RFFMultiKernelPowerKMeans,
+    "RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=False, kernels=None),
+    "IP-RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=True, kernels=None),
 }
 
 

@@ -13,6 +13,7 @@ import hashlib
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.preprocessing import scale
 
 import rffpk
+
+ip_rff_mkpkm = partial(rffpk.RFFMultiKernelPowerKMeans, kernels=None, possibilistic=True)
 
 LEARNED = (
     "cluster_centers_", "dual_coef_", "embedding_", "kernel_weights_", "eta_", "eigenvalues_",
@@ -73,12 +76,12 @@ def fits() -> Iterator[tuple[str, str, Any, bool]]:
     yield "callable", "few", rffpk.PowerKMeans(6, init=_first_rows, random_state=0), False
     yield "sample", "many", rffpk.PowerKMeans(12, sample=1000, swaps=3, random_state=0), True
     for name in ("views", "views32", "small views", "wine"):
-        yield "views", name, rffpk.RFFMultiKernelPowerKMeans(6, random_state=0), False
-        yield "plain views", name, rffpk.RFFMultiKernelPowerKMeans(
+        yield "views", name, ip_rff_mkpkm(6, random_state=0), False
+        yield "plain views", name, ip_rff_mkpkm(
             6, possibilistic=False, weight_entropy=0.1, random_state=0), True  # fmt: skip
-        yield "noise", name, rffpk.RFFMultiKernelPowerKMeans(
-            6, eta="mean", m=1.5, noise=0.1, random_state=0), False  # fmt: skip
-    yield "sample", "views", rffpk.RFFMultiKernelPowerKMeans(
+        yield "noise", name, ip_rff_mkpkm(6, eta="mean", m=1.5, noise=0.1, random_state=0), False
+        yield "default views", name, rffpk.RFFMultiKernelPowerKMeans(6, random_state=0), False
+    yield "sample", "views", ip_rff_mkpkm(
         6, sample=300, weight_entropy=0.05, random_state=0), True  # fmt: skip
     for name in ("iris", "wine", "few", "duplicates"):
         yield "default", name, rffpk.KernelKMeans(4, random_state=0), False

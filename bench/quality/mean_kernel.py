@@ -48,9 +48,12 @@ def exact(xs: Arrays, Ks: Arrays, k: int, seed: int, prepare: Any = None) -> np.
 
 
 METHODS: dict[str, Fit] = {
-    "random features": of_views(RFFMultiKernelPowerKMeans),
-    "random, no typicality": of_views(RFFMultiKernelPowerKMeans, possibilistic=False),
-    "random, eta=mean": of_views(RFFMultiKernelPowerKMeans, eta="mean"),
+    "default": of_views(RFFMultiKernelPowerKMeans),
+    "random features": of_views(RFFMultiKernelPowerKMeans, kernels="rbf", possibilistic=True),
+    "random, no typicality": of_views(RFFMultiKernelPowerKMeans, kernels="rbf"),
+    "random, eta=mean": of_views(
+        RFFMultiKernelPowerKMeans, kernels="rbf", possibilistic=True, eta="mean"
+    ),
     "diffusion features": of_views(RFFMultiKernelPowerKMeans, kernels="diffusion"),
     "exact kernels": exact,
     "exact, centered and normalized": partial(

@@ -64,7 +64,14 @@ def without(views: Views, lacks: np.ndarray, random: np.random.Generator) -> Vie
 
 
 def random_features(views: Views, k: int, seed: int, **parameters: object) -> np.ndarray:
-    model = RFFMultiKernelPowerKMeans(k, allow_missing_views=True, random_state=seed, **parameters)
+    model = RFFMultiKernelPowerKMeans(
+        k,
+        allow_missing_views=True,
+        random_state=seed,
+        kernels=None,
+        possibilistic=True,
+        **parameters,
+    )
     return model.fit(views).labels_
 
 
@@ -88,7 +95,9 @@ def complete_rows(views: Views, k: int, seed: int) -> np.ndarray | None:
     whole = ~np.any([np.isnan(view[:, 0]) for view in views], axis=0)
     if whole.sum() < 2 * k:
         return None
-    model = RFFMultiKernelPowerKMeans(k, allow_missing_views=True, random_state=seed)
+    model = RFFMultiKernelPowerKMeans(
+        k, allow_missing_views=True, random_state=seed, kernels=None, possibilistic=True
+    )
     return model.fit([view[whole] for view in views]).predict(views)
 
 

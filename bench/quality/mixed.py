@@ -193,7 +193,9 @@ def of_views(estimator: Any, **parameters: Any) -> Fit:
 
 
 def of_columns(parts: Parts, k: int, seed: int) -> np.ndarray:
-    return RFFMultiKernelPowerKMeans(k, random_state=seed).fit_predict(parts)
+    return RFFMultiKernelPowerKMeans(
+        k, random_state=seed, kernels=None, possibilistic=True
+    ).fit_predict(parts)
 
 
 METHODS: dict[str, Fit] = {

@@ -37,7 +37,7 @@ def compare(m: float, seed: int, ones: bool) -> tuple[float, float, float]:
     xs = views(seed)
     ours = RFFMultiKernelPowerKMeans(
         K, m=m, eta="mean", s0=S, s_final=S, anneal_every=1, tol=1e-10, max_iter=5000, sample=None,
-        init="random", random_state=seed,
+        init="random", random_state=seed, kernels=None, possibilistic=True
     )  # fmt: skip
     start = ours.set_params(max_iter=1, tol=1.0).fit(xs).cluster_centers_
     ours.set_params(max_iter=5000, tol=1e-10, init=start).fit(xs)

@@ -65,7 +65,7 @@ def kernel(X: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def typical(eta: str, m: float) -> Fit:
     def fit(X: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
         model = RFFMultiKernelPowerKMeans(
-            K, m=m, eta=eta, kernels=[("rbf", "median")], random_state=seed
+            K, m=m, eta=eta, kernels=[("rbf", "median")], random_state=seed, possibilistic=True
         ).fit(X)
         weights = model.predict_proba(X) * model.typicality(X) ** m
         return model.labels_, weighted_means(X, weights)

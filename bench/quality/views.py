@@ -27,7 +27,9 @@ def score(
     """Mean NMI, and the mean of the largest view weight."""
     found = []
     for seed in range(seeds):
-        model = RFFMultiKernelPowerKMeans(len(np.unique(y)), random_state=seed, **parameters)
+        model = RFFMultiKernelPowerKMeans(
+            len(np.unique(y)), random_state=seed, kernels=None, possibilistic=True, **parameters
+        )
         model.fit(views)
         nmi = normalized_mutual_info_score(y, model.labels_)
         found.append((nmi, model.kernel_weights_.max()))

@@ -21,11 +21,11 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import parameters
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.sparse_rows import Columns, side_by_side
 from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
-from rffpk.maps.diffusion_map import DiffusionMap
+from rffpk.maps.diffusion_map import DiffusionMap, fit_diffusion_map
 from rffpk.maps.neighbours import map_rows
 from rffpk.maps.whitening import whitened_view
 from rffpk.power import AnnealedClusterer
@@ -155,8 +155,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         farthest rows, with a share of the weight as near to this number as possible; those at the
         border that are equally far away are kept. "auto": the rows beyond a gap of the distances,
         if there is one. None: no row. Collections of Dask and missing views are refused.
-    possibilistic : bool, default=True
-        Whether rows have typicalities. False: u_ij = 1, the method RFF-MKPKM.
+    possibilistic : bool, default=False
+        Whether rows have typicalities, which resist noise and outliers but may take a small cluster
+        for noise. False: u_ij = 1, the method RFF-MKPKM.
     m : float, default=2.0
         Fuzzifier of the typicalities, 1 < m <= 6. The closer it is to one, the closer they are to 0
         and 1.
@@ -170,16 +171,19 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     weight_entropy : float, default=1.0
         Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
         smaller it is, the more weight goes to the views with small sums of squared distances.
-    kernels : str, list or None, default=None
-        For each view the name of a kernel of `RandomFourierFeatures` ("rbf", "laplacian" or
-        "cauchy"), or a pair of a name and its gamma, a number or one of "mean", "median" and
-        "scale"; "mean", the gamma of names alone, is 1 / (2 mean distance) over pairs of rows.
-        "diffusion", or a `DiffusionMap` with other parameters, which need not be fitted, gives a
-        view diffusion features; "linear" takes its columns, as they are unless `whitening` is
-        given, so scale them like those of the other views. A str is the same for all views. "auto"
-        takes each view twice: its diffusion features, and its columns with ``whitening=0.5``. A
-        single array becomes as many views as there are kernels. None: "rbf" with "mean" gamma for
-        each view; a single array becomes three views, with 4, 1 and 1/4 times that gamma.
+    kernels : str, list or None, default="auto"
+        "auto" takes of each view the diffusion features of its columns, those of its columns with
+        ``whitening=0.5``, and these columns; of several views side by side, each with a total
+        variance of one, the last two, unless rows may lack views. These are the views that have
+        weights, in this order. Otherwise for each view the name of a kernel of
+        `RandomFourierFeatures` ("rbf", "laplacian" or "cauchy"), or a pair of a name and its gamma,
+        a number or one of "mean", "median" and "scale"; "mean", the gamma of names alone, is 1 / (2
+        mean distance) over pairs of rows. "diffusion", or a `DiffusionMap` with other parameters,
+        which need not be fitted, gives a view diffusion features; "linear" takes its columns, as
+        they are unless `whitening` is given, so scale them like those of the other views. A str is
+        the same for all views. A single array becomes as many views as there are kernels. None, the
+        source paper's: "rbf" with "mean" gamma for each view; a single array becomes three views,
+        with 4, 1 and 1/4 times that gamma.
     views : list or None, default=None
         The columns of each view, if X is one array: lists or arrays of their indices or names,
         boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
@@ -329,15 +333,15 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     >>> from rffpk import RFFMultiKernelPowerKMeans
     >>> X, _ = load_digits(return_X_y=True)
     >>> model = RFFMultiKernelPowerKMeans(10, random_state=0).fit([X[:, :32], X[:, 32:]])
-    >>> model.kernel_weights_.shape
-    (2,)
+    >>> model.kernel_weights_.shape  # of graphs and components of each view and of both
+    (8,)
     """
 
-    possibilistic: bool = True
+    possibilistic: bool = False
     m: float = 2.0
     eta: Eta | float = "median"
     weight_entropy: float = 1.0
-    kernels: Auto | fourier.Kernel | _Feature | list[Any] | tuple[Any, ...] | None = None
+    kernels: Auto | fourier.Kernel | _Feature | list[Any] | tuple[Any, ...] | None = "auto"
     views: Any = None
     whitening: float | None = None
     n_frequencies: fourier.Frequencies | int = "auto"
@@ -383,7 +387,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         """What defines the features of each view, or of each repetition of the views."""
         kernels = "rbf" if self.kernels is None else self.kernels
         if is_option(kernels, "auto"):
-            return [DiffusionMap()] * n_views + [None] * n_views
+            whitened = DiffusionMap(whitening=_WHITENING)
+            n_tables = n_views + self._are_joined(n_views)
+            return (
+                [DiffusionMap(whitening=None)] * n_views + [whitened] * n_tables + [None] * n_tables
+            )
         if isinstance(kernels, str):
             kernels = [kernels] * n_views
         if not isinstance(kernels, (list, tuple)) or not kernels:
@@ -393,14 +401,29 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return [_kernel_of_view(kernel) for kernel in kernels]
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        xs = check_views(self, X, reset=reset)
+        tables = check_views(self, X, reset=reset)
         if reset:
-            n = len(self._kernels_of_views(len(xs)))
-            if self._n_views and n != len(xs) and not is_option(self.kernels, "auto"):
-                raise ValueError(f"kernels has {n} entries for {len(xs)} views.")
-            bank = self.kernels is None and not self._n_views
-            self._repetitions = len(_BANK) if bank else n // len(xs)
-        return xs * self._repetitions
+            self._tables = self._tables_of_views(len(tables))
+        if len(tables) in self._tables:
+            tables = [*tables, side_by_side(tables)]
+        return [tables[i] for i in self._tables]
+
+    def _tables_of_views(self, n: int) -> list[int]:
+        """Of each view the number of the table, of n that are given, that it has the columns of; n
+        is that of all of them side by side."""
+        given = [*range(n)]
+        if is_option(self.kernels, "auto"):
+            all_tables = [*range(n + self._are_joined(n))]
+            return given + 2 * all_tables
+        n_kernels = len(self._kernels_of_views(n))
+        if self._n_views and n_kernels != n:
+            raise ValueError(f"kernels has {n_kernels} entries for {n} views.")
+        bank = self.kernels is None and not self._n_views
+        return given * (len(_BANK) if bank else n_kernels // n)
+
+    def _are_joined(self, n_views: int) -> bool:
+        """Whether all views side by side are another one, with ``kernels="auto"``."""
+        return n_views > 1 and not self.allow_missing_views
 
     # ---- fitting ---------------------------------------------------------------------------------
 
@@ -420,14 +443,29 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
     def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
+        scales = self._scales(sample, view)
         if kernel is None:
             automatic = self.whitening is None and is_option(self.kernels, "auto")
             exponent = _WHITENING if automatic else self.whitening
-            return whitened_view(exponent, sample, view, context)
+            return whitened_view(exponent, sample, view, context, scales)
         if isinstance(kernel, DiffusionMap):
             rows = sample.some_with(view)
+            if is_option(self.kernels, "auto"):
+                whitening = None if kernel.whitening is None else _WHITENING
+                return fit_diffusion_map(
+                    self, kernel, *rows, context.random, True, whitening, scales=scales
+                )
             return chosen_map(self, kernel, *rows, context, unit_variance=True)
         return fourier.fit_map(self, sample, view, *kernel, context.random)
+
+    def _scales(self, sample: RowSample, view: int) -> Array | None:
+        """What the columns of all views side by side are multiplied by, so that each view has a
+        total variance of one there; None of a single view."""
+        if self._tables[view] < len(self._widths):
+            return None
+        variances = [sample.moments(i).variance for i in range(self._n_views)]
+        roots = [math.sqrt(each) if each > 0 else 1.0 for each in variances]
+        return np.repeat(1 / np.array(roots), self._widths)
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
         entropy = float(self.weight_entropy)

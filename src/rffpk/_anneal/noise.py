@@ -59,7 +59,8 @@ def find_noise(model: Any, sample: RowSample) -> Noise | None:
     noise = getattr(model, "noise", None)
     if noise is None:
         return None
-    found = outliers_of_sample(sample, getattr(model, "metric", None) == "cosine")
+    n_views = getattr(model, "_n_views", 0) or 1  # given ones: others are made of them
+    found = outliers_of_sample(sample, n_views, getattr(model, "metric", None) == "cosine")
     parts = [sample.xs] if sample.stream is None else (p.xs for p in sample.stream.blocks())
     distances = np.concatenate([found.distances(xs) for xs in parts])
     weight = np.ones(sample.n) if sample.weight is None else sample.weight

@@ -46,7 +46,7 @@ _ROWS_A_CLUSTER = 50  # ... or of this many for each cluster if that is more.
 # Attributes that checks of rows set in fit and read later.
 _OF_CHECKS = {
     *("n_features_in_", "feature_names_in_", "_in_float64", "_view_columns", "_view_names"),
-    *("_n_views", "_repetitions", "_widths"),
+    *("_n_views", "_tables", "_widths"),
 }
 
 Some = tuple[list[Columns], Array | None]  # views of some rows, and their weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -113,6 +113,23 @@ def some_columns(x: Columns, index: slice | NDArray[np.intp]) -> Columns:
     if isinstance(x, SparseRows):
         return sparse_rows(x.matrix[:, index])
     return np.ascontiguousarray(x[:, index])
+
+
+def scaled_columns(x: Columns, scales: NDArray[np.float64]) -> Columns:
+    """The columns times these numbers, in their dtype."""
+    if isinstance(x, SparseRows):
+        return replace(x, data=x.data * scales.astype(x.dtype)[x.indices])
+    return x * scales.astype(x.dtype)
+
+
+def side_by_side(views: list[Columns]) -> Columns:
+    """The columns of all views, which have one dtype; sparse rows if some are."""
+    if len(views) == 1:
+        return views[0]
+    if not any(isinstance(x, SparseRows) for x in views):
+        return np.hstack(views)
+    given = [x.matrix if isinstance(x, SparseRows) else sparse.csr_array(x) for x in views]
+    return sparse_rows(sparse.hstack(given, format="csr"))
 
 
 def column_means(x: Columns) -> NDArray[np.float64]:

@@ -228,10 +228,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         unit_variance: bool = False,
         times: int = 1,
         tried: bool = False,
+        scales: Array | None = None,
     ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
-        the default number of neighbours, and fewer eigenpairs suffice for a map that is tried."""
+        the default number of neighbours, fewer eigenpairs suffice for a map that is tried, and
+        columns are multiplied by `scales` before whitening."""
         for name in _OF_NEIGHBOURS & vars(self).keys():  # of an earlier fit
             delattr(self, name)
         self._spherical = self.metric == "cosine"
@@ -248,7 +250,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if self.metric == PRECOMPUTED:
             found = graph_diffusion(X, weight, k, pairs, enough)
         else:
-            found = self._diffusion(X, weight, k, times, pairs, enough)
+            found = self._diffusion(X, weight, k, times, pairs, enough, scales)
         if tried:  # small clusters come and go with the sample
             found = replace(found, spectrum=replace(found.spectrum, enough=1.0))
         self._publish(found, X.dtype, len(X), n_clusters, unit_variance)
@@ -258,15 +260,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return self
 
     def _diffusion(
-        self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None
-    ) -> Diffusion:
+        self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
+        scales: Array | None,
+    ) -> Diffusion:  # fmt: skip
         """The diffusion among neighbours; sets what says of them."""
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         rows = unit_rows(X) if self._spherical else X
         if self.whitening_ is not None:
             exponent = float(self.whitening_)
-            self._whitening = fit_whitening(rows, weight, exponent, k, random, n_threads)
+            self._whitening = fit_whitening(rows, weight, exponent, k, random, n_threads, scales)
             rows = self._whitening(rows)
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         sparse = isinstance(rows, SparseRows)
@@ -454,10 +457,12 @@ def fit_diffusion_map(
     whitening: float | None = None,
     times: int = 1,
     tried: int | None = None,
+    scales: Array | None = None,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
     the default number of neighbours. A map that is `tried` is for that number of clusters instead.
+    Columns are multiplied by `scales` before they are whitened.
     Warns of nothing."""
     mapped = DiffusionMap(
         "auto" if tried else parameters.n_components,
@@ -471,7 +476,7 @@ def fit_diffusion_map(
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
     k = tried or int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    return mapped._draw(X, weight, k, unit_variance, times, tried is not None)
+    return mapped._draw(X, weight, k, unit_variance, times, tried is not None, scales)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
-from scipy.sparse import csr_array, hstack
 
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
@@ -20,7 +19,8 @@ from rffpk._utils.sparse_rows import (
     SparseRows,
     distinct_rows,
     each,
-    sparse_rows,
+    scaled_columns,
+    side_by_side,
     squared_norms,
 )
 from rffpk._utils.tiles import row_tiles, run_all
@@ -157,26 +157,20 @@ def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
 
 
 def joined_views(xs: list[Columns], scales: tuple[float, ...], spherical: bool) -> Columns:
-    """The columns of all distinct views side by side."""
-    views = list({id(x): x for x in xs}.values())
+    """The columns of the first distinct views, times one of the scales each, side by side."""
+    views = list({id(x): x for x in xs}.values())[: len(scales)]
     if len(views) > 1:
-        scaled = [
-            scale * x.matrix if isinstance(x, SparseRows) else x * x.dtype.type(scale)
-            for x, scale in zip(views, scales)
-        ]
-        if any(isinstance(x, SparseRows) for x in views):
-            together = hstack([csr_array(x) for x in scaled], format="csr", dtype=views[0].dtype)
-            views = [sparse_rows(together)]
-        else:
-            views = [np.hstack(scaled)]
+        repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
+        views = [side_by_side([*map(scaled_columns, views, repeated)])]
     return unit_rows(views[0]) if spherical else views[0]
 
 
-def outliers_of_sample(sample: RowSample, spherical: bool) -> Outliers:
-    """Distances to a sample of the rows that count, without a threshold yet."""
+def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outliers:
+    """Distances to a sample of the rows that count, in the first of its distinct views, without a
+    threshold yet."""
     xs, weight = sample.some()
-    views = {id(x): i for i, x in reversed([*enumerate(sample.xs)])}
-    variances = [sample.moments(i).variance for i in sorted(views.values())]
+    views = sorted({id(x): i for i, x in reversed([*enumerate(sample.xs)])}.values())
+    variances = [sample.moments(i).variance for i in views[:n_views]]
     scales = tuple(1 / math.sqrt(v) if v > 0 else 1.0 for v in variances)
     references = joined_views(each(xs, plain), scales, spherical)
     if weight is not None:

@@ -12,7 +12,7 @@ from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk._utils.sparse_rows import Columns, SparseRows, rows_differ
+from rffpk._utils.sparse_rows import Columns, SparseRows, rows_differ, scaled_columns
 from rffpk._utils.tiles import by_blocks
 from rffpk.maps.neighbours import drawn_rows
 
@@ -65,17 +65,19 @@ class Whitening:
 
 
 def fit_whitening(
-    X: Columns, weight: Array | None, exponent: float, k: int, random: Any, n_threads: int
-) -> Whitening:
+    X: Columns, weight: Array | None, exponent: float, k: int, random: Any, n_threads: int,
+    scales: Array | None = None,
+) -> Whitening:  # fmt: skip
     """The whitening of rows that have been checked, for k clusters: at most 2 k components, each
-    divided by s^e of its standard deviation s, in units of the largest of these.
+    divided by s^e of its standard deviation s, in units of the largest of these. Columns are
+    multiplied by `scales` first.
 
     O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
     """
     sparse = isinstance(X, SparseRows)
     most = _ROWS if sparse else max(2 * _PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
     index, p = drawn_rows(X, weight, most, random)
-    x = X[index]
+    x = X[index] if scales is None else scaled_columns(X[index], scales)
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
     mean = _mean(x, share)
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], _PER_CLUSTER * k)
@@ -85,6 +87,8 @@ def fit_whitening(
     validation.check_underflow(float(largest**2), [x])
     kept = deviations >= _RESOLVED * largest
     matrix = vectors[:, kept] * ((deviations[kept] / largest) ** -exponent / largest)
+    if scales is not None:
+        mean, matrix = mean / scales, scales[:, None] * matrix
     return Whitening(mean, matrix, matrix.shape[1] >= _UNIT_COMPONENTS, n_threads)
 
 
@@ -127,13 +131,15 @@ def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array,
 
 
 def whitened_view(
-    whitening: float | None, sample: RowSample, view: int, context: Any
-) -> Whitening | None:
-    """The map of the columns of a view for a parameter `whitening`; None: they stay as they are."""
+    whitening: float | None, sample: RowSample, view: int, context: Any,
+    scales: Array | None = None,
+) -> Whitening | None:  # fmt: skip
+    """The map of the columns of a view, times `scales`, for a parameter `whitening`; None: they
+    stay as they are."""
     if whitening is None:
         return None
     rows = sample.some_with(view)
-    return fit_whitening(*rows, whitening, context.k, context.random, context.n_threads)
+    return fit_whitening(*rows, whitening, context.k, context.random, context.n_threads, scales)
 
 
 def whitened_columns(model: Any, sample: RowSample, context: Any) -> list[Whitening | None]:
