@@ -415,7 +415,7 @@ def test_merged_centroids_separate_again(digits, dtype, estimator):
 
 def test_empty_clusters_and_merged_centroids(blobs):
     X = np.repeat(blobs[0][:3], 10, axis=0)
-    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=6 centroids are distinct"):
+    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=6 clusters have rows"):
         model = KernelKMeans(6, random_state=0).fit(X)
     assert model.inertia_ < 1e-12
     far = np.vstack([blobs[0][:40], blobs[0][:1] + 1000])
