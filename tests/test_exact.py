@@ -651,7 +651,7 @@ def test_automatic_starts_of_kernel_k_means_are_ten():
 @pytest.mark.parametrize("distinct, k", [(2, 3), (2, 5), (6, 7)])
 def test_components_leave_no_centroid_away_from_all_rows(distinct, k):
     X = np.repeat(np.random.RandomState(0).randn(distinct, 2), 800 // distinct, axis=0)
-    with pytest.warns(ConvergenceWarning, match=f"{distinct} of n_clusters={k} centroids"):
+    with pytest.warns(ConvergenceWarning, match=f"{distinct} of n_clusters={k} clusters"):
         model = KernelPowerKMeans(k, random_state=0).fit(X)
     assert_allclose(model.dual_coef_.sum(axis=1), 1)
     assert_array_equal(model.predict(X), model.labels_)
