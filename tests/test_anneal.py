@@ -209,7 +209,7 @@ def test_an_empty_cluster_is_repaired_and_logged(backend):
 
 def test_more_clusters_than_distinct_rows_end_with_a_warning(backend, dtype):
     X = np.repeat(np.arange(3.0), 10)[:, None].astype(dtype) @ np.ones((1, 2), dtype)
-    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=5 centroids are distinct"):
+    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=5 clusters have rows"):
         model = PowerKMeans(5, random_state=0).fit(X)
     assert len(np.unique(model.labels_)) == 3
     assert model.inertia_ <= 1e-5
@@ -368,7 +368,7 @@ def test_fuzzy_c_means_says_when_it_collapses():
     critical = critical_exponent(X, None)
     fuzzifier = 1 - 1 / critical
     assert 1 < fuzzifier < 2
-    message = rf"1 of n_clusters=50 centroids are distinct.*m_c = 1 - 1/s_c = {fuzzifier:.4g}"
+    message = rf"1 of n_clusters=50 clusters .*m_c = 1 - 1/s_c = {fuzzifier:.4g}"
     with pytest.warns(ConvergenceWarning, match=message):
         FuzzyCMeans(50, m=2.0, init=start).fit(X)
     with warnings.catch_warnings():

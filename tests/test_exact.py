@@ -415,7 +415,7 @@ def test_merged_centroids_separate_again(digits, dtype, estimator):
 
 def test_empty_clusters_and_merged_centroids(blobs):
     X = np.repeat(blobs[0][:3], 10, axis=0)
-    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=6 centroids are distinct"):
+    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=6 clusters have rows"):
         model = KernelKMeans(6, random_state=0).fit(X)
     assert model.inertia_ < 1e-12
     far = np.vstack([blobs[0][:40], blobs[0][:1] + 1000])
@@ -651,7 +651,7 @@ def test_automatic_starts_of_kernel_k_means_are_ten():
 @pytest.mark.parametrize("distinct, k", [(2, 3), (2, 5), (6, 7)])
 def test_components_leave_no_centroid_away_from_all_rows(distinct, k):
     X = np.repeat(np.random.RandomState(0).randn(distinct, 2), 800 // distinct, axis=0)
-    with pytest.warns(ConvergenceWarning, match=f"{distinct} of n_clusters={k} centroids"):
+    with pytest.warns(ConvergenceWarning, match=f"{distinct} of n_clusters={k} clusters"):
         model = KernelPowerKMeans(k, random_state=0).fit(X)
     assert_allclose(model.dual_coef_.sum(axis=1), 1)
     assert_array_equal(model.predict(X), model.labels_)

@@ -168,8 +168,9 @@ def test_fewer_distinct_rows_than_clusters(model, rows):
     assert_ties_are_broken_alike(model, rows)
     count = len(np.unique(rows, axis=0))
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
-    [message] = [m for m in messages if "centroids are distinct" in m]
-    assert f"has {count} distinct rows; take n_clusters <= {count}." in message
+    [message] = [m for m in messages if "of n_clusters=5 clusters have rows" in m]
+    rows_are = "1 distinct row" if count == 1 else f"{count} distinct rows"
+    assert f"has {rows_are}; take n_clusters <= {count}." in message
     assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
 
 

@@ -33,7 +33,7 @@ from rffpk import (
 ROWS = np.random.default_rng(0).standard_normal((60, 4))
 THREE = np.repeat(ROWS[:3], 20, axis=0)  # distinct ones
 MOST = "max_iter=1 passes"
-FEW = "3 of n_clusters=5 centroids are distinct"
+FEW = "3 of n_clusters=5 clusters have rows"
 INDEFINITE = {"coef0": -50, "gamma": 0.1}
 
 CASES = [

@@ -314,7 +314,7 @@ def test_initial_centroids():
 def test_equal_rows_and_rows_of_zeros():
     X = sparse.csr_array((20, 6))
     for estimator in CLUSTERERS:
-        with pytest.warns(ConvergenceWarning, match="X has 1 distinct rows"):
+        with pytest.warns(ConvergenceWarning, match="X has 1 distinct row;"):
             assert (estimator(2, random_state=0).fit(X).labels_ == 0).all()
     X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
     with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows"):
@@ -324,7 +324,7 @@ def test_equal_rows_and_rows_of_zeros():
         with pytest.raises(ValueError, match="underflow"):
             PowerKMeans(2).fit(1e-170 * sparse.csr_array(differ))
     same = sparse.csr_array(np.tile([0.0, 1e-170, 2e-170], (12, 1)))
-    with pytest.warns(ConvergenceWarning, match="X has 1 distinct rows"):
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct row;"):
         PowerKMeans(2).fit(same)
 
 
