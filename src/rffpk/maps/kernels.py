@@ -428,7 +428,7 @@ class FittedKernel:
     def block(self, rows: slice | Array, columns: slice | Array = slice(None)) -> Array:
         """k(x_i, x_j) for some rows i and some columns j, float64, computed in each call."""
         if self.precomputed:
-            return np.array(self.x[rows, columns], dtype=np.float64)
+            return np.array(self.x[rows][:, columns], dtype=np.float64)
         means = None if self._columns is None else self._columns[rows]
         raw = self._raw(self.x[rows], self.x[columns])
         return self._finished(raw, self._raw_diagonal[rows], means, columns)
