@@ -41,7 +41,7 @@ _EXPONENT_DISTANCES = 1 << 20  # ... distances at most.
 
 # While centroids move far, it is looked at every so many passes, from the second on,
 # how many rows miss the nearest of them.
-_LOOK = 4
+_LOOK = 2
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
