@@ -210,6 +210,38 @@ def test_centroids_that_are_added_and_removed():
     np.testing.assert_array_equal(found.labels, outputs["labels"])
 
 
+def test_new_centroids_are_seen_until_as_many_are_removed():
+    """The 8 of them that are nearest to each centroid, itself among them."""
+    rows, k, count = rows_with(clustered()), 120, 40
+    theta = rows_of(rows)[: k + count]
+    _, found = step(rows, theta[:k], None, Need())
+    found = add(found, count)
+    for _ in range(3):
+        sums, found = step(rows, theta, found, Need())
+        assert ((found.near >= k).sum(axis=1) == 8).all()
+        assert (found.near == np.arange(k + count)[:, None]).any(axis=1).all()
+        theta = rows.centroids(sums, theta)
+    removed = np.arange(k + count) >= k
+    _, found = step(rows, theta[:k], remove(rows, theta, found, removed), Need())
+    assert found.near.shape == (k, 16) and found.near.max() < k
+
+
+@pytest.mark.parametrize("apart", [0.1, 5.0])
+def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(apart):
+    X = clustered(apart=apart)
+    rows, need = rows_with(X), Need(missed=True)
+    theta = rows_of(rows)[:120]
+    _, found = step(rows, theta, None, Need())
+    strange = replace(found, labels=np.roll(found.labels, 1))
+    _, all_seen = step(rows, theta, strange, need)
+    assert all_seen.every and all_seen.missed > 0.1  # hardly any label is one of a near centroid
+    _, again = step(rows, theta, replace(all_seen, labels=strange.labels), Need())
+    assert again.every  # it is not looked at each time
+    _, near = step(rows, theta, all_seen, need)
+    assert not near.every and near.missed == 0
+    np.testing.assert_array_equal(near.labels, found.labels)
+
+
 @pytest.fixture
 def always(monkeypatch):
     monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
@@ -229,10 +261,11 @@ def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
     np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_objectives_are_as_low_as_those_of_all_centroids(monkeypatch, always, metric):
-    X, new = clustered(), partial(PowerKMeans, 120, metric=metric, random_state=0)
+@pytest.mark.parametrize("apart", [1.0, 0.6, 0.3])
+def test_objectives_are_as_low_as_those_of_all_centroids(monkeypatch, always, metric, apart):
+    X, new = clustered(apart=apart), partial(PowerKMeans, 120, metric=metric, random_state=0)
     ours = new().fit(X).inertia_
     monkeypatch.setattr(hard_plan, "LEAST_WORK", math.inf)
     assert ours <= 1.01 * new().fit(X).inertia_

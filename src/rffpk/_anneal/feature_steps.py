@@ -39,10 +39,6 @@ T = TypeVar("T")
 _EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows and ...
 _EXPONENT_DISTANCES = 1 << 20  # ... distances at most.
 
-# While centroids move far, it is looked at every so many passes, from the second on,
-# how many rows miss the nearest of them.
-_LOOK = 4
-
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
 _COINCIDENT = 1e-6
 
@@ -144,7 +140,7 @@ class FeatureRun:
             steps, settled = steps + 1, last.shift <= stage.tol
             over = steps == stage.most or (settled and (every or not stage.exact))
             every = stage.exact and (settled or steps == stage.most - 1)
-            need = need._replace(every=every, missed=stage.moves_far and steps % _LOOK == 1)
+            need = need._replace(every=every, missed=stage.second and steps == 1)
         if stage.exact:
             self.assigned = None
         return StageEnd(last, steps)

@@ -137,7 +137,8 @@ def _among_all(
     if need.second:  # by directions it is not known
         sums, found = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
     else:
-        directions = find_directions(rows, theta) if directions is None else directions
+        if directions is None and (before is None or need.every):
+            directions = find_directions(rows, theta)
         sums, found = bounded_pass(directions, rows, theta, want=("labels", "nearest"))
     return sums, Assignment(
         found["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), found["nearest"],

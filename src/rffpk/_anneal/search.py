@@ -129,11 +129,6 @@ class Stage(NamedTuple):
     exact: bool = True
     second: bool = False  # whether the second nearest centroids are needed after it
 
-    @property
-    def moves_far(self) -> bool:
-        """Whether centroids are far from their ends, or some are new."""
-        return not self.exact and (self.second or self.name != "swap")
-
     def is_over(self, steps: int, shift: float) -> bool:
         """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""
         return steps >= self.most or shift <= self.tol
