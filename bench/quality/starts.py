@@ -55,7 +55,7 @@ def directions(k: int, power: float, within: float, n: int = 15_000) -> Problem:
     fall by a power of their rank."""
     random = np.random.default_rng(0)
     centers = normalize(random.standard_normal((k, 384), dtype=np.float32))
-    size = np.arange(1, k + 1) ** -power
+    size = np.arange(1.0, k + 1) ** -power
     y = random.choice(k, n, p=size / size.sum())
     spread = np.float32(np.sqrt(within / (1 - within) / 384))
     return normalize(centers[y] + spread * random.standard_normal((n, 384), dtype=np.float32)), y, k
@@ -64,7 +64,7 @@ def directions(k: int, power: float, within: float, n: int = 15_000) -> Problem:
 def heavy_tailed(n: int = 15_000, d: int = 256, k: int = 300) -> Problem:
     """Clusters with tails of Student's t, of other scales in each column."""
     random = np.random.default_rng(0)
-    y, falling = random.integers(k, size=n), np.arange(1, d + 1) ** -0.4
+    y, falling = random.integers(k, size=n), np.arange(1.0, d + 1) ** -0.4
     centers, spread = random.standard_normal((k, d)) * falling, random.gamma(1, size=(k, d))
     X = centers[y] + 0.5 * (spread * falling)[y] * random.standard_t(3, size=(n, d))
     return X.astype(np.float32), y, k
