@@ -1,9 +1,13 @@
 """How many starts exact kernels need: objectives over the best of twenty k-means++ runs.
 
     python -m bench.quality.starts --data DIR [--seeds N] [--sets NAME ...]
+    python -m bench.quality.starts --data DIR --merged [--seeds N]
 
 Both use the same kernel, kernel power k-means with the default n_init and with 1, 3, 8 and 16:
 mean (worst) over the seeds, and the mean seconds of a default fit and of the twenty runs.
+--merged: default fits of PowerKMeans with many clusters, which begin at merged centroids, against
+the same swaps after one start from k-means++, and against KMeans(n_init=1): mean objective over
+that of the default, mean ARI with the classes, and mean CPU seconds.
 """
 
 from __future__ import annotations
@@ -13,12 +17,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler, normalize, scale
 
 from bench import commands, tables
 from bench.datasets import single_view
-from bench.timing import seconds
-from rffpk import KernelKMeans, KernelPowerKMeans
+from bench.scores import k_means_objective
+from bench.timing import clocks, seconds
+from rffpk import KernelKMeans, KernelPowerKMeans, PowerKMeans
 
 SETS = ("glioma", "lung_discrete", "yale", "seeds", "tr11", "binaryalphadigs", "coil20")
 COUNTS = ("auto", 1, 3, 8, 16)
@@ -43,13 +50,93 @@ def starts(data: Path, name: str, seeds: int) -> None:
     tables.print_row(name, len(X), k, *cells, *(f"{np.mean(t):.2f}" for t in times.values()))
 
 
+def directions(k: int, power: float, within: float, n: int = 15_000) -> Problem:
+    """Unit rows around k directions in 384 columns, at a mean squared distance `within`; the sizes
+    fall by a power of their rank."""
+    random = np.random.default_rng(0)
+    centers = normalize(random.standard_normal((k, 384), dtype=np.float32))
+    size = np.arange(1.0, k + 1) ** -power
+    y = random.choice(k, n, p=size / size.sum())
+    spread = np.float32(np.sqrt(within / (1 - within) / 384))
+    return normalize(centers[y] + spread * random.standard_normal((n, 384), dtype=np.float32)), y, k
+
+
+def heavy_tailed(n: int = 15_000, d: int = 256, k: int = 300) -> Problem:
+    """Clusters with tails of Student's t, of other scales in each column."""
+    random = np.random.default_rng(0)
+    y, falling = random.integers(k, size=n), np.arange(1.0, d + 1) ** -0.4
+    centers, spread = random.standard_normal((k, d)) * falling, random.gamma(1, size=(k, d))
+    X = centers[y] + 0.5 * (spread * falling)[y] * random.standard_t(3, size=(n, d))
+    return X.astype(np.float32), y, k
+
+
+def plane(k: int, n: int = 5000) -> Problem:
+    random = np.random.default_rng(0)
+    y = random.integers(k, size=n)
+    X = random.uniform(-1, 1, (k, 2))[y] + 0.04 * random.standard_normal((n, 2))
+    return X.astype(np.float32), y, k
+
+
+def noise() -> Problem:
+    rows = np.random.default_rng(0).standard_normal((10_000, 20), dtype=np.float32)
+    return rows, np.zeros(len(rows), int), 200
+
+
+def real(data: Path, name: str, k: int) -> Problem:
+    X, y = single_view(data, name)
+    return scale(X).astype(np.float32), y, k
+
+
+Problem = tuple[np.ndarray, np.ndarray, int]  # rows, classes, number of clusters
+
+UNEVEN = {
+    "20 directions, Zipf, overlapping": partial(directions, 20, 1, 0.8),
+    "50 directions, Zipf, overlapping": partial(directions, 50, 1, 0.75),
+    "200 directions, Zipf": partial(directions, 200, 1, 0.3),
+    "200 directions, Zipf, overlapping": partial(directions, 200, 1, 0.75),
+    "200 equal directions": partial(directions, 200, 0, 0.3),
+    "heavy tails, k = 300": heavy_tailed,
+    "100 in the plane": partial(plane, 100),
+    "noise, k = 200": noise,
+}
+REAL = {"letter": (26, 100), "pendigits": (200,), "shuttle": (50,)}
+
+PLAIN = {"s0": -1e9, "swaps": 20}  # one start from k-means++, not annealed
+
+
+def merged(name: str, problem: Problem, seeds: int) -> None:
+    X, y, k = problem
+    found: list[list[tuple[float, float, float]]] = [[], [], []]
+    for seed in range(seeds):
+        models = (
+            PowerKMeans(k, random_state=seed),
+            PowerKMeans(k, random_state=seed, **PLAIN),
+            KMeans(k, n_init=1, random_state=seed),
+        )
+        for results, model in zip(found, models):
+            before = clocks()
+            labels = model.fit(X).labels_
+            _, spent = clocks() - before
+            results.append((k_means_objective(X, labels), adjusted_rand_score(y, labels), spent))
+    means = np.mean(found, axis=1)
+    cells = [f"{a / means[0, 0]:.4f}, {b:.3f}, {c:.2f} s" for a, b, c in means]
+    tables.print_row(name, len(X), k, *cells)
+
+
 def main() -> None:
     parser = commands.parser(__doc__)
     commands.add_data(parser)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument("--merged", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    if args.merged:
+        tables.print_heading("rows", "n", "k", "default", "k-means++ and swaps", "KMeans(n_init=1)")
+        made = {f"{n}, k = {k}": partial(real, args.data, n, k) for n in REAL for k in REAL[n]}
+        for name, problem in (UNEVEN | made).items():
+            merged(name, problem(), args.seeds)
+        return
     counts = (f"n_init={c}" for c in COUNTS)
     tables.print_heading("set", "n", "k", *counts, "s, auto", "s, 20 runs")
     for name in args.sets:
