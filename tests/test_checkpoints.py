@@ -451,7 +451,7 @@ def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
 @pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
     with pytest.raises(ValueError, match="digest of sample_weight was None"):
-        model().fit(X, sample_weight=np.ones(len(X)), checkpoint=kept)
+        model().fit(X, sample_weight=np.r_[2.0, np.ones(len(X) - 1)], checkpoint=kept)
     with pytest.raises(ValueError, match="class was PowerKMeans, is FuzzyCMeans"):
         model(FuzzyCMeans).fit(X, checkpoint=kept)
     with monkeypatch.context() as patch, pytest.raises(ValueError, match="features by this proc"):

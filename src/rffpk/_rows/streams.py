@@ -68,7 +68,8 @@ class Stream:
     listed: bool  # whether X is a list of sources
     # the checked views of a block as `fit` (True) or `predict` takes them
     check: Callable[[Any, bool], list[Array]]
-    weight: Array | None = None  # (n,)
+    weight: Array | None = None  # (n,); None of weights of one, too
+    n_weights: int | None = None  # that were given
     n: int | None = None  # known after the first read, like ...
     dtype: Any = None
     # what passes take in place of the views of a block
@@ -104,21 +105,20 @@ class Stream:
             xs = each(xs, _typed, self.dtype)
             end = begin + len(xs[0])
             weight = None if self.weight is None else self.weight[begin:end]
-            if weight is not None and len(weight) < len(xs[0]):
+            if self.n_weights is not None and self.n_weights < end:
                 self._refuse_weight(end)
             if self.digests is not None:
                 self._compare(number, begin, each(xs, _stored))
             yield Part(self.prepare(xs), weight, begin)
             begin = end
-        if self.weight is not None and begin < len(self.weight):
+        if self.n_weights is not None and begin < self.n_weights:
             self._refuse_weight(begin)
         if self.n is not None and begin != self.n:
             raise ValueError(f"X gave {begin} rows, but {self.n} when it was read before.")
 
     def _refuse_weight(self, n: int) -> NoReturn:
-        assert self.weight is not None
         raise ValueError(
-            f"sample_weight has {len(self.weight)} entries, but X gave {n} rows or more."
+            f"sample_weight has {self.n_weights} entries, but X gave {n} rows or more."
         )
 
     def _compare(self, number: int, begin: int, xs: list[Array]) -> None:
@@ -170,10 +170,11 @@ def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Ar
     weight = np.asarray(sample_weight) if hasattr(sample_weight, "compute") else sample_weight
     if weight is not None and np.ndim(weight) == 0:
         raise TypeError("sample_weight is a number, must be an array where X is a source.")
+    n_weights = None if weight is None else len(weight)
     if weight is not None:
         weight = check_sample_weight(weight, len(weight))
     listed = isinstance(X, (list, tuple))
-    return Stream(list(X) if listed else [X], listed, check, weight)
+    return Stream(list(X) if listed else [X], listed, check, weight, n_weights)
 
 
 def _blocks_of(source: Source, name: str) -> Iterator[Any]:
