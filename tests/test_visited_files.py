@@ -15,7 +15,7 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize("fit", fits(), ids=["random", "diffusion"])
+@pytest.mark.parametrize("fit", [*fits()], ids=["random", "diffusion"])
 def test_a_fit_enters_each_step_once_and_few_files_serve_several(fit):
     files, entered = trace(*fit)
     assert entered == list(STEPS.values())
