@@ -25,7 +25,8 @@ def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
     """
     k = len(masses)
     p = np.maximum(masses, _LEAST * masses.sum())
-    squares = gaps * 2 / (1 / p + 1 / p[:, None])
+    squares = 1 / p + 1 / p[:, None]
+    np.divide(2 * gaps, squares, out=squares)
     np.fill_diagonal(squares, np.inf)
     merges, heights, chain = np.zeros((k - 1, 2), dtype=np.intp), np.zeros(k - 1), list[int]()
     alive = np.ones(k, dtype=bool)
