@@ -7,6 +7,7 @@ import pytest
 from conventions import sparse_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import expm
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
+from rffpk.maps.components import Components, valley_of_rows
 from rffpk.maps.neighbours import Neighbourhoods, landmark_numbers
 from rffpk.maps.spectrum import leading_pairs
 
@@ -219,7 +221,7 @@ def test_sums_over_a_sample_follow_the_weights(sampled):
     weight = np.repeat([1.0, 9.0, 0.0], 2000)
     model = sampled.fit(X, sample_weight=weight)
     assert model.landmarks_.max() < 20
-    mass, _ = model._neighbourhoods.sums(X, weight, np.random.RandomState(0))
+    mass, *_ = model._neighbourhoods.sums(X, weight, np.random.RandomState(0))
     assert_allclose(mass.sum(), 200)
     assert_allclose(mass[model.landmarks_[:, 0] > 2].sum() / 200, 0.9, atol=0.1)
 
@@ -247,7 +249,7 @@ def test_sums_are_those_of_the_weights(rows, n_neighbors):
     """Also of more neighbours than a pass keeps."""
     model = DiffusionMap(1, n_neighbors=n_neighbors, n_landmarks=25, random_state=0).fit(rows)
     p = np.random.default_rng(12).uniform(0, 2, 80)
-    mass, products = model._neighbourhoods.sums(rows, p, np.random.RandomState(0))
+    mass, products, _ = model._neighbourhoods.sums(rows, p, np.random.RandomState(0))
     Z = weights_by_definition(rows, model.landmarks_, n_neighbors, model.bandwidth_)
     assert_allclose(mass, p @ Z, atol=1e-5)
     assert_allclose(products.toarray(), Z.T @ (p[:, None] * Z), atol=1e-5)
@@ -372,6 +374,103 @@ def test_the_components_that_a_warning_names_cover_all_rows():
     with pytest.warns(ConvergenceWarning, match=said):
         found = DiffusionMap(n_neighbors=16, random_state=0).fit(X)
     assert_allclose(found.component_shares_, [60 / 125, 60 / 125, 3 / 125])
+
+
+# ---- components of unequal size, and rows that dangle --------------------------------------------
+
+
+def groups(sizes, places, seed=0):
+    """Gaussian rows about places of the plane."""
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    noise = np.random.default_rng(seed).standard_normal((len(y), 2))
+    return np.asarray(places, dtype=float)[y] + noise, y
+
+
+SIZES, PLACES = [400, 350, 20], [[0, 0], [20, 0], [0, 20]]
+
+
+@pytest.mark.parametrize("n_landmarks", ["auto", 80])
+def test_a_small_separated_cluster_is_found(n_landmarks):
+    X, y = groups(SIZES, PLACES)
+    model = DiffusionPowerKMeans(3, n_landmarks=n_landmarks, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert adjusted_rand_score([0, 1, 2], model.predict(np.array(PLACES, dtype=float))) == 1
+
+
+def test_a_small_cluster_of_equal_rows_is_found():
+    X, y = groups(SIZES, PLACES)
+    X[y == 2] = [0, 20]
+    labels = DiffusionPowerKMeans(3, whitening=None, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(y, labels) == 1
+
+
+def test_a_small_cluster_is_found_by_its_weight():
+    """Five rows are none, and are one where each has the weight of four."""
+    X, y = groups([400, 350, 5], PLACES)
+    model = DiffusionPowerKMeans(3, whitening=None, random_state=0)
+    model.fit(X, sample_weight=np.where(y == 2, 4.0, 1.0))
+    assert adjusted_rand_score(y, model.labels_) == 1
+    with pytest.warns(ConvergenceWarning, match=r"1 of them, with 5 rows, .* left out"):
+        model.set_params(n_clusters=2).fit(X)
+    assert adjusted_rand_score(y[y < 2], model.labels_[y < 2]) == 1
+
+
+def test_a_small_cluster_of_sparse_rows_is_found():
+    X, y = groups(SIZES, PLACES)
+    X = csr_array(np.hstack([X - X.min(), np.zeros((len(X), 3))]))
+    labels = DiffusionPowerKMeans(3, whitening=None, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(y, labels) == 1
+
+
+def test_small_components_do_not_count_beside_enough_large_ones():
+    X, y = groups(SIZES, PLACES)
+    model = DiffusionPowerKMeans(2, whitening=None, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"with 20 rows, .* larger n_neighbors connects"):
+        model.fit(X)
+    assert adjusted_rand_score(y[y < 2], model.labels_[y < 2]) == 1
+
+
+def test_a_valley_is_what_its_definition_says():
+    X, y = groups([60, 30, 20], PLACES)
+    distances = np.linalg.norm(X[:, None] - X, axis=-1)
+    components = Components(y, np.array([60, 30, 20]) / 110, 110)
+    valley = valley_of_rows(X, np.ones(110), np.arange(110), 1)
+    for number in range(3):
+        own = y == number
+        inside = np.median(np.sort(distances[own][:, own], axis=1)[:, 5])
+        around = np.sort(distances[own][:, ~own].min(axis=1))[int(np.ceil(0.1 * own.sum())) - 1]
+        middle = np.sort(np.sort(distances[own][:, own], axis=1)[:, 5])[(own.sum() - 1) // 2]
+        assert_allclose(valley(components, number), np.log(around / middle), rtol=1e-6)
+        assert_allclose(inside, middle, rtol=0.1)
+
+
+def test_a_part_of_a_thin_cluster_is_no_cluster():
+    """Rows of the fringe that are a component have no valley around them."""
+    random = np.random.default_rng(2)
+    X = random.standard_t(2, size=(3000, 20))
+    model = DiffusionMap(whitening=None)
+    with pytest.warns(ConvergenceWarning, match="left out"):
+        model.fit(X)
+    assert model._n_kept == 1
+
+
+def test_rows_that_the_walk_hardly_leaves_are_no_nodes():
+    """Those on the fringe, which have slow functions of their own."""
+    X = np.random.default_rng(0).standard_normal((400, 2))
+    model = DiffusionMap(n_neighbors=15, whitening=None).fit(X)
+    Z = weights_by_definition(X, X, 15, model.bandwidth_, mutual=True)
+    leave = 1 - (Z**2).sum(axis=0) / Z.sum(axis=0)
+    stays = leave < 0.1 * np.sort(leave)[199]
+    assert 1 < stays.sum() < 40 and ((Z[stays] > 0).sum(axis=1) > 1).any()
+    assert_array_equal(model.landmarks_, np.unique(X[~stays], axis=0))
+    assert len(model.component_shares_) == 1
+
+
+@pytest.mark.exhaustive
+def test_two_equal_groups_are_not_cut_across():
+    X, y = groups([5000, 5000], [[0, 0], [6, 0]])
+    labels = DiffusionPowerKMeans(2, whitening=None, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(y, labels) > 0.98
 
 
 @pytest.mark.exhaustive

@@ -123,6 +123,22 @@ def test_rows_without_edges_are_components():
         DiffusionMap(metric="precomputed").fit(A)
 
 
+def test_small_components_of_a_graph_count_where_rows_have_five_neighbours():
+    random = np.random.default_rng(0)
+    sizes = [300, 250, 12, 12]
+    y = np.repeat(np.arange(4), sizes)
+    X = np.array([[0, 0], [30, 0], [0, 30], [30, 30]])[y] + random.standard_normal((len(y), 2))
+    A = kneighbors_graph(X, 10).tolil()
+    chain = np.flatnonzero(y == 3)
+    A[chain] = 0
+    A[chain[1:], chain[:-1]] = 1
+    A = A.tocsr()
+    found = DiffusionPowerKMeans(3, metric="precomputed", random_state=0)
+    with pytest.warns(UserWarning, match=r"1 of them, with 12 rows, .* More edges connect them"):
+        found.fit(A)
+    assert adjusted_rand_score(y[y < 3], found.labels_[y < 3]) == 1
+
+
 def test_results_are_the_same_for_any_number_of_threads(fitted):
     other = model(n_jobs=2).fit(GRAPH)
     assert_array_equal(other.cluster_centers_, fitted.cluster_centers_)

@@ -126,6 +126,8 @@ def valley_of_rows(X: Columns, mass: Array, node: Array, n_threads: int) -> Vall
         labels = components.labels[node]
         own = labels == number
         others = components.enough[labels] & ~own & (labels >= 0)
+        if not own.any():  # in a sample
+            return -math.inf
         if not others.any():
             return math.inf
         rows, p = X[own], mass[own]

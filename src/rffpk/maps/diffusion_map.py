@@ -493,6 +493,9 @@ def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> Non
             f" {n_small} of them, with {mapped._n_left_out} rows, {'is' if n_small == 1 else 'are'}"
             " small and left out: these rows are with the nearest others."
         )
+    alone = 1 - float(shares.sum())
+    if alone > 1e-9:
+        left += f" Nodes without near neighbours, {alone:.3g} of the rows, are left out, too."
     given = mapped.metric == PRECOMPUTED
     remedy = "More edges connect" if given else "A larger n_neighbors connects"
     warn(

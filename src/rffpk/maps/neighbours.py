@@ -153,9 +153,10 @@ class Neighbourhoods:
         rows = make_rows([X], [mapped], None, self.n_threads, [origin[0]])
         return one_pass(rows, origin, -math.inf, want=want)[1]
 
-    def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix]:
+    def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix, int]:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
-        random rows a landmark, of weight one, if these are fewer than the rows that count."""
+        random rows a landmark, of weight one, if these are fewer than the rows that count. The
+        number of rows."""
         m = len(self.landmarks)
         index, p = drawn_rows(X, weight, _SUMMED_ROWS * m, random)
         alone = replace(self, n_threads=1)
@@ -167,7 +168,7 @@ class Neighbourhoods:
 
         blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
         first, second = zip(*run_all(products, blocks, self.n_threads))
-        return np.sum(first, axis=0), sum(second[1:], second[0])
+        return np.sum(first, axis=0), sum(second[1:], second[0]), len(index)
 
     def _nearest(self, X: Columns) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""

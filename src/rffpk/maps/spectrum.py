@@ -329,14 +329,15 @@ def diffusion(
     if rows is None:
         landmarks = centroid_landmarks(X, weight, numbers[1], count, spherical, random, n_threads)
         found, some, p, nearest = landmarks
-        degrees, graph = found.sums(X, weight, random)
-        held, n_rows = graph.diagonal(), len(nearest)
+        degrees, graph, n_rows = found.sums(X, weight, random)
+        held, n_sampled = graph.diagonal(), len(nearest)
         valley = valley_of_rows(some, p, nearest, n_threads)
     else:
         nodes, mass, node = rows
         found, graph = mutual_neighbours(nodes, mass, count, n_threads)
         degrees = graph.T @ mass
         held, n_rows = graph.power(2).T @ mass, int((node >= 0).sum())
+        n_sampled = n_rows
         valley = valley_of_rows(nodes, mass, np.arange(len(nodes)), n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
@@ -345,7 +346,7 @@ def diffusion(
         found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
     pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
     walk = _walk(graph, degrees, mass)
-    spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_rows)
+    spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_sampled)
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     own = None if mass is None else graph @ extension
