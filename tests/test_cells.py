@@ -70,7 +70,7 @@ def test_a_graph_that_is_there_is_used():
     graph = kneighbors_graph(adata.X, 12, mode="connectivity")
     adata.uns["nearest"] = {"connectivities_key": "nearest_connectivities"}
     adata.obsp = {"nearest_connectivities": graph}
-    assert cluster(adata, neighbors_key="nearest").n_clusters == 3
+    assert cluster(adata, neighbors_key="nearest").n_clusters_ == 3
     model = cluster(adata, 3, neighbors_key="nearest")
     expected = DiffusionPowerKMeans(3, metric="precomputed", random_state=0).fit(graph)
     assert_array_equal(model.labels_, expected.labels_)

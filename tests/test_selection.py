@@ -40,8 +40,9 @@ CLASSES = [PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans]
 
 @pytest.mark.promise(
     "Memberships and trees",
-    '`n_clusters="auto"` gives the number of `select_n_clusters`, depends on the seed alone, '
-    "and is 1 for rows of one Gaussian and for uniform rows.",
+    '`n_clusters="auto"` gives the number of `select_n_clusters`, the same in every class that '
+    "takes it, from arrays and sources, depends on the seed alone, and is 1 for rows of one "
+    "Gaussian and for uniform rows.",
 )
 @pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore:The graph of neighbours has")

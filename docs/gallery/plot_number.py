@@ -2,13 +2,13 @@
 The number of clusters
 ======================
 
-Right: eight blobs, which are near each other in pairs.
+Right: nested groups. Four far groups consist of three near ones each.
 
-Left: the good numbers of clusters, at most five. The height of a point says how far apart the
-clusters of this number are: it is the logarithm of an eigengap, a ratio of two eigenvalues of a
-graph of neighbors, as the mean over several graphs. The largest value is chosen, the dashed
-line, if it is above the dotted line and the graphs agree. The other points are numbers that you
-may try: six or fifteen clusters exist, but are hardly apart.
+Left: the good numbers of clusters, at most five, and one cluster. The height of a bar is the sum of
+what three witnesses say: gaps between the eigenvalues of graphs of neighbors, the heights of a tree of
+small clusters, and modes of the density. Bars above the dashed line, which is the sum of one
+cluster, are levels: ``n_clusters="coarse"`` takes the first, "fine" the last and "auto" the highest
+bar. Between two levels stands the share of the rows whose cluster is inside one of the coarser level.
 """
 
 import numpy as np
@@ -17,11 +17,12 @@ from sklearn.datasets import make_blobs
 
 from rffpk import plot, select_n_clusters
 
-centers = np.array([[x + s, y] for x in (0, 12) for y in (0, 12) for s in (-2.2, 2.2)])
-X, _ = make_blobs(1200, centers=centers, cluster_std=0.6, random_state=3)
+inner = np.array([[0, 0], [7, 0], [3.5, 6]])
+centers = np.vstack([inner + [x, y] for x in (0, 40) for y in (0, 40)])
+X, _ = make_blobs(1200, centers=centers, cluster_std=1.0, random_state=3)
 selection = select_n_clusters(X, random_state=0)
 figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
-left.axhline(1.5, color="grey", linestyle=":", label="far apart above this line")
 plot.validity(selection, ax=left)
-right.scatter(*X[selection.rows].T, c=selection.labels[0], s=6, cmap="tab10")
-right.set(title=f"{selection.n_clusters} clusters", xlabel="x", ylabel="y")
+finest = selection.numbers.tolist().index(selection.number("fine"))
+right.scatter(*X[selection.rows].T, c=selection.labels[finest], s=6, cmap="tab20")
+right.set(title=f"{selection.number('fine')} clusters", xlabel="x", ylabel="y")

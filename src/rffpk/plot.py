@@ -372,7 +372,10 @@ def validity(selection: NClustersSelection, ax: Any = None) -> Any:
         )
         bottom = bottom + each
     ax.axhline(selection.scores[0], color="black", linestyle="--", linewidth=1, label="one cluster")
-    words = {selection.number(word): word for word in ("coarse", "fine", "auto")}
+    words = dict[int, str]()
+    for word in ("coarse", "auto", "fine"):
+        k = selection.number(word)
+        words[k] = f"{words[k]}, {word}" if k in words else word
     ax.set_xticks(range(len(numbers)), [f"{k}\n{words.get(k, '')}" for k in numbers])
     for coarse, fine, share in zip(selection.levels, selection.levels[1:], _nested(selection)):
         place = (numbers.index(coarse) + numbers.index(fine)) / 2
