@@ -28,6 +28,7 @@ METHODS = [
 
 ROWS = np.random.RandomState(0).randn(30, 4)
 FRAME = pd.DataFrame(ROWS, columns=[*"abcd"])
+GROUPS = 0.1 * ROWS + np.eye(4)[np.arange(len(ROWS)) % 3]
 VIEWS = [ROWS[:, :1], ROWS[:, 1:]]
 KERNEL = np.exp(-((ROWS[:, None] - ROWS) ** 2).sum(axis=2) / 4)
 GIVEN = {"kernel": "precomputed"}
@@ -41,17 +42,17 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES} | {
     "RandomFourierFeatures": [({}, FRAME), ({"sampling": "structured"}, ROWS)],
     "PowerKMeans": [
         (STORED, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
-        (FOUND, ROWS),
+        (FOUND, GROUPS),
     ],
     "DiffusionMap": [({}, FRAME), ({"whitening": 0.5}, ROWS)],
     "DiffusionPowerKMeans": [
-        (FOUND, ROWS), (STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS),
+        (FOUND, GROUPS), (STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS),
     ],
     "FuzzyCMeans": [
         ({"sample": 20}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)
     ],
     "RFFKernelPowerKMeans": [
-        (FOUND, ROWS), (STORED, FRAME), ({"cache": False, "sample": 20}, ROWS),
+        (FOUND, GROUPS), (STORED, FRAME), ({"cache": False, "sample": 20}, ROWS),
     ],
     "RFFMultiKernelPowerKMeans": [
         (STORED, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),
