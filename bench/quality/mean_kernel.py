@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import normalize
@@ -47,6 +48,12 @@ def exact(xs: Arrays, Ks: Arrays, k: int, seed: int, prepare: Any = None) -> np.
     return MultiKernelPowerKMeans(k, kernels="precomputed", random_state=seed).fit(Ks).labels_
 
 
+def k_means_side_by_side(xs: Arrays, Ks: Arrays, k: int, seed: int) -> np.ndarray:
+    """Of all views, each with a total variance of one."""
+    together = np.hstack([x / np.sqrt(x.var(axis=0).sum()) for x in xs])
+    return KMeans(k, n_init=10, random_state=seed).fit_predict(together)
+
+
 METHODS: dict[str, Fit] = {
     "default": of_views(RFFMultiKernelPowerKMeans),
     "random features": of_views(RFFMultiKernelPowerKMeans, kernels="rbf", possibilistic=True),
@@ -61,6 +68,7 @@ METHODS: dict[str, Fit] = {
     ),
     "mean kernel": of_views(AverageMKKM),
     "mean kernel, rows not scaled": of_views(AverageMKKM, normalize_rows=False),
+    "k-means": k_means_side_by_side,
 }
 
 

@@ -14,6 +14,6 @@ from rffpk import RFFMultiKernelPowerKMeans, plot
 
 X, _ = load_digits(return_X_y=True)
 noise = np.random.RandomState(0).standard_normal((len(X), 10))
-model = RFFMultiKernelPowerKMeans(10, weight_entropy=0.05, random_state=0)
+model = RFFMultiKernelPowerKMeans(10, kernels="rbf", weight_entropy=0.05, random_state=0)
 model.fit([X[:, :32], X[:, 32:], noise])
 plot.view_weights(model, ["upper half", "lower half", "noise"])
