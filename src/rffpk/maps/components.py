@@ -91,8 +91,8 @@ class Parts:
         return (sizes > 1) & ~self.counted & (self.components.shares > 0)
 
     def are_apart(self) -> bool:
-        """Whether those that count are as many large components, with a wide valley around each. Small
-        ones are no evidence for a graph: many have some at the fringe of the rows."""
+        """Whether those that count are large, with a wide valley around each. Small ones are no
+        evidence for a graph: many have some at the fringe of the rows."""
         numbers = np.flatnonzero(self.counted)
         large = self.components.shares[numbers] >= large_share(len(numbers))
         return bool(large.all()) and all(
