@@ -325,8 +325,8 @@ whitening : "auto", None or float
     and 1 (None with ``metric="cosine"``) are tried on a sample of 2000 rows with at most 50
     clusters, and each of them with once and twice the default number of neighbors, if `n_neighbors`
     is "auto". Of these a graph on the columns is taken that falls apart into as many large
-    components, far apart, or else the one whose clusters agree most with those of the others; of two, the
-    first.
+    components, far apart, or else the one whose clusters agree most with those of the others; of
+    two, the first.
 """)
 
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.

@@ -103,7 +103,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
         "neighbors" (times the default number), "agreement" with the other clusters, and "apart":
         whether the graph is on the columns and falls apart into as many large components as
-        clusters are asked for, far from each other. Empty where nothing was tried, as in a map of its own.
+        clusters are asked for, far from each other. Empty where nothing was tried, as in a map of
+        its own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
