@@ -324,9 +324,9 @@ whitening : "auto", None or float
     "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a clustering None, 0.5
     and 1 (None with ``metric="cosine"``) are tried on a sample of 2000 rows with at most 50
     clusters, and each of them with once and twice the default number of neighbors, if `n_neighbors`
-    is "auto". Of these a graph is taken that falls apart into as many components, with few rows
-    between them, or else the one whose clusters agree most with those of the others; of two, the
-    first.
+    is "auto". Of these a graph on the columns is taken that falls apart into as many large
+    components, far apart, or else the one whose clusters agree most with those of the others; of
+    two, the first.
 """)
 
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.

@@ -168,9 +168,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
         rows with at most 50 clusters, and each of them with once and twice the default number of
-        neighbors, if `n_neighbors` is "auto". Of these a graph is taken that falls apart into as
-        many components, with few rows between them, or else the one whose clusters agree most with
-        those of the others; of two, the first.
+        neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
+        apart into as many large components, far apart, or else the one whose clusters agree most
+        with those of the others; of two, the first.
     cache : "auto", True or False, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where
@@ -431,7 +431,7 @@ def _trials(
     partitions, apart = [], []
     for option in options:
         mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=k)
-        apart.append(mapped._is_apart and k == context.k)
+        apart.append(mapped._is_apart and option.whitening is None and k == context.k)
         model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
             partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)

@@ -18,6 +18,7 @@ from rffpk.maps.neighbours import Neighbourhoods
 _LARGE = 0.2  # of 1/k of the rows: components that need no other evidence
 LEAST_ROWS = 10  # of other components that count, ...
 _VALLEY = 0.1  # ... and the least logarithm of distances around them over those inside
+_WIDE = 0.7  # where components decide which graph is taken
 _AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
 _LEAST_FUNCTION = 20  # rows that a function covers
 _DANGLES = 0.1  # of the median probability of leaving a node: of one that dangles it is less
@@ -90,9 +91,13 @@ class Parts:
         return (sizes > 1) & ~self.counted & (self.components.shares > 0)
 
     def are_apart(self) -> bool:
-        """Whether there is a valley around each component that counts."""
+        """Whether those that count are large, with a wide valley around each. Small ones are no
+        evidence for a graph: many have some at the fringe of the rows."""
         numbers = np.flatnonzero(self.counted)
-        return all(self.valley(self.components, int(each)) >= _VALLEY for each in numbers)
+        large = self.components.shares[numbers] >= large_share(len(numbers))
+        return bool(large.all()) and all(
+            self.valley(self.components, int(each)) >= _WIDE for each in numbers
+        )
 
 
 def divided(

@@ -79,9 +79,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
         rows with at most 50 clusters, and each of them with once and twice the default number of
-        neighbors, if `n_neighbors` is "auto". Of these a graph is taken that falls apart into as
-        many components, with few rows between them, or else the one whose clusters agree most with
-        those of the others; of two, the first.
+        neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
+        apart into as many large components, far apart, or else the one whose clusters agree most
+        with those of the others; of two, the first.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
@@ -102,8 +102,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     choices_ : list of dict
         In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
         "neighbors" (times the default number), "agreement" with the other clusters, and "apart":
-        whether the graph has as many components as clusters are asked for, with few rows between
-        them. Empty where nothing was tried, as in a map of its own.
+        whether the graph is on the columns and falls apart into as many large components as
+        clusters are asked for, far from each other. Empty where nothing was tried, as in a map of
+        its own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
