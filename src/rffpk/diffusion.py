@@ -431,11 +431,14 @@ def _trials(
     partitions, apart = [], []
     for option in options:
         mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=k)
-        apart.append(mapped._is_apart and option.whitening is None and k == context.k)
+        apart.append(mapped._is_apart and k == context.k)
         model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
             partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
     found = np.eye(len(options))
     for i, j in combinations(range(len(options)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
-    return (found.sum(axis=0) - 1) / (len(options) - 1), np.array(apart)
+    # whitening can make components of its own, and too few neighbours can, too
+    columns = np.array([option.whitening is None for option in options])
+    decides = columns & np.array(apart)[columns].all()
+    return (found.sum(axis=0) - 1) / (len(options) - 1), decides & columns.any()
