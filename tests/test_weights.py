@@ -113,7 +113,9 @@ def test_rows_of_equal_weight_are_drawn_as_without_weights(weight):
 
 def test_weights_of_one_change_no_bit_of_functions_and_batches():
     X, ones = given(rffpk.PowerKMeans), np.ones(N)
-    plain, weighted = (rffpk.select_n_clusters(X, sample_weight=w) for w in (None, ones))
+    plain, weighted = (
+        rffpk.select_n_clusters(X, sample_weight=w, random_state=0) for w in (None, ones)
+    )
     assert_array_equal(plain.scores, weighted.scores)
     assert_array_equal(plain.labels, weighted.labels)
     models = [rffpk.PowerKMeans(3, sample=40, random_state=0) for _ in range(2)]
