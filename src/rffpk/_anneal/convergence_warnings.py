@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import eigh
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, distinct_rows
+from rffpk._utils.tiles import row_tiles
 
 # Clusters whose memberships in these rows, so many of all clusters together, ...
 _ROWS = 2000
@@ -69,23 +69,30 @@ class Ending:
             where = f"fuzzifiers above m_c = 1 - 1/s_c = {1 - 1 / self.critical:.4g}"
         return f"{text}, a state that is stable for {where}; take {self._lower()} than this."
 
-    def of_memberships(self, u: Array, labels: Array, squares: Array, gaps: Array) -> Ending:
+    def of_memberships(
+        self, u: Array, labels: Array, squares: Array, gaps: Callable[[slice], Array]
+    ) -> Ending:
         """This ending with `merged` and `flat`, from memberships (m, k) of some rows of each
-        cluster, their clusters, their squared distances (m, k) from the centroids, and those (k, k)
-        between centroids.
+        cluster, their clusters, their squared distances (m, k) from the centroids, and those of
+        some centroids from all.
 
         Two clusters are one if their memberships are nearly equal, or their centroids are hardly
         apart beside the distances of their own rows. Far rows, and rows that are equally far from
-        all, then say nothing of others.
+        all, then say nothing of others. O(k^2 m) time, in products.
         """
-        counts, totals = np.bincount(labels, minlength=self.k), u.sum(axis=0, dtype=np.float64)
+        counts, columns = np.bincount(labels, minlength=self.k), np.ascontiguousarray(u.T)
         costs = np.bincount(labels, squares[np.arange(len(labels)), labels], self.k)
-        mean = (costs + costs[:, None]) / np.maximum(counts + counts[:, None], 1)
-        same = cdist(u.T, u.T, "cityblock") <= _ALIKE * (totals + totals[:, None])
-        same |= gaps <= _COINCIDENT * mean
-        first = (same & (counts > 0)).argmax(axis=1)  # that a cluster is one with
+        lengths = np.einsum("ji,ji->j", columns, columns)
+        first, flat = np.empty(self.k, dtype=np.intp), True
+        for part in row_tiles(self.k, self.k):
+            mean = (costs + costs[part, None]) / np.maximum(counts + counts[part, None], 1)
+            sums = lengths + lengths[part, None]
+            same = sums - 2 * (columns[part] @ u) <= _ALIKE**2 * sums
+            same |= gaps(part) <= _COINCIDENT * mean
+            first[part] = (same & (counts > 0)).argmax(axis=1)  # that a cluster is one with
+            flat &= bool(same.all())
         merged = int(((counts > 0) & (first < np.arange(self.k))).sum())
-        return replace(self, merged=merged, flat=bool(same.all()))
+        return replace(self, merged=merged, flat=flat)
 
     def _lower(self) -> str:
         return "a smaller m" if self.parameter == "m" else f"a lower {self.parameter}"

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal import decompositions
 from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
@@ -52,7 +53,6 @@ from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import reporting
 from rffpk._utils.files import check_labels_to, label_writer
-from rffpk._utils.linalg import gaps_of
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import SparseRows
@@ -438,8 +438,9 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     outputs = passes.one_pass(some.take(index), theta, s, want=("memberships", "distances"))[1]
     scaled = rows.scaled(theta)
     return ending.of_memberships(
-        outputs["memberships"], labels[index], outputs["distances"], gaps_of(scaled @ scaled.T)
-    )
+        outputs["memberships"], labels[index], outputs["distances"],
+        lambda part: euclidean_distances(scaled[part], scaled, squared=True),
+    )  # fmt: skip
 
 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext) -> Rows:

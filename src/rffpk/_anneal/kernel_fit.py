@@ -415,7 +415,7 @@ def _ending(found: PreparedKernels, run: KernelRun, fitted: dict[str, Any], s: f
     index = counted[rows_of_clusters(labels[counted], run.k)]
     squares = run.distances()[index]
     u = power_weights(squares, s)[2]
-    return ending.of_memberships(u, labels[index], squares, fitted["_gaps"])
+    return ending.of_memberships(u, labels[index], squares, lambda part: fitted["_gaps"][part])
 
 
 def _inertia(run: KernelRun, centroids: KernelCentroids, Y: Array, labels: Array) -> float:
