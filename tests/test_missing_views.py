@@ -296,8 +296,8 @@ def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typ
 @pytest.mark.parametrize("cls", CLASSES)
 def test_rows_that_have_all_views_change_nothing(complete, cls, dtype):
     xs = [x.astype(dtype) for x in complete[0]]
-    allowed = model_of(cls, kernels="rbf").fit(xs)
-    plain = cls(K, kernels="rbf", random_state=0).fit(xs)
+    allowed = model_of(cls, kernels=["rbf"] * 3).fit(xs)
+    plain = cls(K, kernels=["rbf"] * 3, random_state=0).fit(xs)
     for name in ("labels_", "kernel_weights_", "objective_", "inertia_"):
         assert_array_equal(getattr(allowed, name), getattr(plain, name))
     assert_array_equal(allowed.transform(xs), plain.transform(xs))

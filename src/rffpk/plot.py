@@ -7,7 +7,6 @@ colors that color-blind readers can tell apart, and markers of their own for pri
 from __future__ import annotations
 
 import math
-import warnings
 from itertools import groupby
 from typing import Any
 
@@ -423,16 +422,18 @@ def tree(model: Any, ax: Any = None) -> Any:
     check_is_fitted(model)
     if not hasattr(model, "linkage_"):
         raise ValueError(f"model has no linkage_: {type(model).__name__} does not merge clusters.")
-    linkage = model.linkage_
+    linkage = model.linkage_.copy()
     if not len(linkage):
         raise ValueError("model has one cluster, must have at least two.")
     ax = _axes(ax)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Attempting to set identical")  # where heights are zero
-        dendrogram(
-            linkage, p=_LEAVES, truncate_mode="lastp", ax=ax, color_threshold=0,
-            above_threshold_color=_COLORS[0],
-        )  # fmt: skip
+    if flat := not linkage[-1, 2]:
+        linkage[-1, 2] = np.finfo(float).eps  # matplotlib has no axis of the length zero
+    dendrogram(
+        linkage, p=_LEAVES, truncate_mode="lastp", ax=ax, color_threshold=0,
+        above_threshold_color=_COLORS[0],
+    )  # fmt: skip
+    if flat:
+        ax.set_ylim(0, 1)
     ax.set(xlabel="cluster", ylabel="height")
     return ax
 
