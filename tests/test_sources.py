@@ -664,7 +664,7 @@ def test_rows_that_change_between_reads_are_refused(rows, tmp_path, small_blocks
             X = np.roll(X, 1000 * len(reads), axis=0)
         return iter(np.split(X, 23))
 
-    cls, X = (RFFMultiKernelPowerKMeans, [changing]) if views else (PowerKMeans, changing)
+    cls, X = (ip_rff_mkpkm, [changing]) if views else (PowerKMeans, changing)
     message = "^X gave other numbers in rows .* when it was read again, must give"
     with pytest.raises(ValueError, match=message) as error:
         cls(K, random_state=0).fit(X)

@@ -211,7 +211,10 @@ def test_kernels_of_one_matrix_and_views_of_its_columns(estimator, parameters):
     ours, same = clone(model).fit(X), clone(model).fit(X.toarray())
     assert_same_clusters(ours.labels_, same.labels_)
     assert_array_equal(ours.predict(X), ours.labels_)
-    assert_allclose(ours.inertia_, same.inertia_, rtol=1e-4 if name == "du2015" else FLAT)
+    # of neighbours at equal distances rounding chooses
+    graphs = name is None and estimator is RFFMultiKernelPowerKMeans
+    rtol = 1e-3 if graphs else 1e-4 if name == "du2015" else FLAT
+    assert_allclose(ours.inertia_, same.inertia_, rtol=rtol)
 
 
 def test_one_view_in_a_list():
