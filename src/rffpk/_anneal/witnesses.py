@@ -100,9 +100,10 @@ def _prominences(density: Array, edges: csr_array) -> Array:
     rank = np.empty(n, dtype=np.intp)
     rank[order] = np.arange(n)
     pairs = edges.tocoo()
+    ends = pairs.row.astype(np.int32), pairs.col.astype(np.int32)  # as old SciPy's tree takes them
     # an edge is there from the lower of its ends on; a way is as low as the lowest of its edges
-    lower = np.maximum(rank[pairs.row], rank[pairs.col]) + 1.0
-    graph = csr_array((lower, (pairs.row, pairs.col)), shape=(n, n))
+    lower = np.maximum(rank[ends[0]], rank[ends[1]]) + 1.0
+    graph = csr_array((lower, ends), shape=(n, n))
     tree = minimum_spanning_tree(graph.maximum(graph.T)).tocoo()
     ways = np.argsort(tree.data, kind="stable")
     level = density[order[tree.data[ways].astype(np.intp) - 1]].tolist()
