@@ -4,11 +4,12 @@ The number of clusters
 
 Right: nested groups. Four far groups consist of three near ones each.
 
-Left: the good numbers of clusters, at most five, and one cluster. The height of a bar is the sum of
-what three witnesses say: gaps between the eigenvalues of graphs of neighbors, the heights of a tree of
-small clusters, and modes of the density. Bars above the dashed line, which is the sum of one
-cluster, are levels: ``n_clusters="coarse"`` takes the first, "fine" the last and "auto" the highest
-bar. Between two levels stands the share of the rows whose cluster is inside one of the coarser level.
+Left: the good numbers of clusters, at most five, and one cluster. The height of a bar is the
+sum of what three witnesses say: gaps between the eigenvalues of graphs of neighbors, the
+heights of a tree of small clusters, and modes of the density. Bars above the dashed line, which
+is the sum of one cluster, are levels: ``n_clusters="coarse"`` takes the first, "fine" the last
+and "auto" the highest bar. Between two levels stands the share of the rows whose cluster is
+inside one of the coarser level.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.datasets import make_blobs
 from rffpk import plot, select_n_clusters
 
 inner = np.array([[0, 0], [7, 0], [3.5, 6]])
-centers = np.vstack([inner + [x, y] for x in (0, 40) for y in (0, 40)])
+centers = np.vstack([np.add(inner, [x, y]) for x in (0, 40) for y in (0, 40)])
 X, _ = make_blobs(1200, centers=centers, cluster_std=1.0, random_state=3)
 selection = select_n_clusters(X, random_state=0)
 figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
