@@ -233,7 +233,7 @@ def test_a_standardized_model_of_diffusion_features_is_drawn(table, tmp_path):
 
 def test_models_of_other_versions_are_named(table, tmp_path, monkeypatch, capsys):
     model = str(tmp_path / "m")
-    monkeypatch.setattr("rffpk._utils.estimator.__version__", "7.0.0")
+    monkeypatch.setattr("rffpk.model_files.__version__", "7.0.0")
     FuzzyCMeans(3, random_state=0).fit(X).save(model)
     monkeypatch.undo()
     with pytest.raises(SystemExit):

@@ -16,11 +16,9 @@ from rffpk import (
 from rffpk._anneal import decompositions
 from rffpk._anneal.decompositions import (
     compressed,
-    kernel_components,
-    kernel_variance,
     total_squares,
 )
-from rffpk._anneal.kernel_products import Products
+from rffpk._anneal.kernel_products import Products, kernel_components, kernel_variance
 from rffpk._rows.passes import make_rows, shifted_features
 from rffpk._rows.store import Storage
 from rffpk._utils.arrays import Fourier

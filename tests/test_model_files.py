@@ -28,9 +28,8 @@ from test_docs import CLASSES, FITS
 
 import rffpk
 from rffpk._utils import tensor_files
-from rffpk._utils.estimator import write_model
 from rffpk._utils.model_state import ESTIMATORS, RECORDS
-from rffpk.model_files import ModelFileError, VersionError
+from rffpk.model_files import ModelFileError, VersionError, save
 from rffpk.tables import TablePreprocessor
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -284,14 +283,14 @@ SMALL = rffpk.PowerKMeans(2, n_init=1, random_state=0)
 
 def standardized(folder):
     """The bytes of the file of a pipeline."""
-    write_model(str(folder / "source"), make_pipeline(StandardScaler(), SMALL).fit(NEW))
+    save(make_pipeline(StandardScaler(), SMALL).fit(NEW), folder / "source")
     return (folder / "source").read_bytes()
 
 
 @pytest.mark.parametrize("rows", [NEW, np.hstack([NEW, np.ones((20, 1))]).astype(np.float32)])
 def test_a_pipeline_is_the_same_after_a_round_trip(rows, tmp_path):
     pipeline = make_pipeline(StandardScaler(), SMALL).fit(rows)
-    write_model(str(tmp_path / "model"), pipeline)
+    save(pipeline, tmp_path / "model")
     again = rffpk.load(tmp_path / "model")
     assert_same(again.transform(rows), pipeline.transform(rows))
     assert_same(vars(again[-1]), vars(pipeline[-1]))

@@ -27,6 +27,9 @@ LAYERS = [
     {"__init__"},
     {"__main__"},
 ]
+# `save` is a method of all estimators, and its module, loaded when it is called, names them all.
+CALLED = {("_utils.estimator", "model_files"), ("model_files", "__init__")}
+
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 
 
@@ -64,6 +67,8 @@ def test_imports_point_one_way():
     known = set(modules.values())
     assert {module.split(".")[0] for module in known} >= set(RANK)
     graph = {module: {*imported_modules(path, known)} for path, module in modules.items()}
+    for module, other in CALLED:
+        graph[module].remove(other)
     for module, imported in graph.items():
         for other in imported:
             assert rank_of(other) <= rank_of(module), f"{module} imports {other}"
@@ -128,6 +133,28 @@ def test_public_modules_are_attributes(python):
     with pytest.raises(AttributeError, match="module 'rffpk' has no attribute 'PowerMeans'"):
         _ = rffpk.PowerMeans
     assert not hasattr(rffpk, "__wrapped__")
+
+
+def test_public_names_are_loaded_when_asked_for_and_said_alike_for_type_checkers():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    [block] = [node for node in tree.body if isinstance(node, ast.If) and not node.orelse][:1]
+    typed = {
+        alias.name: node.module.removeprefix("rffpk.")
+        for node in block.body
+        for alias in node.names
+        if node.module != "rffpk"
+    }
+    assert typed == rffpk._HOME_OF
+    assert set(dir(rffpk)) >= {*rffpk.__all__}
+
+
+def test_an_import_of_one_class_loads_what_its_fits_need_and_no_more(python):
+    loaded = python("from rffpk import PowerKMeans; import sys; print(*sys.modules)").split()
+    beside = ("exact", "fusion", "plot", "tables", "sources", "cells", "metrics", "model_files",
+              "_rows.dask_workers", "_anneal.checkpoint", "_anneal.cluster_number",
+              "_utils.files", "_utils.tensor_files", "maps.kernels", "maps.spectrum",
+              "maps.outliers", "maps.whitening", "diffusion", "multiview")  # fmt: skip
+    assert not {f"rffpk.{name}" for name in beside} & {*loaded}
 
 
 def test_the_package_is_typed_and_its_version_is_the_installed_one():

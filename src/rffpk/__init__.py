@@ -1,101 +1,108 @@
 """Annealed kernel clustering, fuzzy and scalable: one fused pass over the rows."""
 
+from importlib import import_module, util
 from typing import TYPE_CHECKING
 
 from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind this thread
-from rffpk._utils.config import __version__, get_include, show_config
-from rffpk._utils.model_state import ESTIMATORS
-from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.exact import KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans
-from rffpk.fusion.coregsc import CoregSC
-from rffpk.fusion.famkkm import FAMKKM
-from rffpk.fusion.lkam import LKAM
-from rffpk.fusion.lmkkm import LMKKM
-from rffpk.fusion.mkkm import MKKM, AverageMKKM
-from rffpk.fusion.mkkm_mr import MKKMMR
-from rffpk.fusion.mvclfa import MVCLFA
-from rffpk.fusion.nystroem import NystroemKernelKMeans
-from rffpk.fusion.onkc import ONKC
-from rffpk.fusion.rmkkm import RMKKM
-from rffpk.fusion.simplemkkm import SimpleMKKM
-from rffpk.fusion.smkc import SMKC
-from rffpk.fuzzy import FuzzyCMeans, cmeans
-from rffpk.maps.diffusion_map import DiffusionMap
-from rffpk.maps.fourier import RandomFourierFeatures
-from rffpk.maps.kernels import center_kernel, normalize_kernel
-from rffpk.metrics import (
-    clustering_accuracy,
-    fuzzy_silhouette,
-    partition_coefficient,
-    partition_entropy,
-    purity_score,
-    repeated_scores,
-    xie_beni_index,
-)
-from rffpk.model_files import load, save
-from rffpk.multiview import RFFMultiKernelPowerKMeans
-from rffpk.power import PowerKMeans, RFFKernelPowerKMeans
-from rffpk.profiles import describe
-from rffpk.selection import select_n_clusters
-
-__all__ = [
-    "FAMKKM",
-    "LKAM",
-    "LMKKM",
-    "MKKM",
-    "MKKMMR",
-    "MVCLFA",
-    "ONKC",
-    "RMKKM",
-    "SMKC",
-    "AverageMKKM",
-    "CoregSC",
-    "DiffusionMap",
-    "DiffusionPowerKMeans",
-    "FuzzyCMeans",
-    "KernelKMeans",
-    "KernelPowerKMeans",
-    "MultiKernelPowerKMeans",
-    "NystroemKernelKMeans",
-    "PowerKMeans",
-    "RFFKernelPowerKMeans",
-    "RFFMultiKernelPowerKMeans",
-    "RandomFourierFeatures",
-    "SimpleMKKM",
-    "__version__",
-    "center_kernel",
-    "clustering_accuracy",
-    "cmeans",
-    "describe",
-    "fuzzy_silhouette",
-    "get_include",
-    "load",
-    "normalize_kernel",
-    "partition_coefficient",
-    "partition_entropy",
-    "purity_score",
-    "repeated_scores",
-    "save",
-    "select_n_clusters",
-    "show_config",
-    "xie_beni_index",
-]
-
-# What a model file may name.
-ESTIMATORS.update(
-    (name, each) for name, each in vars().items() if name in __all__ and isinstance(each, type)
-)
 
 if TYPE_CHECKING:
     from rffpk import plot as plot
     from rffpk import sources as sources
-else:
+    from rffpk._utils.config import __version__ as __version__
+    from rffpk._utils.config import get_include as get_include
+    from rffpk._utils.config import show_config as show_config
+    from rffpk.diffusion import DiffusionPowerKMeans as DiffusionPowerKMeans
+    from rffpk.exact import KernelKMeans as KernelKMeans
+    from rffpk.exact import KernelPowerKMeans as KernelPowerKMeans
+    from rffpk.exact import MultiKernelPowerKMeans as MultiKernelPowerKMeans
+    from rffpk.fusion.coregsc import CoregSC as CoregSC
+    from rffpk.fusion.famkkm import FAMKKM as FAMKKM
+    from rffpk.fusion.lkam import LKAM as LKAM
+    from rffpk.fusion.lmkkm import LMKKM as LMKKM
+    from rffpk.fusion.mkkm import MKKM as MKKM
+    from rffpk.fusion.mkkm import AverageMKKM as AverageMKKM
+    from rffpk.fusion.mkkm_mr import MKKMMR as MKKMMR
+    from rffpk.fusion.mvclfa import MVCLFA as MVCLFA
+    from rffpk.fusion.nystroem import NystroemKernelKMeans as NystroemKernelKMeans
+    from rffpk.fusion.onkc import ONKC as ONKC
+    from rffpk.fusion.rmkkm import RMKKM as RMKKM
+    from rffpk.fusion.simplemkkm import SimpleMKKM as SimpleMKKM
+    from rffpk.fusion.smkc import SMKC as SMKC
+    from rffpk.fuzzy import FuzzyCMeans as FuzzyCMeans
+    from rffpk.fuzzy import cmeans as cmeans
+    from rffpk.maps.diffusion_map import DiffusionMap as DiffusionMap
+    from rffpk.maps.fourier import RandomFourierFeatures as RandomFourierFeatures
+    from rffpk.maps.kernels import center_kernel as center_kernel
+    from rffpk.maps.kernels import normalize_kernel as normalize_kernel
+    from rffpk.metrics import clustering_accuracy as clustering_accuracy
+    from rffpk.metrics import fuzzy_silhouette as fuzzy_silhouette
+    from rffpk.metrics import partition_coefficient as partition_coefficient
+    from rffpk.metrics import partition_entropy as partition_entropy
+    from rffpk.metrics import purity_score as purity_score
+    from rffpk.metrics import repeated_scores as repeated_scores
+    from rffpk.metrics import xie_beni_index as xie_beni_index
+    from rffpk.model_files import load as load
+    from rffpk.model_files import save as save
+    from rffpk.multiview import RFFMultiKernelPowerKMeans as RFFMultiKernelPowerKMeans
+    from rffpk.power import PowerKMeans as PowerKMeans
+    from rffpk.power import RFFKernelPowerKMeans as RFFKernelPowerKMeans
+    from rffpk.profiles import describe as describe
+    from rffpk.selection import select_n_clusters as select_n_clusters
+
+# The public names by their modules, which are imported when a name of theirs is asked for.
+_HOMES = {
+    "_utils.config": ["__version__", "get_include", "show_config"],
+    "diffusion": ["DiffusionPowerKMeans"],
+    "exact": ["KernelKMeans", "KernelPowerKMeans", "MultiKernelPowerKMeans"],
+    "fusion.coregsc": ["CoregSC"],
+    "fusion.famkkm": ["FAMKKM"],
+    "fusion.lkam": ["LKAM"],
+    "fusion.lmkkm": ["LMKKM"],
+    "fusion.mkkm": ["MKKM", "AverageMKKM"],
+    "fusion.mkkm_mr": ["MKKMMR"],
+    "fusion.mvclfa": ["MVCLFA"],
+    "fusion.nystroem": ["NystroemKernelKMeans"],
+    "fusion.onkc": ["ONKC"],
+    "fusion.rmkkm": ["RMKKM"],
+    "fusion.simplemkkm": ["SimpleMKKM"],
+    "fusion.smkc": ["SMKC"],
+    "fuzzy": ["FuzzyCMeans", "cmeans"],
+    "maps.diffusion_map": ["DiffusionMap"],
+    "maps.fourier": ["RandomFourierFeatures"],
+    "maps.kernels": ["center_kernel", "normalize_kernel"],
+    "metrics": [
+        "clustering_accuracy",
+        "fuzzy_silhouette",
+        "partition_coefficient",
+        "partition_entropy",
+        "purity_score",
+        "repeated_scores",
+        "xie_beni_index",
+    ],
+    "model_files": ["load", "save"],
+    "multiview": ["RFFMultiKernelPowerKMeans"],
+    "power": ["PowerKMeans", "RFFKernelPowerKMeans"],
+    "profiles": ["describe"],
+    "selection": ["select_n_clusters"],
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)
+
+
+if not TYPE_CHECKING:  # to which any name would exist
 
     def __getattr__(name):
-        """A public module that nothing has imported yet, such as `plot`."""
-        from importlib import import_module, util
-
+        """A public name, or a public module that nothing has imported yet, such as `plot`."""
+        if name in _HOME_OF:
+            value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+            globals()[name] = value
+            return value
         module = f"{__name__}.{name}"
         if name.startswith("_") or util.find_spec(module) is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return import_module(module)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

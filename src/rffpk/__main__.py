@@ -21,9 +21,9 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk._utils import files
-from rffpk._utils.estimator import write_model
 from rffpk._utils.files import STANDARD, TableError
 from rffpk._utils.messages import warn
+from rffpk.model_files import save
 
 METHODS = {
     "plain": rffpk.PowerKMeans,
@@ -54,7 +54,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     if options.model:
         if names is not None:
             _first_step(fitted).feature_names_in_ = np.array(names, dtype=object)
-        write_model(options.model, fitted)
+        save(fitted, options.model)
     files.write_table(options.out, outputs)
     return {
         "rows": len(X),

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
+from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index

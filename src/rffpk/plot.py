@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.cluster_number import NClustersSelection
+from rffpk._anneal.selection import NClustersSelection
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views

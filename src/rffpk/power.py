@@ -10,11 +10,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rffpk._anneal import centroid_model, search
-from rffpk._anneal.cluster_number import NClustersSelection
 from rffpk._anneal.fit import FitResult, GivenInit, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.noise import check_noise
 from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample

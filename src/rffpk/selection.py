@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._anneal.cluster_number import NClustersSelection, select_number
+from rffpk._anneal.cluster_number import select_number
+from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import row_sample
 from rffpk._utils import config, validation
 from rffpk.diffusion import DiffusionPowerKMeans

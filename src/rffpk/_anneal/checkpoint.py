@@ -81,8 +81,9 @@ class Checkpoint:
         self._fingerprint[_LIMIT] = known.get(_LIMIT) or str(automatic_limit())
         return int(self._fingerprint[_LIMIT])
 
-    def begin(self, fingerprint: dict[str, str]) -> None:
+    def begin(self, sample: RowSample, *found: float) -> None:
         """Before the first step: compare what distinguishes the rows."""
+        fingerprint = _fingerprint_of_rows(sample, *found)
         self._fingerprint |= fingerprint
         if self._kept is not None:
             self._compare(fingerprint)
@@ -177,7 +178,7 @@ _LIMIT = "memory limit where none is given"  # of all fits with the same file
 # ---- what distinguishes fits ---------------------------------------------------------------------
 
 
-def fingerprint_of_rows(sample: RowSample, *found: float) -> dict[str, str]:
+def _fingerprint_of_rows(sample: RowSample, *found: float) -> dict[str, str]:
     """What distinguishes the rows of a fit, at the cost of a pass at most. `found` was computed
     from features of them: the processor and libraries have an influence on its bits."""
     xs, _ = sample.some()

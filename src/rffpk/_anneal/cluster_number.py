@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.sparse import csr_array
 
 from rffpk._anneal.seeding import seed_centroids
+from rffpk._anneal.selection import NClustersSelection
 from rffpk._anneal.witnesses import (
     MOST_NEIGHBOURS,
     eigengap_scores,
@@ -33,10 +32,11 @@ from rffpk._utils.sparse_rows import (
     dense,
     distinct_rows,
     sparse_rows,
+    unit_rows,
 )
 from rffpk._utils.tree import groups, ward
 from rffpk.maps.graphs import PRECOMPUTED, graph_diffusion
-from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means, unit_rows
+from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means
 from rffpk.maps.spectrum import Diffusion, diffusion
 from rffpk.maps.whitening import fit_whitening
 
@@ -82,57 +82,6 @@ class Size(NamedTuple):
 
 
 _FIRST, _MORE = Size(3000, 3000, (500, 500)), Size(12_000, 20_000, (1000, 3300))
-
-
-@dataclass(frozen=True)
-class NClustersSelection:
-    """Numbers of clusters that rows may have, as `select_n_clusters` and fits find them.
-
-    Attributes
-    ----------
-    n_clusters : int
-        The best number; 1 where nothing tells clusters apart.
-    numbers : ndarray of int64, shape (n_numbers,)
-        At most five good numbers of clusters, the best first, none within a quarter of another.
-    levels : ndarray of int64, shape (n_levels,)
-        Those of them that are better than one cluster, coarse to fine; 1 if there is none.
-    scores : ndarray of float64, shape (n_considered,)
-        The evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three; one cluster has
-        0.3 more.
-    eigengaps : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1 by the gaps between the eigenvalues of random walks on several graphs of
-        neighbors.
-    heights : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1 by the heights of Ward's tree of many small clusters.
-    modes : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1 by the modes of the density that last over scales.
-    labels : ndarray of int32, shape (n_numbers, n_rows)
-        For each of `numbers`, the clusters of the rows that were looked at, from 0 on.
-    rows : ndarray of int64, shape (n_rows,)
-        The indices of these rows.
-    parents : list of ndarray of int32
-        For each level except the first, the cluster of the level before in which most rows of each
-        of its clusters lie.
-    shares : list of ndarray of float64
-        The shares of the rows of these clusters that lie there; 1 where levels are nested.
-    """
-
-    n_clusters: int
-    numbers: NDArray[np.int64]
-    levels: NDArray[np.int64]
-    scores: NDArray[np.float64] = field(repr=False)
-    eigengaps: NDArray[np.float64] = field(repr=False)
-    heights: NDArray[np.float64] = field(repr=False)
-    modes: NDArray[np.float64] = field(repr=False)
-    labels: NDArray[np.int32] = field(repr=False)
-    rows: NDArray[np.int64] = field(repr=False)
-    parents: list[NDArray[np.int32]] = field(repr=False)
-    shares: list[NDArray[np.float64]] = field(repr=False)
-
-    def number(self, wanted: str) -> int:
-        """The number for ``n_clusters="coarse"``, "auto" or "fine"."""
-        ends = {"coarse": int(self.levels[0]), "fine": int(self.levels[-1])}
-        return ends.get(wanted, self.n_clusters)
 
 
 class _Evidence:

@@ -1,5 +1,5 @@
 """Decompositions before a search: the critical exponent, where annealing starts, and principal
-components of wide features and of exact kernels, of which the search needs few.
+components of wide features, of which the search needs few.
 
 docs/math.md, section 8, derives the formulas of the critical exponent s_c, above which the merged
 state, all centroids at one point, is stable.
@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from rffpk._anneal.kernel_products import Products
-from rffpk._rows.passes import make_rows, one_pass, some_features
+from rffpk._rows.passes import one_pass, some_features
 from rffpk._rows.rows import Rows
-from rffpk._rows.store import Storage, check_fits, has_maps, stored
+from rffpk._rows.store import Storage, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
@@ -62,11 +61,6 @@ _NUMBERS = 1 << 24
 # The shape of clusters is seen on so many rows, on fewer if these have this many numbers, and never
 # on more numbers than the last.
 _SHAPE_ROWS, _SHAPE_NUMBERS, _WIDE_NUMBERS = 20_000, 1 << 20, 1 << 22
-
-# Of up to so many rows all components of a kernel may be computed; of more, products with the
-# kernel are as fast as passes over so many.
-_DENSE = 1000
-_COPIES = 5  # of the components of a kernel, while they are computed
 
 
 # ---- the critical exponent -----------------------------------------------------------------------
@@ -496,55 +490,3 @@ def _enough(squares: Array, total: float, k: int) -> int:
     of a sum `total` with the others: no partition costs less than without the first k - 1."""
     least = max(total - squares[: k - 1].sum(), 0.0)
     return max(1, int(((k - 1) * squares > _CHANGE * least).sum()))
-
-
-# ---- of an exact kernel --------------------------------------------------------------------------
-
-
-def kernel_components(
-    products: Products, weight: Array | None, k: int, memory_limit: int | None
-) -> Rows | None:
-    """Rows whose features are the leading principal components of a kernel, centered at the mean:
-    enough of them for the hard objective of k clusters; None if that takes too many, or their
-    memory is more than the limit.
-
-    O(n^2 r) time for r components, O(n^3) where few rows have more of them.
-    """
-    n = products.n
-    p = np.ones(n) if weight is None else weight
-    root, share = np.sqrt(p), p / p.sum()
-
-    def multiply(V: Array) -> Array:
-        """The product of the centered and weighted kernel with columns."""
-        columns = root[:, None] * V
-        columns = columns - share[:, None] * columns.sum(axis=0)
-        product = products.multiply(columns.T)[0].T.astype(np.float64)
-        return np.asarray(root[:, None] * (product - share @ product))
-
-    def matrix() -> Array:
-        gram = products.rows(np.arange(n))[0].astype(np.float64)
-        mean = share @ gram
-        return np.asarray(root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root)
-
-    def fits(r: int) -> bool:
-        return check_fits(_COPIES * 8 * n * r, "components", "auto", memory_limit)
-
-    dense_matrix = matrix if n <= _DENSE else None
-    found = components_for_clusters(
-        multiply, dense_matrix, kernel_variance(products, p), n, k, fits
-    )
-    if found is None:
-        return None
-    squares, _, images = found
-    resolved = squares > n * float(np.finfo(products.dtype).eps) * squares[0]
-    scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
-    x = images * scale / np.where(root > 0, root, 1)[:, None]
-    xs, shifts = [np.ascontiguousarray(x)], [np.zeros(len(squares))]
-    return make_rows(xs, [None], weight, products.n_threads, shifts)
-
-
-def kernel_variance(products: Products, p: Array) -> float:
-    """sum_i p_i ||phi_i - c||^2 with the weighted mean c, for one kernel."""
-    share = p / p.sum()
-    mean = products.multiply(share[None])[0, 0].astype(np.float64)
-    return float(p @ products.diagonals[0] - p.sum() * (share @ mean))

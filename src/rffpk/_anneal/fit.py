@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal import decompositions
-from rffpk._anneal.checkpoint import Checkpoint, fingerprint_of_rows
-from rffpk._anneal.cluster_number import select_number
 from rffpk._anneal.convergence_warnings import (
     Cause,
     Ending,
@@ -42,7 +40,6 @@ from rffpk._anneal.seeding import (
 )
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows import passes
-from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
@@ -52,12 +49,14 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import reporting
-from rffpk._utils.files import check_labels_to, label_writer
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import Progress, observed
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.validation import Auto
 from rffpk.maps.unit_rows import unit_lines
+
+if TYPE_CHECKING:
+    from rffpk._anneal.checkpoint import Checkpoint
 
 M = TypeVar("M", bound=Any)
 
@@ -193,7 +192,11 @@ def fit(
     """
     seconds = validation.check_real(checkpoint_seconds, "checkpoint_seconds", 0)
     resume = validation.check_bool(resume, "resume")
-    saved = None if checkpoint is None else Checkpoint(checkpoint, seconds, resume)
+    saved = None
+    if checkpoint is not None:
+        from rffpk._anneal.checkpoint import Checkpoint
+
+        saved = Checkpoint(checkpoint, seconds, resume)
     with reporting(self, X) as progress:
         return fit_model(
             self, X, sample_weight, labels_to=labels_to, progress=progress, checkpoint=saved
@@ -208,8 +211,12 @@ def fit_model(
     """`fit` of a model; `causes` of missing clusters are those in what X was computed from,
     which a warning calls `rows_name`."""
     model._check_parameters()
+    write_labels: Any = None
     if labels_to is not None:
+        from rffpk._utils.files import check_labels_to, label_writer
+
         check_labels_to(labels_to)
+        write_labels = partial(label_writer, labels_to)
     random = validation.check_random_state(model.random_state)
     with validation.unchanged_on_error(model), config.one_blas_thread():
         problem: Problem = model._problem()
@@ -223,7 +230,7 @@ def fit_model(
         )  # fmt: skip
         found = prepare(model, problem, X, sample_weight, context)
         context.labels = None if is_dask(X) or is_source(X) else []
-        writer = nullcontext() if labels_to is None else label_writer(labels_to, found.rows.n)
+        writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
         with writer as context.write_labels:
             run, end = search_centroids(found, context)
             result = finish(model, found, run, end, context)
@@ -289,7 +296,7 @@ def prepare(
     pool = components.rows if components is not None else base if samples else some
     exponent = decompositions.exponent_of_rows(seeding_rows(pool, k, context.random))
     if context.checkpoint is not None:
-        context.checkpoint.begin(fingerprint_of_rows(sample, exponent, variance))
+        context.checkpoint.begin(sample, exponent, variance)
     return Prepared(
         given=sample.some(), rows=rows, some=some, samples=samples, base=base,
         components=components, pool=pool, variance=variance, init=init, mapped=any(maps),
@@ -303,6 +310,8 @@ def _number(model: Any, sample: RowSample, context: FitContext) -> int:
     vars(model).pop("selection_", None)
     wanted = model.n_clusters
     if isinstance(wanted, str):
+        from rffpk._anneal.cluster_number import select_number
+
         progress = context.history.progress
         random = np.random.RandomState(context.random.randint(2**31 - 1))
         metric = vars(model).get("metric", "euclidean")
@@ -484,7 +493,7 @@ def _evaluated(
     def take(outputs: dict[str, Array]) -> None:
         context.take_labels(outputs["labels"])
 
-    elsewhere = isinstance(rows.stream, Partitions)
+    elsewhere = rows.stream is not None and rows.stream.on_workers
     hard_pass: Callable[..., Any] = passes.pass_of_block
     if ends_hard and context.k >= MANY:
         hard_pass = partial(bounded_pass, find_directions(rows, theta, s))

@@ -21,14 +21,21 @@ from rffpk._anneal.convergence_warnings import (
     warn_if_indefinite,
     warn_of_ending,
 )
-from rffpk._anneal.decompositions import kernel_components, kernel_variance, total_squares
+from rffpk._anneal.decompositions import total_squares
 from rffpk._anneal.feature_steps import FeatureSpace
 from rffpk._anneal.fit import publish_end
-from rffpk._anneal.kernel_products import CenteredKernel, Products, squared_norms
+from rffpk._anneal.kernel_products import (
+    CenteredKernel,
+    Products,
+    kernel_components,
+    kernel_variance,
+    squared_norms,
+)
+from rffpk._anneal.kernel_seeding import given_weights, initial_weights
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
-from rffpk._anneal.seeding import given_weights, initial_weights, seed_centroids
+from rffpk._anneal.seeding import seed_centroids
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows.missing import coverage_of, has_view, present_bits
 from rffpk._rows.passes import one_pass, total_variance

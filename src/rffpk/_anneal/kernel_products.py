@@ -1,4 +1,5 @@
-"""Products of centered kernels with a few vectors, from stored kernels or recomputed blocks."""
+"""Products of centered kernels with a few vectors, from stored kernels or recomputed blocks, and
+principal components by these products."""
 
 from __future__ import annotations
 
@@ -8,10 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
+from rffpk._anneal.decompositions import components_for_clusters
+from rffpk._rows.passes import make_rows
+from rffpk._rows.rows import Rows
+from rffpk._rows.store import check_fits
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
 from rffpk._utils.tiles import run_all, tiles
 from rffpk.maps.kernels import FittedKernel
+
+# Of up to so many rows all components of a kernel may be computed; of more, products with the
+# kernel are as fast as passes over so many.
+_DENSE = 1000
+_COPIES = 5  # of the components of a kernel, while they are computed
 
 # Kernels are centered at the mean of this many rows, so that their values are of the size of the
 # distances and float32 resolves them. Any point near the data serves.
@@ -126,3 +136,55 @@ class Products:
 def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
     """Squared norms of the centroids, (L, k)."""
     return np.einsum("lkn,lkn->lk", W, Y, dtype=np.float64)
+
+
+# ---- principal components ----------------------------------------------------------------------
+
+
+def kernel_components(
+    products: Products, weight: Array | None, k: int, memory_limit: int | None
+) -> Rows | None:
+    """Rows whose features are the leading principal components of a kernel, centered at the mean:
+    enough of them for the hard objective of k clusters; None if that takes too many, or their
+    memory is more than the limit.
+
+    O(n^2 r) time for r components, O(n^3) where few rows have more of them.
+    """
+    n = products.n
+    p = np.ones(n) if weight is None else weight
+    root, share = np.sqrt(p), p / p.sum()
+
+    def multiply(V: Array) -> Array:
+        """The product of the centered and weighted kernel with columns."""
+        columns = root[:, None] * V
+        columns = columns - share[:, None] * columns.sum(axis=0)
+        product = products.multiply(columns.T)[0].T.astype(np.float64)
+        return np.asarray(root[:, None] * (product - share @ product))
+
+    def matrix() -> Array:
+        gram = products.rows(np.arange(n))[0].astype(np.float64)
+        mean = share @ gram
+        return np.asarray(root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root)
+
+    def fits(r: int) -> bool:
+        return check_fits(_COPIES * 8 * n * r, "components", "auto", memory_limit)
+
+    dense_matrix = matrix if n <= _DENSE else None
+    found = components_for_clusters(
+        multiply, dense_matrix, kernel_variance(products, p), n, k, fits
+    )
+    if found is None:
+        return None
+    squares, _, images = found
+    resolved = squares > n * float(np.finfo(products.dtype).eps) * squares[0]
+    scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
+    x = images * scale / np.where(root > 0, root, 1)[:, None]
+    xs, shifts = [np.ascontiguousarray(x)], [np.zeros(len(squares))]
+    return make_rows(xs, [None], weight, products.n_threads, shifts)
+
+
+def kernel_variance(products: Products, p: Array) -> float:
+    """sum_i p_i ||phi_i - c||^2 with the weighted mean c, for one kernel."""
+    share = p / p.sum()
+    mean = products.multiply(share[None])[0, 0].astype(np.float64)
+    return float(p @ products.diagonals[0] - p.sum() * (share @ mean))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,9 @@ from rffpk._rows.sample import RowSample
 from rffpk._utils.arrays import Array
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.validation import check_real, is_option
-from rffpk.maps.outliers import (
-    Outliers,
-    automatic_threshold,
-    outliers_of_sample,
-    share_threshold,
-)
+
+if TYPE_CHECKING:
+    from rffpk.maps.outliers import Outliers
 
 
 @dataclass(frozen=True)
@@ -59,6 +56,8 @@ def find_noise(model: Any, sample: RowSample) -> Noise | None:
     noise = getattr(model, "noise", None)
     if noise is None:
         return None
+    from rffpk.maps.outliers import automatic_threshold, outliers_of_sample, share_threshold
+
     n_views = getattr(model, "_n_views", 0) or 1  # given ones: others are made of them
     found = outliers_of_sample(sample, n_views, getattr(model, "metric", None) == "cosine")
     parts = [sample.xs] if sample.stream is None else (p.xs for p in sample.stream.blocks())

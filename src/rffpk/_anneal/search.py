@@ -16,12 +16,11 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._anneal.convergence_warnings import Cause
 from rffpk._anneal.noise import Noise
 from rffpk._rows.store import Storage
@@ -30,6 +29,9 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.progress import Progress
 from rffpk._utils.validation import MAX_S, is_option
+
+if TYPE_CHECKING:
+    from rffpk._anneal.checkpoint import Checkpoint
 
 # The words of parameters, which annotations and checks share.
 Hard = Literal["hard"]

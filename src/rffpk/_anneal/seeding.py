@@ -9,21 +9,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import k_means
 from sklearn.metrics import euclidean_distances
-from sklearn.preprocessing import normalize
 
 from rffpk._anneal.hard_plan import hard_plan
-from rffpk._anneal.kernel_products import squared_norms as kernel_norms
 from rffpk._anneal.local_passes import Assignment, Need, step
 from rffpk._anneal.search import MANY
 from rffpk._rows.missing import present_views
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.reservoir import uneven
 from rffpk._rows.rows import Rows
-from rffpk._utils import config, validation
+from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import leading_eigenvectors
 from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
 from rffpk._utils.tree import means, merged
 
@@ -116,7 +112,7 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
     parts = None if rows.present is None else Parts(rows, features)
     seeds = features if parts is None else parts
     if init == "random":
-        return dense(seeds[_random_rows(weight, rows.n, k, random)])
+        return dense(seeds[random_rows(weight, rows.n, k, random)])
     if k >= MANY:
         columns = _columns(features, rows.n_threads) if parts is None else parts.rows
         return dense(seeds[_Draws(columns, seeds, weight, k, random).chosen])
@@ -132,7 +128,7 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
     return dense(features[k_means_plus_plus(distances, p, k, random)])
 
 
-def _random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np.intp]:
+def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np.intp]:
     """The indices of k of n rows, drawn in proportion to their weights."""
     index = np.arange(n) if weight is None else np.flatnonzero(weight)
     weight = uneven(weight)
@@ -258,101 +254,3 @@ def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
         if uniform[i] * least[i] < remaining[i]:
             mask[i], remaining = True, np.minimum(remaining, gaps[i])
     return mask
-
-
-# ---- in the space of exact kernels: weights of the rows ------------------------------------------
-
-
-def initial_weights(space: Any, k: int, init: str) -> Array:
-    """Initial centroids of a start, (1, k, n), or (L, k, n) where rows lack views."""
-    if init == "spectral":
-        return _spectral(space, k)
-    return _weights_at(space, _seeds(space, k, init))
-
-
-def given_weights(init: Any, k: int, n: int, present: Array | None) -> Array:
-    """Centroids (1 or L, k, n) from an array `init`: labels of the rows, or weights of the rows. In
-    a view that all rows of a centroid lack it is the mean of those that have it."""
-    validation.check_plain(init, "init")
-    with validation.named("init"):
-        init = np.asarray(init)
-    if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
-        if not np.array_equal(np.unique(init), np.arange(k)):
-            raise ValueError(f"init must contain each label from 0 to {k - 1}, and no other.")
-        W = (np.arange(k)[:, None] == init).astype(np.float64)
-    elif init.shape == (k, n):
-        with validation.named("init"):
-            W = init.astype(np.float64)
-        if not np.isfinite(W).all() or (W.sum(axis=1) == 0).any():
-            raise ValueError("init must be finite, and its rows must not sum to zero.")
-    else:
-        raise ValueError(
-            f"init has shape {init.shape}, must be labels of shape ({n},), integers, or "
-            f"weights of the rows of shape ({k}, {n})."
-        )
-    there = np.ones((1, 1, n)) if present is None else present[:, None]
-    Ws = W / W.sum(axis=1, keepdims=True) * there
-    Ws = np.where(Ws.sum(axis=2, keepdims=True) == 0, there, Ws)
-    return Ws if present is None else Ws / Ws.sum(axis=2, keepdims=True)
-
-
-def _seeds(space: Any, k: int, init: str) -> NDArray[np.intp]:
-    """k rows, drawn at random or by k-means++ in the space of the mean kernel."""
-    products, n, random = space.products, space.products.n, space.context.random
-    weight = np.ones(n) if space.weight is None else space.weight
-    if init == "random":
-        return _random_rows(space.weight, n, k, random)
-    diagonals, own = products.diagonals, products.diagonals.mean(axis=0)
-
-    def distances(index: Array) -> Array:
-        if space.present is None:
-            y = products.rows(index).mean(axis=0, dtype=np.float64)
-            return np.maximum(own + own[index, None] - 2 * y, 0)
-        W = _weights_at(space, index)
-        Y = products.multiply(W).astype(np.float64)
-        gaps = diagonals[:, None] + kernel_norms(W, Y)[:, :, None] - 2 * Y
-        return np.maximum(np.einsum("ln,lmn->mn", space.alpha[:, None] * space.present, gaps), 0)
-
-    return k_means_plus_plus(distances, weight, k, random)
-
-
-def _weights_at(space: Any, index: Array) -> Array:
-    """Centroids (1 or L, m, n) at some rows: in a view that such a row lacks at the row nearest to
-    it, in the views that both have, of those that have the view."""
-    products, present = space.products, space.present
-    W = np.zeros((1 if present is None else len(present), len(index), products.n))
-    if present is None:
-        W[0, np.arange(len(index)), index] = 1
-        return W
-    for number, (row, values) in enumerate(zip(index, products.rows(index).swapaxes(0, 1))):
-        has = space.alpha * present[:, row]
-        gaps = products.diagonals + products.diagonals[:, [row]] - 2 * values
-        shared = has @ present
-        apart = np.divide(has @ (gaps * present), shared, out=np.full(len(shared), np.inf),
-                          where=shared > 0)  # fmt: skip
-        for view, there in enumerate(present):
-            nearest = row if there[row] else int(np.where(there > 0, apart, np.inf).argmin())
-            W[view, number, nearest if there[nearest] else int(there.argmax())] = 1
-    return W
-
-
-def _spectral(space: Any, k: int) -> Array:
-    """Means of the clusters, (1, k, n), that k-means finds in the rows of the k leading
-    eigenvectors of the kernel, centered at its mean and weighted."""
-    n = space.products.n
-    p = np.ones(n) if space.weight is None else space.weight
-    share, root = p / p.sum(), np.sqrt(p)
-
-    def multiply(v: Array) -> Array:
-        columns = root[:, None] * v.reshape(n, -1)
-        columns = columns - share[:, None] * columns.sum(axis=0)
-        product = space.products.multiply(columns.T).mean(axis=0, dtype=np.float64).T
-        return np.asarray(root[:, None] * (product - share @ product)).reshape(v.shape)
-
-    H = normalize(leading_eigenvectors(multiply, k, n)[1])
-    with config.one_openmp_thread():  # orthogonal columns: k rows or more differ, as it demands
-        labels = k_means(H, k, sample_weight=p, n_init=10, random_state=space.context.random)[1]
-    W = (np.arange(k)[:, None] == labels) * p
-    empty = np.flatnonzero(~W.any(axis=1))
-    W[empty, np.flatnonzero(p)[: len(empty)]] = 1
-    return np.asarray(W / W.sum(axis=1, keepdims=True))[None]

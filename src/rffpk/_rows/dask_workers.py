@@ -173,7 +173,6 @@ class Partitions(Stream):
     client: Any = None
     futures: list[Any] = field(default_factory=list)  # of the blocks, in the order of rows
     n_jobs: int | None = None
-    head: Any = None  # the first rows
     sent: _Sent = field(default_factory=_Sent)
 
     def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
-from rffpk._rows.dask_workers import Partitions
 from rffpk._rows.rows import Rows, aligned, weight_unit, width
 from rffpk._rows.sums import (
     EMPTY_SHARE,
@@ -329,7 +328,7 @@ def _all_but_the_last(
     before it."""
     assert rows.stream is not None
     rows.stream.clock.lap()
-    if isinstance(rows.stream, Partitions):
+    if rows.stream.on_workers:
         none = replace(rows, stream=None).with_present_views()
         return none, one_pass(rows, theta, s, backend=backend)[0]
     last: Rows | None = None

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
-from rffpk._rows.dask_workers import Partitions, make_partitions
 from rffpk._rows.missing import coverage, rows_with, there_of
 from rffpk._rows.passes import make_rows, pass_of_block
 from rffpk._rows.reservoir import Reservoir, Sample, inverse_probability, row_keys
@@ -125,8 +124,10 @@ def row_sample(
     return sample_arrays(xs, validation.check_sample_weight(sample_weight, len(xs[0]), X), how)
 
 
-def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Partitions:
+def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Stream:
     """The rows of a collection of Dask on the workers of a cluster."""
+    from rffpk._rows.dask_workers import make_partitions
+
     stream = make_partitions(X, sample_weight, client, model.n_jobs)
     head = model._check_views(stream.head, reset=True)
     reader, kept = copy(model), {*model.get_params(deep=False), *_OF_CHECKS}
@@ -314,7 +315,7 @@ def sample_stream(stream: Stream, how: Sampling) -> RowSample:
     arrays."""
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, 1.0 if weight is None else weight_unit(weight))
-    if isinstance(stream, Partitions):
+    if stream.on_workers:
         reading.begin(stream.head)
     found = stream.fold(reading.visit, _Found.followed_by)
     if found.kept:

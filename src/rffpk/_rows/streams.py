@@ -79,6 +79,12 @@ class Stream:
     # ones are compared; None: there is one read
     digests: list[tuple[int, int]] | None = None
 
+    head: Any = None  # the first rows, if workers in other processes read the blocks
+
+    @property
+    def on_workers(self) -> bool:
+        return self.head is not None
+
     def blocks(self) -> Iterator[Part]:
         """Consecutive rows, in blocks whose sizes are multiples of SLOT_ROWS except that of the
         last one; read by another thread, one block ahead."""

@@ -7,7 +7,6 @@ documentation.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 from collections.abc import Iterator
@@ -24,30 +23,20 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
-from rffpk._utils.model_state import ESTIMATORS, Decoder, Encoder
 from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.sparse_rows import Columns
-from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
 from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import Auto, is_graph, is_precomputed
 
 C = TypeVar("C", bound=type[Any])
 
 _KEY = "_rffpk_version"
-
-_FORMAT = "1"  # the version of the layout of model files
-_PARTS = ("parameters", "attributes")  # of an estimator in a model file
-_TABLE = "TablePreprocessor"
-_SCALES = ("mean_", "scale_", "var_")  # of the StandardScaler before it, if there is one
-_NAMES = "feature_names_in_"  # of the columns, if they have names
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -77,7 +66,7 @@ class VersionError(ValueError):
     """A pickle or a model file of a version that this one does not read."""
 
 
-def _check_version(written: str, what: str) -> None:
+def check_version(written: str, what: str) -> None:
     """Raise an error if the state of an estimator is that of another version; `what` says what
     became of it."""
     if _series(written) != _series(__version__):
@@ -142,7 +131,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        _check_version(state.pop(_KEY, "0.0"), f"{type(self).__name__} was pickled")
+        check_version(state.pop(_KEY, "0.0"), f"{type(self).__name__} was pickled")
         super().__setstate__(state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -164,43 +153,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         OSError
             If the file cannot be written.
         """
-        write_model(os.fspath(path), self)
+        from rffpk.model_files import save
 
-
-def write_model(path: str, model: Any) -> None:
-    """Write an estimator, or the pipeline of a StandardScaler or a TablePreprocessor and one, to a
-    file that `read_model` reads."""
-    scaler = table = None
-    if isinstance(model, Pipeline):
-        *before, model = (step for _, step in model.steps)
-        if len(before) == 1 and type(before[0]) is StandardScaler and _scales(before[0]):
-            scaler = before[0]
-        elif len(before) == 1 and type(before[0]).__name__ == _TABLE:
-            table = before[0]
-        else:
-            raise TypeError(
-                f"model has the steps {[type(step).__name__ for step in before]} before "
-                f"{type(model).__name__}, must have a StandardScaler that centers and "
-                f"scales, or a {_TABLE}: pickle model."
-            )
-    name, encoder = type(model).__name__, Encoder()
-    if ESTIMATORS.get(name) is not type(model):
-        raise TypeError(f"{name} is not a class of rffpk, which a model file needs: pickle model.")
-    parts = encoder.estimator(model)
-    if scaler is not None:
-        values = {name: vars(scaler)[name] for name in (*_SCALES, _NAMES) if name in vars(scaler)}
-        parts["scaler"] = encoder.attributes(values, "scaler.")
-    if table is not None:
-        parts["table"] = encoder.estimator(table, "table.")
-    metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
-    for part, content in parts.items():
-        metadata[part] = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    write_tensors(path, metadata, encoder.arrays)
-
-
-def _scales(scaler: StandardScaler) -> bool:
-    """Whether its attributes are all that it does."""
-    return bool(scaler.with_mean and scaler.with_std)
+        save(self, path)
 
 
 @contextlib.contextmanager
@@ -480,43 +435,3 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 def _merged(of_clusters: NDArray[np.int32], labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """The groups of labels; the last one is that of noise."""
     return of_clusters[labels]
-
-
-def read_model(path: str) -> Any:
-    """The estimator or the pipeline in a file that `write_model` has written."""
-    metadata, arrays = read_tensors(path)
-    layout = metadata.get("format", "")
-    if not layout.startswith("rffpk "):
-        raise ModelFileError("is not a model file.")
-    _check_version(metadata.get("version", "0.0"), "model was saved")
-    if layout != "rffpk " + _FORMAT:
-        raise VersionError(f"has the layout {layout!r}, rffpk {__version__} reads {_FORMAT}.")
-    decoder = Decoder(arrays)
-    content = {part: parse_json(metadata.get(part, ""), part) for part in _PARTS}
-    try:
-        model = decoder.estimator(metadata.get("class", ""), content)
-        if "scaler" in metadata:
-            scales = decoder.attributes(parse_json(metadata["scaler"], "scaler"), "scaler.")
-            model = _scaled(model, scales)
-        if "table" in metadata:
-            table = decoder.estimator(_TABLE, parse_json(metadata["table"], "table"), "table.")
-            model = make_pipeline(table, model)
-    except RecursionError as error:
-        raise ModelFileError("holds values that are nested too deeply.") from error
-    if unused := decoder.unused():
-        raise ModelFileError(f"holds arrays that nothing refers to: {sorted(unused)[:3]}.")
-    return model
-
-
-def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
-    """The pipeline of a StandardScaler with these attributes and a model."""
-    d, scaler = getattr(model, "n_features_in_", None), StandardScaler()
-    kinds = {name: np.dtype(object if name == _NAMES else np.float64) for name in scales}
-    same = scales.keys() - {_NAMES} == {*_SCALES} and isinstance(d, int)
-    if not same or any(
-        not isinstance(values, np.ndarray) or (values.dtype, values.shape) != (kinds[name], (d,))
-        for name, values in scales.items()
-    ):
-        raise ModelFileError("holds a scaler of other columns than its model has.")
-    vars(scaler).update(scales, n_features_in_=d)
-    return make_pipeline(scaler, model)

@@ -20,8 +20,7 @@ from rffpk._utils.tensor_files import ModelFileError, is_storable
 
 _DTYPES = ("float32", "float64")
 
-# What a file may contain, by name; filled by `rffpk` itself and by
-# `rffpk.model_files`, which lie above all classes.
+# What a file may contain, by name; filled by `rffpk.model_files`, which lies above all classes.
 ESTIMATORS: dict[str, type[Any]] = {}
 RECORDS: dict[str, type[Any]] = {}  # classes whose instances are their attributes
 

@@ -273,3 +273,16 @@ def each(arrays: list[Any], function: Callable[..., Any], *more: Any) -> list[An
     same array."""
     values = {id(array): function(array, *more) for array in arrays}
     return [values[id(array)] for array in arrays]
+
+
+def unit_rows(X: Columns) -> Any:
+    """The rows of X scaled to length one; zeros stay."""
+    if isinstance(X, SparseRows):
+        largest = abs(X.matrix).max(axis=1).toarray().ravel()
+        X = scaled_rows(X, np.where(largest > 0, largest, 1))
+        lengths = np.sqrt(squared_norms(X))
+        return scaled_rows(X, np.where(lengths > 0, lengths, 1))
+    largest = np.abs(X).max(axis=1, keepdims=True)  # so that squares do not overflow
+    X = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.divide(X, lengths, out=X, where=lengths > 0)

@@ -16,11 +16,11 @@ from rffpk._utils.arrays import Array, Map
 from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
-from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
+from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.components import LEAST_ROWS
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
-from rffpk.maps.neighbours import NeighbourCount, landmark_numbers, unit_rows
+from rffpk.maps.neighbours import NeighbourCount, landmark_numbers
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,

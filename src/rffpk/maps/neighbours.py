@@ -18,9 +18,9 @@ from rffpk._utils.sparse_rows import (
     Columns,
     SparseRows,
     distinct_rows,
-    scaled_rows,
     sparse_rows,
     squared_norms,
+    unit_rows,
 )
 from rffpk._utils.tiles import row_tiles, run_all
 
@@ -400,16 +400,3 @@ def k_means(
 def _matrix(X: Columns) -> csr_array:
     return (X.astype(np.float64, copy=False).matrix if isinstance(X, SparseRows)
             else csr_array(X.astype(np.float64, copy=False)))  # fmt: skip
-
-
-def unit_rows(X: Columns) -> Any:
-    """The rows of X scaled to length one; zeros stay."""
-    if isinstance(X, SparseRows):
-        largest = abs(X.matrix).max(axis=1).toarray().ravel()
-        X = scaled_rows(X, np.where(largest > 0, largest, 1))
-        lengths = np.sqrt(squared_norms(X))
-        return scaled_rows(X, np.where(lengths > 0, lengths, 1))
-    largest = np.abs(X).max(axis=1, keepdims=True)  # so that squares do not overflow
-    X = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.divide(X, lengths, out=X, where=lengths > 0)

@@ -22,9 +22,10 @@ from rffpk._utils.sparse_rows import (
     scaled_columns,
     side_by_side,
     squared_norms,
+    unit_rows,
 )
 from rffpk._utils.tiles import row_tiles, run_all
-from rffpk.maps.neighbours import Neighbourhoods, k_means, unit_rows
+from rffpk.maps.neighbours import Neighbourhoods, k_means
 
 # docs/noise.md has the trials behind these.
 _NEIGHBOURS = 5  # A row's distance is that to so many other rows, of a sample.

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from rffpk._utils.arrays import Array, Unit
-from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.sparse_rows import Columns, SparseRows, unit_rows
 from rffpk._utils.validation import check_choice, check_whitening
-from rffpk.maps.neighbours import unit_rows
-from rffpk.maps.whitening import whitened_columns
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -38,7 +36,13 @@ def check_metric(metric: Any, whitening: Any) -> None:
 
 def metric_map(model: Any, sample: Any, context: Any) -> list[Any]:
     """The map of the columns of a model of one view, by its `metric` and `whitening`, in a list."""
-    return [UnitRows()] if model.metric == "cosine" else whitened_columns(model, sample, context)
+    if model.metric == "cosine":
+        return [UnitRows()]
+    if model.whitening is None:
+        return [None]
+    from rffpk.maps.whitening import whitened_view
+
+    return [whitened_view(model.whitening, sample, 0, context)]
 
 
 def unit_lines(x: Columns) -> Array:

@@ -140,8 +140,3 @@ def whitened_view(
         return None
     rows = sample.some_with(view)
     return fit_whitening(*rows, whitening, context.k, context.random, context.n_threads, scales)
-
-
-def whitened_columns(model: Any, sample: RowSample, context: Any) -> list[Whitening | None]:
-    """The map of the columns of a model of one view, in a list."""
-    return [whitened_view(model.whitening, sample, 0, context)]
