@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import eigh, fixed_signs
@@ -173,7 +174,11 @@ _RESTARTS = 20  # of a basis that is full, with a filter
 _CHECKS = 1.2  # Ritz pairs are looked at whenever the basis has grown by this factor
 _TOL = 1e-8  # of residuals
 _NOISE = 1e-15  # far below them
-_PROBE_STEPS = 10  # within so many from another vector a pair that was missed shows, ...
+# Of matrices up to this order ARPACK finds so few pairs in a third of the time, with this tolerance
+# and so many restarts at most, but some multiple eigenvalues are missed.
+_SINGLE = (10_000, 100, 1e-9, 100)
+_PROBE_STEPS = 10  # within so many from other vectors a pair that was missed shows, ...
+_PROBES = 8  # ... so many of them
 _APART = 1e-6  # ... by an eigenvalue that is larger by this part of the largest
 
 
@@ -181,12 +186,15 @@ def leading_pairs(multiply: Multiply, k: int, n: int) -> tuple[Array, Array]:
     """The k largest eigenvalues, falling, and their eigenvectors (n, k), each with the largest
     entry > 0, of a symmetric matrix whose eigenvalues are from zero to one.
 
-    Block Lanczos with full orthogonalisation. Where its basis does not suffice, the Ritz values
+    ARPACK for few pairs of matrices that are not large. Where it misses one, and of others, block
+    Lanczos with full orthogonalisation. Where its basis does not suffice, the Ritz values
     bound the wanted eigenvalues from below, and Lanczos runs on a polynomial of the matrix that is
     small below that bound and rises fast above it. A multiple eigenvalue that a block sees too
     few vectors of shows when the vectors that were found are removed; blocks then grow.
     """
     block, most, low = max(_BLOCK, int(_PART * k)), _VECTORS_A_PAIR * k + _MORE, 0.0
+    if n > _DENSE * most and (found := _single_vector_lanczos(multiply, k, n)) is not None:
+        return found
     while n > _DENSE * most:
         degree = _degree(low)
         filtered, restarts = _filter(multiply, low, degree), 0 if degree == 1 else _RESTARTS
@@ -204,6 +212,22 @@ def leading_pairs(multiply: Multiply, k: int, n: int) -> tuple[Array, Array]:
     dense = multiply(np.eye(n))
     values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
     return values[::-1], fixed_signs(vectors[:, ::-1])
+
+
+def _single_vector_lanczos(multiply: Multiply, k: int, n: int) -> tuple[Array, Array] | None:
+    """The same by ARPACK; None where it is slower, fails or misses a pair."""
+    order, pairs, tol, restarts = _SINGLE
+    if n > order or k > pairs:
+        return None
+    operator = LinearOperator((n, n), matvec=multiply, matmat=multiply, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(n)
+    try:
+        values, vectors = eigsh(operator, k=k, which="LA", tol=tol, maxiter=restarts, v0=start)
+    except ArpackError:
+        return None
+    values, vectors = values[::-1], vectors[:, ::-1]
+    missed = _is_one_missed(multiply, values, vectors)
+    return None if missed else (values, fixed_signs(vectors))
 
 
 def _block_lanczos(
@@ -277,17 +301,22 @@ def _unfiltered(value: float, low: float, degree: int) -> float:
 
 def _is_one_missed(multiply: Multiply, values: Array, vectors: Array) -> bool:
     """Whether the matrix has another eigenvalue above the least of these."""
-    v = np.random.default_rng(1).standard_normal((len(vectors), 1))
-    basis = np.zeros((len(vectors), _PROBE_STEPS + 1))
-    projected = np.zeros((_PROBE_STEPS, _PROBE_STEPS))
+    n, found = vectors.shape
+    count = min(_PROBES, (n - found) // (_PROBE_STEPS + 1))
+    if count < 1:
+        return False
+    basis = np.zeros((n, count * _PROBE_STEPS))
+    new = np.random.default_rng(1).standard_normal((n, count))
     for step in range(_PROBE_STEPS):
-        for known in (vectors, basis[:, :step]) * 2:
-            v = v - known @ (known.T @ v)
-        basis[:, step : step + 1] = v / max(float(np.linalg.norm(v)), np.finfo(float).tiny)
-        v = multiply(basis[:, step : step + 1])
-        projected[: step + 1, step] = projected[step, : step + 1] = (basis.T @ v)[: step + 1, 0]
+        here = slice(count * step, count * (step + 1))
+        for known in (vectors, basis[:, : here.start]) * 2:
+            new = np.linalg.qr(new - known @ (known.T @ new))[0]
+        basis[:, here] = new
+        new = multiply(new)
+        new = new + _NOISE * np.random.default_rng(2).standard_normal(new.shape)
+    projected = basis.T @ multiply(basis)
     largest = np.abs(values).max()
-    return bool(eigh(projected)[0][-1] > values[-1] + _APART * largest)
+    return bool(eigh((projected + projected.T) / 2)[0][-1] > values[-1] + _APART * largest)
 
 
 # ---- graphs of landmarks and of rows -------------------------------------------------------------
