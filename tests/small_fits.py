@@ -6,21 +6,21 @@ import numpy as np
 from scipy import sparse
 
 import rffpk
-from rffpk import _core
+from rffpk import Annealing, _core
 
 X = np.random.default_rng(0).standard_normal((40, 3))
 SPARSE = sparse.csr_array(np.where(X > 0, X, 0))
 LACKING = [np.where(np.arange(40)[:, None] % 3 == 0, np.nan, X), X[:, :2].copy()]
 
 SHORT = {"max_iter": 3, "n_init": 1, "random_state": 0, "n_jobs": 2}
-FEW = {"n_frequencies": 8, "swaps": 0, **SHORT}
+FEW = {"n_frequencies": 8, "annealing": Annealing(swaps=0), **SHORT}
 FITS = [
-    (rffpk.RFFKernelPowerKMeans(2, **{**FEW, "swaps": 1}), X),
+    (rffpk.RFFKernelPowerKMeans(2, **{**FEW, "annealing": Annealing(swaps=1)}), X),
     (rffpk.RFFKernelPowerKMeans(2, **FEW), SPARSE),
-    (rffpk.PowerKMeans(2, swaps=0, **SHORT), SPARSE),
+    (rffpk.PowerKMeans(2, annealing=Annealing(swaps=0), **SHORT), SPARSE),
     (rffpk.RFFMultiKernelPowerKMeans(2, kernels=None, possibilistic=True, **FEW), X),
     (rffpk.RFFMultiKernelPowerKMeans(2, allow_missing_views=True, **FEW), LACKING),
-    (rffpk.DiffusionPowerKMeans(2, swaps=0, **SHORT), X),
+    (rffpk.DiffusionPowerKMeans(2, annealing=Annealing(swaps=0), **SHORT), X),
     (rffpk.KernelPowerKMeans(2, **SHORT), X),
 ]
 

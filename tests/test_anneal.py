@@ -17,7 +17,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
-from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
+from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.feature_steps import count_distinct
 from rffpk._anneal.search import FitContext, Schedule, StageEnd, Start, search, stages_of
@@ -36,9 +36,9 @@ def passes(model):
 
 MODELS = [
     PowerKMeans(7, random_state=0),
-    PowerKMeans(7, s0=-0.5, anneal_factor=1.04, anneal_every=5, random_state=1),
-    PowerKMeans(7, s_final=-9.0, random_state=2),
-    PowerKMeans(7, s0=-1.0, random_state=2),
+    PowerKMeans(7, annealing=Annealing(start=-0.5, factor=1.04, passes=5), random_state=1),
+    PowerKMeans(7, annealing=Annealing(end=-9.0), random_state=2),
+    PowerKMeans(7, annealing=Annealing(start=-1.0), random_state=2),
     FuzzyCMeans(7, m=1.3, random_state=0),
     FuzzyCMeans(7, m=3.0, random_state=0),
     RFFKernelPowerKMeans(7, random_state=0),
@@ -68,7 +68,7 @@ def test_the_objective_never_rises(backend, blobs, model, weighted):
 
 
 def test_the_result_is_no_worse_than_any_start(backend, blobs):
-    model = PowerKMeans(7, n_init=4, swaps=3, random_state=0).fit(blobs[0])
+    model = PowerKMeans(7, n_init=4, annealing=Annealing(swaps=3), random_state=0).fit(blobs[0])
     starts = [record for record in model.history_ if record["stage"] == "start"]
     assert [start["kind"] for start in starts] == ["low", "k-means++", "low", "critical"]
     assert [start["outcome"] for start in starts].count("kept") == 1
@@ -82,9 +82,11 @@ def test_swaps_leave_a_local_minimum_of_k_means():
     centers = np.array([[0, 0], [0, 4], [100, 0], [100, 4]])
     X, _ = make_blobs(400, centers=centers, cluster_std=0.3, random_state=0)
     start = np.array([[0, 0], [0, 4], [0.1, 4], [100, 2]])
-    common = {"n_clusters": 4, "s0": -6e4, "init": start, "random_state": 0}
-    local = PowerKMeans(swaps=0, **common).fit(X)
-    swapped = PowerKMeans(swaps=2, **common).fit(X)
+    common = {"n_clusters": 4, "init": start, "random_state": 0}
+    local, swapped = (
+        PowerKMeans(annealing=Annealing(start=-6e4, swaps=swaps), **common).fit(X)
+        for swaps in (0, 2)
+    )
     assert swapped.inertia_ < 0.2 * local.inertia_
     assert "swap" in {record["stage"] for record in swapped.history_}
     assert_allclose(np.sort(swapped.cluster_centers_[:, 0]), [0, 0, 100, 100], atol=0.2)
@@ -95,7 +97,12 @@ def test_the_result_is_stationary(backend, blobs, s):
     """After convergence one more iteration of the paper's formulas changes nothing."""
     X = blobs[0]
     soft = np.isfinite(s)
-    model = PowerKMeans(7, s0=max(s, -0.5), s_final=s if soft else "hard", tol=1e-11, max_iter=5000)
+    model = PowerKMeans(
+        7,
+        annealing=Annealing(start=max(s, -0.5), end=s if soft else "hard"),
+        tol=1e-11,
+        max_iter=5000,
+    )
     model.set_params(random_state=0).fit(X)
     V = model.cluster_centers_
     if soft:
@@ -118,7 +125,10 @@ def test_the_papers_protocol_is_its_algorithm(backend, blobs, every, factor):
     )
     phi = oracles.rff(X, omega)
     model = PowerKMeans(
-        7, s0=-3.0, anneal_factor=factor, anneal_every=every, stop="objective", tol=1e-7, init=start
+        7,
+        annealing=Annealing(start=-3.0, factor=factor, passes=every, until="objective"),
+        tol=1e-7,
+        init=start,
     ).fit(phi)
     assert len(objective) > 10
     assert_allclose([r["objective"] for r in passes(model)], objective, rtol=1e-9)
@@ -127,10 +137,11 @@ def test_the_papers_protocol_is_its_algorithm(backend, blobs, every, factor):
 
 
 def test_the_papers_protocol_as_parameters(digits):
+    annealing = Annealing(start=-5.0, factor=1.04, passes=3, until="objective")
+    features = {"n_frequencies": "paper", "sampling": "iid", "random_state": 0}
     model = RFFKernelPowerKMeans(
-        10, n_frequencies="paper", sampling="iid", s0=-5.0, anneal_factor=1.04, anneal_every=3,
-        init="k-means", stop="objective", random_state=0,
-    ).fit(digits[0])  # fmt: skip
+        10, annealing=annealing, init="k-means", sample=None, **features
+    ).fit(digits[0])
     stages = [record["stage"] for record in passes(model)]
     annealed = [r["s"] for r in passes(model) if r["stage"] == "anneal"]
     assert stages == sorted(stages, key=["k-means", "anneal"].index)  # no stage follows
@@ -144,7 +155,7 @@ def test_a_constant_objective_does_not_end_annealing():
     """If all centroids start at one point, none moves while s > s_c, and the run continues."""
     X, _ = make_blobs(300, n_features=3, centers=4, random_state=1)
     start = np.tile(X.mean(axis=0), (4, 1)) + 1e-9 * np.eye(4, 3)
-    model = PowerKMeans(4, s0=-0.3, init=start, random_state=0).fit(X)
+    model = PowerKMeans(4, annealing=Annealing(start=-0.3), init=start, random_state=0).fit(X)
     first, second = passes(model)[:2]
     assert first["distinct"] == 1
     assert_allclose(first["objective"], second["objective"], rtol=1e-6)
@@ -182,7 +193,7 @@ def test_inertia_is_the_kernel_k_means_objective_of_the_labels(backend, blobs):
         expected = oracles.kernel_kmeans_objective(X @ X.T, model.fit(X).labels_)
         assert_allclose(model.inertia_, expected, rtol=1e-9)
     X = X[:300]
-    hard = {"s0": -6e4, "random_state": 0}  # a few passes of k-means
+    hard = {"annealing": Annealing(start=-6e4), "random_state": 0}  # a few passes of k-means
     model = RFFKernelPowerKMeans(7, gamma=0.01, n_frequencies=4000, **hard).fit(X)
     phi = model.feature_map_.transform(X)
     in_features = oracles.kernel_kmeans_objective(phi @ phi.T, model.labels_)
@@ -194,15 +205,15 @@ def test_inertia_is_the_kernel_k_means_objective_of_the_labels(backend, blobs):
 def test_annealing_leaves_a_local_minimum_of_k_means():
     X, y = make_blobs(600, n_features=2, centers=[[0, 0], [10, 0], [0, 10]], random_state=0)
     start = np.array([[10.0, 0], [10.1, 0], [5.0, 5.0]])
-    stuck = PowerKMeans(3, s0=-60000.0, init=start).fit(X)
-    annealed = PowerKMeans(3, s0=-1.0, init=start).fit(X)
+    stuck = PowerKMeans(3, annealing=Annealing(start=-60000.0), init=start).fit(X)
+    annealed = PowerKMeans(3, annealing=Annealing(start=-1.0), init=start).fit(X)
     assert annealed.inertia_ < 0.5 * stuck.inertia_
 
 
 def test_an_empty_cluster_is_repaired_and_logged(backend):
     X, _ = make_blobs(300, n_features=2, centers=4, cluster_std=0.2, random_state=3)
     start = np.vstack([X[:3], [[1e6, 1e6]]])
-    model = PowerKMeans(4, s0=-6e4, init=start).fit(X)
+    model = PowerKMeans(4, annealing=Annealing(start=-6e4), init=start).fit(X)
     assert sum(record["repairs"] for record in passes(model)) >= 1
     assert len(np.unique(model.labels_)) == 4
 
@@ -218,7 +229,9 @@ def test_more_clusters_than_distinct_rows_end_with_a_warning(backend, dtype):
 
 def test_max_iter_ends_with_a_warning(blobs):
     with pytest.warns(ConvergenceWarning, match="max_iter=4 passes"):
-        model = PowerKMeans(7, s0=-1.0, max_iter=4, random_state=0).fit(blobs[0])
+        model = PowerKMeans(7, annealing=Annealing(start=-1.0), max_iter=4, random_state=0).fit(
+            blobs[0]
+        )
     assert model.n_iter_ == 4 == len(passes(model))
 
 
@@ -250,7 +263,9 @@ def pairs():
 @pytest.mark.parametrize("seed", range(3))
 def test_hopeless_starts_are_dropped(pairs, seed):
     """All outcomes occur, except once in 10^10 draws of 40 starts."""
-    model = PowerKMeans(3, s0=-5.0, init="random", n_init=40, swaps=0, random_state=seed)
+    model = PowerKMeans(
+        3, annealing=Annealing(start=-5.0, swaps=0), init="random", n_init=40, random_state=seed
+    )
     model.fit(pairs)
     starts = [record for record in model.history_ if record["stage"] == "start"]
     outcomes = [start["outcome"] for start in starts]
@@ -278,7 +293,7 @@ def steps_of(schedule, results, best=np.inf):
     return taken, None
 
 
-ADAPTIVE = Schedule(s0=-1.0, s_final=-np.inf, max_iter=1000, tol=1e-4)
+ADAPTIVE = Schedule(start=-1.0, end=-np.inf, max_iter=1000, tol=1e-4)
 
 
 @pytest.mark.parametrize("s_final", [-np.inf, -50.0])
@@ -288,7 +303,7 @@ def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best(
     cost, penalty, soft, s_final
 ):
     converged = Step(soft * cost, cost, cost + penalty, penalty, 0.0, 2, False, 0.0)
-    schedule = replace(ADAPTIVE, s_final=s_final)
+    schedule = replace(ADAPTIVE, end=s_final)
     taken, end = steps_of(schedule, [converged] * 3, best=1.0)
     if soft > 0.99 and cost + penalty > 1.02 and np.isinf(s_final):
         assert end.dropped and not end.converged and len(taken) == 1
@@ -310,7 +325,7 @@ def test_close_pairs_far_apart_are_distinct():
     X, _ = make_blobs(400, centers=centers, cluster_std=0.05, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        model = PowerKMeans(4, init=centers, s0=-60000.0).fit(X)
+        model = PowerKMeans(4, init=centers, annealing=Annealing(start=-60000.0)).fit(X)
     assert passes(model)[-1]["distinct"] == 4
 
 
@@ -334,7 +349,7 @@ def test_starts_that_end_at_other_exponents_are_compared_at_one():
     for seed in range(12):
         X, _ = make_blobs(200, n_features=3, centers=6, cluster_std=2.0, random_state=seed)
         model = PowerKMeans(
-            6, s0=-6.0, anneal_factor=1.5, anneal_every=4, stop="objective", tol=2e-3,
+            6, annealing=Annealing(start=-6.0, factor=1.5, passes=4, until="objective"), tol=2e-3,
             init="random", random_state=seed, n_init=6,
         ).fit(X)  # fmt: skip
         random = np.random.RandomState(seed)
@@ -345,7 +360,7 @@ def test_starts_that_end_at_other_exponents_are_compared_at_one():
 
 def test_best_of_several_starts(pairs):
     """All results are equal once in 10^8 draws of 30 starts."""
-    model = PowerKMeans(3, s0=-6e4, init="random")
+    model = PowerKMeans(3, annealing=Annealing(start=-6e4), init="random")
     many = clone(model).set_params(n_init=30, random_state=0).fit(pairs)
     random = np.random.RandomState(0)  # draws the same starts one by one
     ends = [model.set_params(random_state=random).fit(pairs).inertia_ for _ in range(30)]
@@ -485,7 +500,7 @@ def test_centroids_that_are_given_are_kept(name, by_call):
     assert_array_equal(model.labels_, np.repeat(range(6), sizes))
     assert {r["stage"] for r in model.history_ if "s" in r} == {"hard"}
     assert -1000 < model.s_ < -1
-    soft = clone(model).set_params(s_final=-9.0).fit(X)
+    soft = clone(model).set_params(annealing=Annealing(end=-9.0)).fit(X)
     assert {r["s"] for r in soft.history_ if "s" in r} == {-9.0}
-    annealed = clone(model).set_params(s0=-2.0).fit(X)
+    annealed = clone(model).set_params(annealing=Annealing(start=-2.0)).fit(X)
     assert "anneal" in {r["stage"] for r in annealed.history_}

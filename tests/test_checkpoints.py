@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 
 from rffpk import (
+    Annealing,
     DiffusionPowerKMeans,
     FuzzyCMeans,
     PowerKMeans,
@@ -97,17 +98,29 @@ def fit_in_parts(fit, path):
             parts += 1
 
 
-PAPER = {"s0": -5.0, "anneal_factor": 1.3, "anneal_every": 3, "stop": "objective"}
+PAPER = {"annealing": Annealing(start=-5.0, factor=1.3, passes=3, until="objective")}
 FITS = {
     "sample": (PowerKMeans, {"sample": 100}),
-    "all rows": (PowerKMeans, {"sample": None, "swaps": 3}),
+    "all rows": (PowerKMeans, {"sample": None, "annealing": Annealing(swaps=3)}),
     "paper": (PowerKMeans, {**PAPER, "init": "k-means", "n_init": 2, "sample": None}),
-    "soft": (PowerKMeans, {"s_final": -4.0, "n_init": 2, "sample": 200}),
-    "features": (RFFKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "swaps": 3}),
-    "diffusion": (DiffusionPowerKMeans, {"n_landmarks": 50, "n_init": 2, "swaps": 3}),
-    "graph": (DiffusionPowerKMeans, {"whitening": 0.5, "n_init": 1, "swaps": 3}),
+    "soft": (PowerKMeans, {"annealing": Annealing(end=-4.0), "n_init": 2, "sample": 200}),
+    "features": (
+        RFFKernelPowerKMeans,
+        {"n_frequencies": 8, "n_init": 2, "annealing": Annealing(swaps=3)},
+    ),
+    "diffusion": (
+        DiffusionPowerKMeans,
+        {"n_landmarks": 50, "n_init": 2, "annealing": Annealing(swaps=3)},
+    ),
+    "graph": (
+        DiffusionPowerKMeans,
+        {"whitening": 0.5, "n_init": 1, "annealing": Annealing(swaps=3)},
+    ),
     "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 9}),
-    "views": (RFFMultiKernelPowerKMeans, {"n_frequencies": 8, "n_init": 2, "swaps": 3}),
+    "views": (
+        RFFMultiKernelPowerKMeans,
+        {"n_frequencies": 8, "n_init": 2, "annealing": Annealing(swaps=3)},
+    ),
     "many clusters": (PowerKMeans, {"k": 100, "sample": 200}),
 }
 
@@ -154,7 +167,7 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "parameters",
-    [{"sample": None, "n_init": 1, "swaps": 2}, {"sample": 150, "n_init": 2}],
+    [{"sample": None, "n_init": 1, "annealing": Annealing(swaps=2)}, {"sample": 150, "n_init": 2}],
     ids=["all rows", "sample"],
 )
 def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
@@ -187,7 +200,9 @@ def test_passes_with_bounds_go_on(path, monkeypatch):
     )
 
     def fit(**arguments):
-        return model(k=20, sample=200, swaps=0, n_init=1, tol=1e-6).fit(X, **arguments)
+        return model(k=20, sample=200, annealing=Annealing(swaps=0), n_init=1, tol=1e-6).fit(
+            X, **arguments
+        )
 
     whole = fit()
     assert visits  # not all rows
@@ -201,7 +216,7 @@ def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch):
     X = make_blobs(1200, 8, centers=100, cluster_std=3.0, random_state=1)[0].astype(np.float32)
 
     def fit(**arguments):
-        return model(k=100, sample=800, swaps=4).fit(X, **arguments)
+        return model(k=100, sample=800, annealing=Annealing(swaps=4)).fit(X, **arguments)
 
     whole = fit()
     interrupted(monkeypatch)
@@ -229,7 +244,7 @@ def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
     X *= np.geomspace(1, 1e-3, 80)
 
     def fit(**arguments):
-        return model(swaps=8, n_init=1).fit(X, **arguments)
+        return model(annealing=Annealing(swaps=8), n_init=1).fit(X, **arguments)
 
     whole = fit()
     assert all(drawn) and drawn and all(compress) and compress
@@ -239,10 +254,12 @@ def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
 
 def test_the_numpy_twin_goes_on(X, path, monkeypatch):
     monkeypatch.setenv("RFFPK_BACKEND", "numpy")
-    fit = model(n_init=2, swaps=1).fit
+    fit = model(n_init=2, annealing=Annealing(swaps=1)).fit
     whole = fit(X).__getstate__()
     interrupted(monkeypatch, 3)
-    found, _ = fit_in_parts(lambda **arguments: model(n_init=2, swaps=1).fit(X, **arguments), path)
+    found, _ = fit_in_parts(
+        lambda **arguments: model(n_init=2, annealing=Annealing(swaps=1)).fit(X, **arguments), path
+    )
     assert_array_equal(found.cluster_centers_, whole["cluster_centers_"])
     assert records(found.history_) == records(whole["history_"])
 
@@ -326,7 +343,7 @@ def test_checkpoints_are_written_at_intervals(X, path, monkeypatch):
         return take(*args)
 
     monkeypatch.setattr(feature_steps.FeatureRun, "_passes", slow)
-    model(swaps=0).fit(X, checkpoint=path)
+    model(annealing=Annealing(swaps=0)).fit(X, checkpoint=path)
     assert len(saves) > 2
     assert min(np.diff([0, *saves])) >= 60
     assert max(np.diff(saves)) <= 67

@@ -8,6 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk import (
+    Annealing,
     KernelPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
@@ -93,7 +94,11 @@ def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
     model = make().fit(X)
     assert used[0] is not None
     assert_array_equal(model.predict(X), model.labels_)
-    again = make().set_params(init=model.cluster_centers_, n_init=1, s0=-1e6).fit(X)
+    again = (
+        make()
+        .set_params(init=model.cluster_centers_, n_init=1, annealing=Annealing(start=-1e6))
+        .fit(X)
+    )
     assert model.inertia_ <= again.inertia_ * (1 + 1e-6)
     monkeypatch.setattr("rffpk._anneal.fit.compressed", lambda *given: None)
     whole = make().fit(X)
@@ -243,7 +248,9 @@ def test_exact_kernels_end_converged_in_the_space_of_the_kernel():
     model = KernelPowerKMeans(12, gamma=0.01, random_state=0).fit(X)
     stages = [record["stage"] for record in model.history_]
     assert stages[-1] == "hard" and "seeding" in stages
-    again = KernelPowerKMeans(12, gamma=0.01, init=model.labels_, s0=-1e9).fit(X)
+    again = KernelPowerKMeans(
+        12, gamma=0.01, init=model.labels_, annealing=Annealing(start=-1e9)
+    ).fit(X)
     assert_array_equal(again.labels_, model.labels_)
     passes = [r["objective"] for r in model.history_ if "s" in r and r["stage"] == "hard"]
     assert passes[-1] >= model.inertia_ * (1 - 1e-9)

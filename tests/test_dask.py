@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from rffpk import (
+    Annealing,
     AverageMKKM,
     DiffusionPowerKMeans,
     FuzzyCMeans,
@@ -97,7 +98,7 @@ def unknown(X):
 
 MODELS = [
     (PowerKMeans, {}),
-    (PowerKMeans, {"sample": None, "swaps": 0, "n_init": 1, "max_iter": 15}),
+    (PowerKMeans, {"sample": None, "annealing": Annealing(swaps=0), "n_init": 1, "max_iter": 15}),
     (RFFKernelPowerKMeans, {"n_frequencies": 16, "gamma": "median", "sample": 1000}),
     (FuzzyCMeans, {"max_iter": 5}),
     (DiffusionPowerKMeans, {"n_landmarks": 40, "metric": "cosine"}),
@@ -126,7 +127,9 @@ def test_a_cluster_fits_as_an_array_is_fitted(rows, client, number):
 
 def test_many_clusters_of_unit_rows_in_half_precision(rows, client):
     X = (rows - rows.mean(axis=0)).astype(np.float16)
-    new = partial(PowerKMeans, 100, metric="cosine", sample=2000, swaps=0, random_state=0)
+    new = partial(
+        PowerKMeans, 100, metric="cosine", sample=2000, annealing=Annealing(swaps=0), random_state=0
+    )
     model, read = new().fit(divided(X)), new().fit(from_array(X.astype(np.float32)))
     assert model.cluster_centers_.dtype == np.float32
     assert_allclose(model.cluster_centers_, read.cluster_centers_, atol=1e-5)
@@ -319,7 +322,9 @@ def test_a_cluster_without_workers_is_given_up(rows, monkeypatch):
 @pytest.mark.promise(like="test_a_killed_worker_changes_nothing")
 def test_a_fit_ends_when_the_last_worker_has_left(rows, monkeypatch):
     monkeypatch.setattr(dask_workers, "_WITHOUT_WORKERS", 1.0)
-    model = PowerKMeans(K, sample=None, swaps=0, n_init=1, max_iter=1000, tol=0, random_state=0)
+    model = PowerKMeans(
+        K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=1000, tol=0, random_state=0
+    )
     with workers(2) as client:
         X = divided(rows).persist()
 
@@ -342,7 +347,9 @@ def test_a_fit_ends_when_the_last_worker_has_left(rows, monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 def test_a_killed_worker_changes_nothing(rows, client):
     X = divided(rows, (2000,) * 11 + (1000,))
-    model = PowerKMeans(K, sample=None, swaps=0, n_init=1, max_iter=20, tol=0, random_state=0)
+    model = PowerKMeans(
+        K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=20, tol=0, random_state=0
+    )
     expected = model.fit(X)
     with workers(2, processes=True) as killing:
         held, pid = X.persist(), min(killing.run(os.getpid).values())

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rffpk import DiffusionMap, DiffusionPowerKMeans
+from rffpk import Annealing, DiffusionMap, DiffusionPowerKMeans
 from rffpk.maps.components import Components, valley_of_rows
 from rffpk.maps.neighbours import Neighbourhoods, landmark_numbers
 from rffpk.maps.spectrum import leading_pairs
@@ -281,7 +281,7 @@ def test_many_clusters_have_fewer_landmarks():
     assert landmark_numbers("auto", 100_000, 10, sparse=True) == (30_000, 1581)
     assert landmark_numbers(300, 1_000_000, 10) == (300, 300)
     X, y = make_blobs(1500, 5, centers=120, cluster_std=0.5, random_state=0)
-    model = DiffusionPowerKMeans(120, n_init=1, swaps=0, random_state=0).fit(X)
+    model = DiffusionPowerKMeans(120, n_init=1, annealing=Annealing(swaps=0), random_state=0).fit(X)
     assert len(model.feature_map_.landmarks_) == 1500
     assert normalized_mutual_info_score(y, model.labels_) > 0.95
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rffpk import PowerKMeans, _core, _reference
+from rffpk import Annealing, PowerKMeans, _core, _reference
 from rffpk._anneal import hard_plan
 from rffpk._rows import directions
 from rffpk._rows.passes import make_rows, pass_of_block
@@ -152,7 +152,7 @@ def test_the_twin_has_the_parameter():
     np.testing.assert_allclose(ours[0], twin[0], atol=1e-10)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"swaps": 0, "sample": 3000}])
+@pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0), "sample": 3000}])
 def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters):
     X = around(6000, 100, 120, 0.05, np.float32)[0]
     monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)

@@ -57,7 +57,9 @@ ALL = [
 def soft(model):
     """The model with memberships at its end that are as soft as they can be."""
     fuzzy = isinstance(model, rffpk.FuzzyCMeans)
-    return clone(model).set_params(**{"m": 6.0} if fuzzy else {"s_final": -0.2})
+    return clone(model).set_params(
+        **{"m": 6.0} if fuzzy else {"annealing": rffpk.Annealing(end=-0.2)}
+    )
 
 
 def with_kernel(model, kernel, **parameters):
@@ -79,11 +81,11 @@ CASES = {
     "rows of zeros": (ALL, np.zeros((40, 3)), "1 of n_clusters=5 .*: X has 1 distinct row; .* 1"),
     "merged": (
         [*map(soft, [*FEATURES, *EXACT[1:3]])], NORMAL,
-        r"to 1/k = 0\.2, .* stable for (exponents|fuzzifiers) .* take a (lower s_final|smaller m)",
+        r"to 1/k = 0\.2, .* for (exponents|fuzzifiers) .* take a (lower annealing.end|smaller m)",
     ),
     "partly merged": (
         [soft(rffpk.DiffusionPowerKMeans(5, n_neighbors=12, whitening=None))], NORMAL,
-        "2 of n_clusters=5 .*: centroids merged; take fewer clusters or a lower s_final",
+        "2 of n_clusters=5 .*: centroids merged; take fewer clusters or a lower annealing.end",
     ),
     "rank one": (
         [with_kernel(clone(m), "linear") for m in [*FUSED, *LANDMARKS]], LINE,
@@ -146,11 +148,11 @@ def test_ends_that_are_as_they_should_be_are_silent(model):
 def test_flat_memberships_are_named_where_centroids_differ(digits):
     """Annealed to -1 the two centroids of digits are not the same yet, all memberships 0.5."""
     X = digits[0][:500]
-    model = rffpk.PowerKMeans(2, s_final=-1.0, random_state=0)
+    model = rffpk.PowerKMeans(2, annealing=rffpk.Annealing(end=-1.0), random_state=0)
     with pytest.warns(ConvergenceWarning, match="memberships to 1/k = 0.5, a state that is stable"):
         model.fit(X)
     assert np.abs(model.predict_proba(X) - 0.5).max() < 0.01
-    assert warnings_of(rffpk.PowerKMeans(2, s_final=-20.0), X) == []
+    assert warnings_of(rffpk.PowerKMeans(2, annealing=rffpk.Annealing(end=-20.0)), X) == []
 
 
 @pytest.mark.parametrize("metric, copies", [("cosine", 4), ("euclidean", 100)])
@@ -163,7 +165,9 @@ def test_a_row_as_far_from_all_centroids_says_nothing_of_others(metric, copies):
 
 
 @pytest.mark.parametrize(
-    "model", [rffpk.PowerKMeans(swaps=0, s0=-300.0), rffpk.FuzzyCMeans()], ids=str
+    "model",
+    [rffpk.PowerKMeans(annealing=rffpk.Annealing(swaps=0, start=-300.0)), rffpk.FuzzyCMeans()],
+    ids=str,
 )
 def test_near_clusters_beside_a_wide_one_are_clusters(model):
     """Their squared distance is 1e-8 of the mean cost of a row."""

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import (
+    Annealing,
     FuzzyCMeans,
     KernelPowerKMeans,
     PowerKMeans,
@@ -141,8 +142,8 @@ def test_weights_are_repetitions_at_a_fixed_start(backend, blobs, estimator):
     X, _ = blobs
     repeats = np.random.default_rng(0).integers(0, 4, len(X))
     model = starting_at(estimator, X)
-    if "s0" in model.get_params():
-        model.set_params(s0=-2.0)
+    if "annealing" in model.get_params():
+        model.set_params(annealing=Annealing(start=-2.0))
     weighted = clone(model).fit(X, sample_weight=repeats)
     repeated = clone(model).fit(np.repeat(X, repeats, axis=0))
     assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-9, atol=1e-10)
@@ -306,7 +307,9 @@ def test_starts_run_on_a_sample_and_end_on_all_rows(weighted):
     assert full.sample_size_ == 28_000
     assert_allclose(model.inertia_, full.inertia_, rtol=1e-3)
     assert adjusted_rand_score(y, model.labels_) > 0.85
-    auto = PowerKMeans(4, random_state=0, max_iter=3, swaps=0).fit(X, sample_weight=weight)
+    auto = PowerKMeans(4, random_state=0, max_iter=3, annealing=Annealing(swaps=0)).fit(
+        X, sample_weight=weight
+    )
     assert auto.sample_size_ == (28_000 if weighted else 20_000)  # 19 000 rows are weighted
 
 
@@ -348,9 +351,17 @@ def test_rows_of_weight_zero_do_not_make_a_sample():
 def test_a_final_exponent_that_was_not_reached_gives_a_warning(blobs):
     with pytest.warns(ConvergenceWarning, match="max_iter=20"):
         PowerKMeans(
-            4, n_init=1, sample=100, s_final=-50.0, max_iter=20, tol=1e-2, random_state=0
+            4,
+            n_init=1,
+            sample=100,
+            annealing=Annealing(end=-50.0),
+            max_iter=20,
+            tol=1e-2,
+            random_state=0,
         ).fit(blobs[0])
-    reached = PowerKMeans(4, sample=100, s_final=-5.0, random_state=0).fit(blobs[0])
+    reached = PowerKMeans(4, sample=100, annealing=Annealing(end=-5.0), random_state=0).fit(
+        blobs[0]
+    )
     assert reached.s_ == -5.0 == [r["s"] for r in reached.history_ if "s" in r][-1]
 
 
@@ -393,7 +404,7 @@ def test_other_layouts_and_types_are_converted(blobs, layout):
 
 def test_a_soft_result_is_stationary_at_its_exponent(blobs):
     X, _ = blobs
-    model = PowerKMeans(5, s0=-1.0, s_final=-3.0, random_state=0).fit(X)
+    model = PowerKMeans(5, annealing=Annealing(start=-1.0, end=-3.0), random_state=0).fit(X)
     assert model.s_ == -3.0 == [r["s"] for r in model.history_ if "s" in r][-1]
     same = FuzzyCMeans(5, m=1 + 1 / 3, init=model.cluster_centers_).fit(X)
     assert_allclose(same.cluster_centers_, model.cluster_centers_, atol=1e-3)

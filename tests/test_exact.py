@@ -20,6 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import (
+    Annealing,
     KernelKMeans,
     KernelPowerKMeans,
     MultiKernelPowerKMeans,
@@ -132,7 +133,7 @@ def test_skinny_products_without_numbers(lines, n):
 def test_the_linear_kernel_gives_the_iterates_of_power_k_means(blobs, backend):
     X = blobs[0]
     common = {
-        "s0": -1.0, "anneal_factor": 1.1, "anneal_every": 3, "max_iter": 60, "tol": 1e-3,
+        "annealing": Annealing(start=-1.0, factor=1.1, passes=3), "max_iter": 60, "tol": 1e-3,
     }  # fmt: skip
     rows = np.arange(5)
     exact = KernelPowerKMeans(5, kernel="linear", init=np.eye(300)[rows], **common).fit(X)
@@ -175,7 +176,13 @@ def test_distances_are_those_in_explicit_features(blobs):
     X = blobs[0]
     weight = np.random.default_rng(0).uniform(0.2, 3, 300)
     model = KernelPowerKMeans(
-        5, kernel="polynomial", gamma=0.01, degree=2, coef0=1, s_final=-8.0, random_state=0
+        5,
+        kernel="polynomial",
+        gamma=0.01,
+        degree=2,
+        coef0=1,
+        annealing=Annealing(end=-8.0),
+        random_state=0,
     ).fit(X, sample_weight=weight)
     pairs = list(itertools.combinations(range(4), 2))
     phi = np.hstack(
@@ -203,7 +210,11 @@ def test_distances_are_those_in_explicit_features(blobs):
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial", "cosine"])
 def test_the_objective_never_rises(blobs, backend, kernel):
     model = KernelPowerKMeans(
-        6, kernel=kernel, s0=-1.0, anneal_factor=1.2, anneal_every=2, n_init=3, random_state=0
+        6,
+        kernel=kernel,
+        annealing=Annealing(start=-1.0, factor=1.2, passes=2),
+        n_init=3,
+        random_state=0,
     ).fit(blobs[0])
     for start in range(3):
         records = [r for r in model.history_ if "s" in r and r["start"] == start]
@@ -215,8 +226,8 @@ def test_the_objective_never_rises(blobs, backend, kernel):
 def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softmax(blobs):
     model = MultiKernelPowerKMeans(
         5, kernels=["rbf", ("rbf", 2.0), ("polynomial", {"degree": 2, "gamma": 0.01})],
-        weight_entropy=0.05, s0=-2.0, s_final=-4.0, anneal_factor=1.2, tol=1e-9, max_iter=3000,
-        random_state=0,
+        weight_entropy=0.05, annealing=Annealing(start=-2.0, end=-4.0, factor=1.2), tol=1e-9,
+        max_iter=3000, random_state=0,
     ).fit(blobs[0])  # fmt: skip
     records = [r for r in model.history_ if "s" in r]
     for before, after in itertools.pairwise(records):
@@ -240,7 +251,7 @@ def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softma
 
 
 # Starts that do not end with the hard rule run with the kernel, not in components.
-KERNEL_ITSELF = {"s_final": -1e4}
+KERNEL_ITSELF = {"annealing": Annealing(end=-1e4)}
 
 
 def test_the_automatic_exponent_is_the_critical_one_of_the_kernel():
@@ -319,7 +330,7 @@ def test_components_find_no_worse_clusters_than_the_kernel_itself(blobs):
 def test_permuting_rows_permutes_results(blobs):
     X, order = blobs[0], np.random.default_rng(0).permutation(300)
     labels = np.arange(300) % 5
-    model = KernelPowerKMeans(5, init=labels, s0=-5.0).fit(X)
+    model = KernelPowerKMeans(5, init=labels, annealing=Annealing(start=-5.0)).fit(X)
     moved = clone(model).set_params(init=labels[order]).fit(X[order])
     assert_array_equal(moved.labels_, model.labels_[order])
     assert_allclose(moved.objective_, model.objective_, rtol=1e-9)
@@ -329,7 +340,7 @@ def test_weights_are_repetitions(blobs):
     X = blobs[0][:80]
     counts = np.random.default_rng(0).integers(1, 4, 80)
     labels = np.arange(80) % 4
-    common = {"s0": -3.0, "gamma": 0.05}
+    common = {"annealing": Annealing(start=-3.0), "gamma": 0.05}
     one = KernelPowerKMeans(4, init=labels, **common).fit(X, sample_weight=counts)
     weights = (labels == np.arange(4)[:, None]).astype(float)
     expanded = np.repeat(weights / weights.sum(axis=1, keepdims=True) / counts, counts, axis=1)
@@ -405,7 +416,7 @@ def test_annealing_beats_k_means(digits):
 def test_merged_centroids_separate_again(digits, dtype, estimator):
     """Far above the critical exponent all centroids become exactly equal."""
     X = digits[0][:300].astype(dtype)
-    model = estimator(10, s0=-0.5, anneal_factor=1.1, anneal_every=10, random_state=0)
+    model = estimator(10, annealing=Annealing(start=-0.5, factor=1.1, passes=10), random_state=0)
     if estimator is PowerKMeans:
         model.set_params(sample=None)
     model.fit(X)
@@ -475,7 +486,7 @@ def test_ritz_values_are_within_the_spectrum_and_near_its_bounds():
 
 def test_a_schedule_ends_hard_only_if_annealed():
     assert Schedule(-1.0, -np.inf, 10, 1e-3).ends_hard
-    assert not Schedule(-1.0, -np.inf, 10, 1e-3, stop="objective").ends_hard
+    assert not Schedule(-1.0, -np.inf, 10, 1e-3, until="objective").ends_hard
     assert not Schedule(-1.0, -5.0, 10, 1e-3).ends_hard
 
 
@@ -555,7 +566,7 @@ def test_bad_parameters(blobs, estimator, parameters, message):
         ({"kernels": ["rbf"]}, "kernels has 1 entries for 2 views"),
         ({"kernels": "du2015"}, "kernels == 'du2015' needs one array"),
         ({"weight_entropy": 0}, "weight_entropy == 0, must be >= 1e-30"),
-        ({"s0": 1.0}, "s0 == 1.0, must be <= -0.2"),
+        ({"annealing": Annealing(start=1.0)}, "annealing.start == 1.0, must be <= -0.2"),
     ],
 )
 def test_bad_parameters_of_several_kernels(blobs, parameters, message):

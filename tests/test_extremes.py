@@ -105,13 +105,13 @@ def test_five_thousand_clusters():
     """A grid of 5000 pairs of rows, with a start at one row of each pair."""
     grid = np.stack(np.divmod(np.arange(5000.0), 100.0), axis=1)
     X = np.repeat(grid, 2, axis=0) + np.random.default_rng(0).normal(0, 1e-3, (10_000, 2))
-    model = rffpk.PowerKMeans(5000, init=X[::2], s0=-50.0, s_final=-50.0)
+    model = rffpk.PowerKMeans(5000, init=X[::2], annealing=rffpk.Annealing(start=-50.0, end=-50.0))
     found = fitted(model, X.astype(np.float32))
     assert_array_equal(found.labels_, np.repeat(np.arange(5000), 2))
     assert_array_equal(found.predict_proba(X[:5].astype("f")).argmax(axis=1), found.labels_[:5])
 
 
-SOFT = [m for m in [*CENTROIDS, *EXACT] if "s_final" in m.get_params()]
+SOFT = [m for m in [*CENTROIDS, *EXACT] if "annealing" in m.get_params()]
 
 
 @pytest.mark.parametrize("s", [-0.2, -65_536.0, -1e6, -1e300])
@@ -120,12 +120,14 @@ def test_the_softest_and_the_hardest_exponents(model, s, dtype):
     """The hard rule takes over where the type does not resolve the power mean."""
     X = BLOBS.astype(dtype)
     for final in ("hard", s):
-        found = fitted(clone(model).set_params(n_clusters=4, s0=s, s_final=final), X)
+        found = fitted(
+            clone(model).set_params(n_clusters=4, annealing=rffpk.Annealing(start=s, end=final)), X
+        )
         assert adjusted_rand_score(GROUPS, found.labels_) == 1
         assert_allclose(found.predict_proba(X).sum(axis=1), 1, rtol=1e-5)
     assert found.s_ == s
-    with pytest.raises(ValueError, match="s0 == -0.19, must be <= -0.2"):
-        clone(model).set_params(s0=-0.19).fit(X)
+    with pytest.raises(ValueError, match="annealing.start == -0.19, must be <= -0.2"):
+        clone(model).set_params(annealing=rffpk.Annealing(start=-0.19)).fit(X)
 
 
 @pytest.mark.parametrize("m", [1 + 1e-15, 1 + 1e-6, 6.0])

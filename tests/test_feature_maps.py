@@ -10,7 +10,7 @@ from scipy.linalg import hadamard as scipy_hadamard
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from rffpk import RandomFourierFeatures, RFFKernelPowerKMeans
+from rffpk import Annealing, RandomFourierFeatures, RFFKernelPowerKMeans
 from rffpk._utils.arrays import Structure
 from rffpk.maps import fourier
 
@@ -189,7 +189,7 @@ def test_a_limit_that_binds_warns(monkeypatch):
 def test_the_number_of_frequencies_does_not_depend_on_the_number_of_clusters():
     X = np.random.default_rng(0).standard_normal((400, 20))
     chosen = {
-        RFFKernelPowerKMeans(k, random_state=0, max_iter=1, swaps=0, n_init=1)
+        RFFKernelPowerKMeans(k, random_state=0, max_iter=1, annealing=Annealing(swaps=0), n_init=1)
         .fit(X)
         .feature_map_.n_frequencies_
         for k in (2, 40)

@@ -43,7 +43,10 @@ DIFFUSION = {
     "n_neighbors": st.sampled_from(["auto", 2]),
 }
 CHOICES = [
-    (rffpk.PowerKMeans, {"sample": st.sampled_from(["auto", None, 5])}),
+    (rffpk.PowerKMeans, {
+        "sample": st.sampled_from(["auto", None, 5]),
+        "annealing": st.sampled_from(["auto", "paper", None]),
+    }),
     (rffpk.FuzzyCMeans, {"m": st.sampled_from([1.1, 2.0, 6.0])}),
     (rffpk.RFFKernelPowerKMeans, {
         "kernel": st.sampled_from(["rbf", "laplacian", "cauchy"]),
@@ -55,7 +58,10 @@ CHOICES = [
     }),
     (rffpk.RFFMultiKernelPowerKMeans, {"possibilistic": st.booleans()}),
     (rffpk.KernelKMeans, {"kernel": KERNEL, "gamma": st.sampled_from(["mean", None, 1e30])}),
-    (rffpk.KernelPowerKMeans, {"kernel": KERNEL, "s_final": st.sampled_from(["hard", -1.0])}),
+    (rffpk.KernelPowerKMeans, {
+        "kernel": KERNEL,
+        "annealing": st.sampled_from(["auto", "paper", None, rffpk.Annealing(end=-1.0)]),
+    }),
     (rffpk.MultiKernelPowerKMeans, {"weight_entropy": st.sampled_from([1e-3, 1.0, 1e3])}),
     (rffpk.RMKKM, {"weight_norm": st.sampled_from([0.05, 0.5, 0.95])}),
     (rffpk.AverageMKKM, {"center": st.booleans(), "normalize": st.booleans()}),

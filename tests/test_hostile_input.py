@@ -290,15 +290,20 @@ def test_columns_of_views_have_the_names_and_the_order_of_the_fit(estimator):
 SMALL_TYPES = {
     "n_clusters": np.int8, "n_init": np.int8, "max_iter": np.int8, "n_frequencies": np.int8,
     "n_anchors": np.uint8, "n_landmarks": np.int8, "n_components": np.int8, "sample": np.int8,
-    "swaps": np.int8, "anneal_every": np.int8, "n_jobs": np.int8,
+    "n_jobs": np.int8,
     "tol": np.float16, "m": np.float16, "weight_entropy": np.float16, "gamma": np.float16,
-    "lambda1": np.float16, "lambda2": np.float16, "s0": np.float16, "anneal_factor": np.float16,
+    "lambda1": np.float16, "lambda2": np.float16,
+    "annealing": lambda plain: rffpk.Annealing(
+        swaps=np.int8(plain.swaps), passes=np.int8(plain.passes),
+        start=np.float16(plain.start), factor=np.float16(plain.factor),
+    ),
 }  # fmt: skip
 SMALL_VALUES = {
     "n_clusters": 100, "n_init": 2, "max_iter": 100, "n_frequencies": 100, "n_anchors": 120,
-    "n_landmarks": 110, "n_components": 100, "sample": 120, "swaps": 3, "anneal_every": 2,
+    "n_landmarks": 110, "n_components": 100, "sample": 120,
     "n_jobs": -2, "tol": 2.0**-10, "m": 1.25, "weight_entropy": 4.0, "gamma": 0.25,
-    "lambda1": 2.0, "lambda2": 0.5, "s0": -8.0, "anneal_factor": 1.5,
+    "lambda1": 2.0, "lambda2": 0.5,
+    "annealing": rffpk.Annealing(start=-8.0, factor=1.5, passes=2, swaps=3),
 }  # fmt: skip
 
 

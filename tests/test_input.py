@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import rffpk
 from rffpk import (
+    Annealing,
     DiffusionMap,
     DiffusionPowerKMeans,
     FuzzyCMeans,
@@ -55,23 +56,35 @@ BAD_PARAMETERS = [
     ({"random_state": "x"}, "'x' cannot be used to seed"),
 ]
 BAD_POWER = [
-    ({"s0": -0.1}, "s0 == -0.1, must be <= -0.2"),
-    ({"s0": np.array([-1, -2])}, "s0 == array.*must be a number or 'auto'"),
-    ({"s0": 1}, "s0 == 1, must be <= -0.2"),
-    ({"s0": np.nan}, "s0 == nan, must be finite"),
-    ({"s0": "automatic"}, "s0 == 'automatic', must be a number or 'auto'"),
-    ({"s_final": -0.1}, "s_final == -0.1, must be <= -0.2"),
-    ({"s0": -5.0, "s_final": -3.0}, "s_final == -3.0, must be <= -5.0"),
-    ({"anneal_factor": 1.0}, "anneal_factor == 1.0, must be > 1"),
-    ({"anneal_factor": np.inf}, "anneal_factor == inf, must be finite"),
-    ({"anneal_every": 0}, "anneal_every == 0, must be >= 1"),
-    ({"stop": "never"}, "stop == 'never', must be one of"),
+    ({"annealing": Annealing(start=-0.1)}, "annealing.start == -0.1, must be <= -0.2"),
+    (
+        {"annealing": Annealing(start=np.array([-1, -2]))},
+        r"annealing\.start == array.*must be a number or 'critical'",
+    ),
+    ({"annealing": Annealing(start=1)}, "annealing.start == 1, must be <= -0.2"),
+    ({"annealing": Annealing(start=np.nan)}, "annealing.start == nan, must be finite"),
+    (
+        {"annealing": Annealing(start="automatic")},
+        "annealing.start == 'automatic', must be a number or 'critical'",
+    ),
+    ({"annealing": Annealing(end=-0.1)}, "annealing.end == -0.1, must be <= -0.2"),
+    ({"annealing": Annealing(start=-5.0, end=-3.0)}, "annealing.end == -3.0, must be <= -5.0"),
+    ({"annealing": Annealing(factor=1.0)}, "annealing.factor == 1.0, must be > 1"),
+    ({"annealing": Annealing(factor=np.inf)}, "annealing.factor == inf, must be finite"),
+    ({"annealing": Annealing(passes=0)}, "annealing.passes == 0, must be >= 1"),
+    ({"annealing": Annealing(until="never")}, "annealing.until == 'never', must be one of"),
     ({"sample": 0}, "sample == 0, must be >= 1"),
     ({"sample": "all"}, "sample must be an instance of int"),
-    ({"swaps": -1}, "swaps == -1, must be >= 0"),
-    ({"swaps": 3, "s_final": -5.0}, "swaps == 3 needs s_final='hard'"),
-    ({"swaps": 3, "stop": "objective"}, "swaps == 3 needs s_final='hard'"),
-    ({"swaps": True}, "swaps must be an instance of int, not bool"),
+    ({"annealing": Annealing(swaps=-1)}, "annealing.swaps == -1, must be >= 0"),
+    (
+        {"annealing": Annealing(swaps=3, end=-5.0)},
+        "annealing.swaps == 3 needs annealing.end='hard'",
+    ),
+    (
+        {"annealing": Annealing(swaps=3, until="objective")},
+        "annealing.swaps == 3 needs annealing.end='hard'",
+    ),
+    ({"annealing": Annealing(swaps=True)}, "annealing.swaps must be an instance of int, not bool"),
 ]
 BAD_KERNEL = [
     ({"gamma": 0.0}, "gamma == 0.0, must be > 0"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import normalize
 
-from rffpk import PowerKMeans, _core, _reference
+from rffpk import Annealing, PowerKMeans, _core, _reference
 from rffpk._anneal import hard_plan, local_passes
 from rffpk._anneal.local_passes import Assignment, Need, add, remove, step
 from rffpk._rows.passes import make_rows, one_pass
@@ -249,7 +249,7 @@ def always(monkeypatch):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("parameters", [{}, {"swaps": 0}, {"sample": 3000}])
+@pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0)}, {"sample": 3000}])
 def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
     X = clustered()
     model = PowerKMeans(120, random_state=0, n_jobs=1, **parameters).fit(X)
@@ -291,7 +291,12 @@ def test_rows_that_are_all_equal_but_few(always):
 
 def test_the_tolerance_decides_where_a_fit_of_many_clusters_ends(always):
     X = clustered(n=3000, seed=2)
-    given = {"n_init": 1, "init": "random", "s0": -1e9, "swaps": 0, "random_state": 0}
+    given = {
+        "n_init": 1,
+        "init": "random",
+        "annealing": Annealing(start=-1e9, swaps=0),
+        "random_state": 0,
+    }
     loose, tight = (PowerKMeans(120, tol=tol, **given).fit(X) for tol in (0.1, 0))
     assert loose.n_iter_ < tight.n_iter_ < 100
     assert tight.inertia_ < loose.inertia_

@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
 from rffpk import (
+    Annealing,
     PowerKMeans,
     RFFKernelPowerKMeans,
     _reference,
@@ -181,10 +182,13 @@ def test_distinct_centroids_are_counted_as_by_the_twin():
 
 @pytest.mark.parametrize(
     "given, kept",
-    [({"s0": -2.0, "anneal_factor": 1.05}, "anneal"), ({"init": "k-means"}, "k-means")],
+    [
+        ({"annealing": Annealing(start=-2.0, factor=1.05, swaps=5)}, "anneal"),
+        ({"annealing": Annealing(swaps=5), "init": "k-means"}, "k-means"),
+    ],
 )
 def test_parameters_of_annealing_are_followed_with_many_clusters_too(given, kept):
-    model = PowerKMeans(MANY, swaps=5, random_state=0, **given).fit(mixture(600, MANY))
+    model = PowerKMeans(MANY, random_state=0, **given).fit(mixture(600, MANY))
     assert kept in {record["stage"] for record in model.history_}
 
 

@@ -38,7 +38,7 @@ def test_stored_memberships_are_those_predicted(cls, dtype):
 @pytest.mark.parametrize("cls", [rffpk.KernelKMeans, rffpk.KernelPowerKMeans])
 def test_precomputed_kernels_have_stored_memberships(cls, weighted):
     weight = np.arange(150) % 3 + 1.0 if weighted else None
-    soft = {} if cls is rffpk.KernelKMeans else {"s_final": -3.0}
+    soft = {} if cls is rffpk.KernelKMeans else {"annealing": rffpk.Annealing(end=-3.0)}
     common = {"n_clusters": 3, "store_memberships": True, "random_state": 0, **soft}
     model = cls(gamma=0.02, **common).fit(X, sample_weight=weight)
     given = cls(kernel="precomputed", **common).fit(rbf_kernel(X, gamma=0.02), sample_weight=weight)
@@ -48,7 +48,7 @@ def test_precomputed_kernels_have_stored_memberships(cls, weighted):
 
 def test_several_precomputed_kernels_have_stored_memberships():
     kernels = [rbf_kernel(X, gamma=gamma) for gamma in (0.01, 0.1)]
-    common = {"store_memberships": True, "s_final": -3.0, "random_state": 0}
+    common = {"store_memberships": True, "annealing": rffpk.Annealing(end=-3.0), "random_state": 0}
     pairs = [("rbf", 0.01), ("rbf", 0.1)]
     model = rffpk.MultiKernelPowerKMeans(3, kernels=pairs, **common).fit(X)
     given = rffpk.MultiKernelPowerKMeans(3, kernels="precomputed", **common).fit(kernels)
@@ -90,7 +90,7 @@ def test_views_are_weighted_as_distances_are():
 
 
 def test_soft_ends_and_rows_on_centroids_keep_the_exponent_of_the_fit():
-    soft = rffpk.PowerKMeans(4, s_final=-3.0, random_state=0).fit(X)
+    soft = rffpk.PowerKMeans(4, annealing=rffpk.Annealing(end=-3.0), random_state=0).fit(X)
     assert soft.membership_exponent_ == soft.s_ == -3
     assert rffpk.FuzzyCMeans(4, m=1.5, random_state=0).fit(X).membership_exponent_ == -2
     alone = rffpk.PowerKMeans(4, random_state=0).fit(X[:4])

@@ -45,8 +45,8 @@ ends = [int(end, 16) for pair in lines for end in pair]
 allocation.count_calls(least, min(ends), max(ends))
 X = np.random.default_rng(0).standard_normal((n, 3))
 cls = getattr(rffpk, name)
-small = {"n_init": 1, "swaps": 1, "max_iter": 20, "n_frequencies": 16, "n_anchors": 20,
-         "n_landmarks": 20, "n_clusters": 3, "n_jobs": 2}
+small = {"n_init": 1, "annealing": rffpk.Annealing(swaps=1), "max_iter": 20,
+         "n_frequencies": 16, "n_anchors": 20, "n_landmarks": 20, "n_clusters": 3, "n_jobs": 2}
 parameters = {key: value for key, value in small.items() if key in cls().get_params()}
 model = cls(random_state=0, **parameters).fit(X)
 expected, fails = model.transform(X), 0
@@ -293,7 +293,13 @@ def test_fits_keep_no_memory(name):
     kilobytes a fit at first; a collection empties these, and nothing else is left."""
     cls = getattr(rffpk, name)
     X = np.random.default_rng(0).standard_normal((30, 3))
-    small = {"n_init": 1, "swaps": 0, "n_frequencies": 16, "n_clusters": 2, "n_jobs": 1}
+    small = {
+        "n_init": 1,
+        "annealing": rffpk.Annealing(swaps=0),
+        "n_frequencies": 16,
+        "n_clusters": 2,
+        "n_jobs": 1,
+    }
     parameters = {key: value for key, value in small.items() if key in cls().get_params()}
 
     def growth(fits):

@@ -18,6 +18,7 @@ from rffpk import (
     ONKC,
     RMKKM,
     SMKC,
+    Annealing,
     AverageMKKM,
     CoregSC,
     FuzzyCMeans,
@@ -37,9 +38,9 @@ FEW = "3 of n_clusters=5 clusters have rows"
 INDEFINITE = {"coef0": -50, "gamma": 0.1}
 
 CASES = [
-    (PowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
-    (RFFKernelPowerKMeans(5, max_iter=1, swaps=0), ROWS, MOST),
-    (ip_rff_mkpkm(5, max_iter=1, swaps=0), ROWS, MOST),
+    (PowerKMeans(5, max_iter=1, annealing=Annealing(swaps=0)), ROWS, MOST),
+    (RFFKernelPowerKMeans(5, max_iter=1, annealing=Annealing(swaps=0)), ROWS, MOST),
+    (ip_rff_mkpkm(5, max_iter=1, annealing=Annealing(swaps=0)), ROWS, MOST),
     (FuzzyCMeans(5, max_iter=1), ROWS, MOST),
     (KernelKMeans(5, max_iter=1), ROWS, MOST),
     (KernelPowerKMeans(5, max_iter=1), ROWS, MOST),

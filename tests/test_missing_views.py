@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 
 import rffpk
-from rffpk import MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk import Annealing, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
 from rffpk._anneal.decompositions import critical_exponent, typical_critical_exponent
 from rffpk._rows.missing import coverage_of, present_bits
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
@@ -30,7 +30,7 @@ from rffpk._utils.arrays import Fourier
 K, N = 4, 500
 CLASSES = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans]
 MASKS = ["random", "blocks"]
-GIVEN = {"s0": -2.0, "anneal_factor": 1.1, "anneal_every": 3, "random_state": 0}
+GIVEN = {"annealing": Annealing(start=-2.0, factor=1.1, passes=3), "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,10 @@ def features_of(model, xs):
 def test_the_objective_is_that_of_the_formula(views, kernels, possibilistic):
     p = np.random.default_rng(0).uniform(0.5, 2, N)
     model = model_of(
-        RFFMultiKernelPowerKMeans, kernels=kernels, possibilistic=possibilistic, s_final=-3.0
+        RFFMultiKernelPowerKMeans,
+        kernels=kernels,
+        possibilistic=possibilistic,
+        annealing=Annealing(end=-3.0),
     ).fit(views, sample_weight=p)
     has = ~np.stack([np.isnan(x[:, 0]) for x in views], axis=1)
     pi = p @ has / p.sum()

@@ -634,7 +634,7 @@ def test_there_are_files_of_this_release():
 
 if __name__ == "__main__":  # python tests/test_model_files.py writes the files of a release
     for cls in (rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans):
-        model = cls(3, n_init=1, swaps=0, s0=-5.0, random_state=0)
+        model = cls(3, n_init=1, annealing=rffpk.Annealing(swaps=0, start=-5.0), random_state=0)
         if cls is rffpk.RFFKernelPowerKMeans:
             model.set_params(n_frequencies=8)
         model.fit(golden_rows()).save(GOLDEN / f"{cls.__name__}.safetensors")

@@ -14,6 +14,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk import (
+    Annealing,
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
@@ -87,8 +88,8 @@ def test_results_and_methods_agree(views, backend, copies):
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_the_objective_never_rises(views, backend, m, possibilistic):
     model = ip_rff_mkpkm(
-        4, m=m, possibilistic=possibilistic, weight_entropy=0.05, s0=-2.0, anneal_factor=1.1,
-        anneal_every=3, **PLAIN,
+        4, m=m, possibilistic=possibilistic, weight_entropy=0.05,
+        annealing=Annealing(start=-2.0, factor=1.1, passes=3), **PLAIN,
     ).fit(views[0])  # fmt: skip
     records = [r for r in model.history_ if "s" in r]
     assert len(records) > 10
@@ -101,7 +102,13 @@ def test_the_objective_never_rises(views, backend, m, possibilistic):
 def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
     xs, s = views[0], -4.0
     model = ip_rff_mkpkm(
-        4, m=m, s0=s, s_final=s, tol=1e-13, max_iter=3000, weight_entropy=0.2, **PLAIN
+        4,
+        m=m,
+        annealing=Annealing(start=s, end=s),
+        tol=1e-13,
+        max_iter=3000,
+        weight_entropy=0.2,
+        **PLAIN,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of no convergence, which rounding may prevent
@@ -121,7 +128,9 @@ def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
 
 def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
     xs, s, m = views[0], -4.0, 2.0
-    model = ip_rff_mkpkm(4, m=m, s0=s, s_final=s, weight_entropy=0.2, max_iter=2, **PLAIN)
+    model = ip_rff_mkpkm(
+        4, m=m, annealing=Annealing(start=s, end=s), weight_entropy=0.2, max_iter=2, **PLAIN
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(xs)
@@ -141,7 +150,12 @@ def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
 def test_view_weights_are_the_softmax_of_the_costs(views):
     xs = views[0]
     model = ip_rff_mkpkm(
-        4, s0=-3.0, s_final=-3.0, tol=1e-12, max_iter=2000, weight_entropy=0.1, **PLAIN
+        4,
+        annealing=Annealing(start=-3.0, end=-3.0),
+        tol=1e-12,
+        max_iter=2000,
+        weight_entropy=0.1,
+        **PLAIN,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -169,7 +183,9 @@ def test_duplicated_rows_and_weights_of_two_change_nothing(views, possibilistic)
     xs = [x[:200] for x in views[0]]
     base = ip_rff_mkpkm(4, possibilistic=possibilistic, n_init=1, **PLAIN).fit(xs)
     start = base.cluster_centers_ + 0.05 * np.random.default_rng(0).standard_normal((4, 384))
-    model = clone(base).set_params(init=start, s0=-5.0, kernels=[("rbf", 0.1)] * 3)
+    model = clone(base).set_params(
+        init=start, annealing=Annealing(start=-5.0), kernels=[("rbf", 0.1)] * 3
+    )
     once = clone(model).fit(xs)
     twice = clone(model).fit([np.vstack([x, x]) for x in xs])
     weighted = clone(model).fit(xs, sample_weight=np.full(200, 2.0))
@@ -265,7 +281,7 @@ def test_stored_features_change_nothing_but_rounding(views, sample, possibilisti
             cache=cache,
             sample=sample,
             n_init=1,
-            swaps=0,
+            annealing=Annealing(swaps=0),
             random_state=0,
         ).fit(views[0])
         for cache in (True, False)
@@ -428,16 +444,21 @@ def test_swaps_find_what_the_starts_missed():
     centers = 12 * random.standard_normal((12, 4))
     y = np.repeat(np.arange(12), 40)
     X = centers[y] + random.standard_normal((480, 4))
-    common = {"kernels": [("rbf", 0.02)] * 2, "init": "random", "s0": -1e4, "random_state": 2}
-    without = ip_rff_mkpkm(12, swaps=0, **common).fit([X, X])
-    model = ip_rff_mkpkm(12, swaps=30, **common).fit([X, X])
+    common = {"kernels": [("rbf", 0.02)] * 2, "init": "random", "random_state": 2}
+    without, model = (
+        ip_rff_mkpkm(12, annealing=Annealing(start=-1e4, swaps=swaps), **common).fit([X, X])
+        for swaps in (0, 30)
+    )
     assert model.objective_ < 0.95 * without.objective_
     assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, without.labels_)
 
 
 def test_stop_by_the_objective_ends(views):
     model = ip_rff_mkpkm(
-        4, s0=-5.0, anneal_factor=1.04, anneal_every=2, stop="objective", tol=1e-4, **PLAIN
+        4,
+        annealing=Annealing(start=-5.0, factor=1.04, passes=2, until="objective"),
+        tol=1e-4,
+        **PLAIN,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import rffpk
-from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
+from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
 from rffpk._anneal import hamerly, hard_plan, local_passes
 from rffpk._utils.narrow_rows import NarrowRows, narrow_rows
 from rffpk.sources import from_array, from_npy
 
 TYPES = [np.float16, np.int8, np.uint8, "bfloat16"]
-FAST = {"random_state": 0, "n_init": 1, "swaps": 0}
+FAST = {"random_state": 0, "n_init": 1, "annealing": Annealing(swaps=0)}
 
 
 def rows_of(dtype, shape, seed=0):

@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
 from rffpk import (
+    Annealing,
     DiffusionPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
@@ -22,7 +23,7 @@ from rffpk import (
 )
 from rffpk.maps.outliers import _gap
 
-FEW = {"n_frequencies": 64, "n_init": 1, "swaps": 0}
+FEW = {"n_frequencies": 64, "n_init": 1, "annealing": Annealing(swaps=0)}
 CLASSES = [
     (PowerKMeans, {}), (DiffusionPowerKMeans, {}), (RFFKernelPowerKMeans, FEW),
     (RFFMultiKernelPowerKMeans, FEW),

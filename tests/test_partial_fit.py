@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from test_docs import CLASSES
 
 import rffpk
-from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
+from rffpk import Annealing, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._anneal.centroid_model import first_rows
 from rffpk._rows.sums import hard_weights, power_weights
 
 HARD = PowerKMeans(3, sample=60, random_state=0)
-SOFT = PowerKMeans(3, sample=60, s_final=-3.0, random_state=0)
+SOFT = PowerKMeans(3, sample=60, annealing=Annealing(end=-3.0), random_state=0)
 KERNEL = RFFKernelPowerKMeans(3, sample=60, n_frequencies=16, random_state=0)
 FUZZY = FuzzyCMeans(3, m=1.5, random_state=0)
 MODELS = {"hard": HARD, "soft": SOFT, "kernel": KERNEL, "fuzzy": FUZZY}
@@ -71,8 +71,8 @@ def sums_of_batch(model, s, X, weight):
 def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weighted):
     X, first = rows_of(0), rows_of(0)[:60]
     model.set_params(half_life=half_life).partial_fit(first)
-    s = {HARD.s_final: -np.inf, -3.0: -3.0}[getattr(model, "s_final", "hard")]
-    s = model.s_ if isinstance(model, FuzzyCMeans) else s
+    soft = isinstance(model, FuzzyCMeans) or isinstance(model.annealing, Annealing)
+    s = model.s_ if soft else -np.inf
     d = 1.0 if half_life is None else 2 ** (-1 / half_life)
     shift = np.concatenate(model._shifts)
     N, G = sums_of_batch(model, s, first, np.ones(60))

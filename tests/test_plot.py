@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from rffpk import (
     MKKM,
     SMKC,
+    Annealing,
     DiffusionPowerKMeans,
     FuzzyCMeans,
     KernelPowerKMeans,
@@ -101,7 +102,7 @@ def test_at_most_5000_rows_are_drawn(ax):
 
 
 def test_convergence_falls_along_each_line(ax):
-    model = PowerKMeans(3, s0=-1.0, random_state=0).fit(X)
+    model = PowerKMeans(3, annealing=Annealing(start=-1.0), random_state=0).fit(X)
     plot.convergence(model, ax)
     lines = [line for line in ax.lines if len(line.get_xdata())]
     assert len({x for line in lines for x in line.get_xdata()}) == sum(

@@ -83,8 +83,8 @@ def test_the_reference_within_a_normal_cluster_of_two_columns_is_its_mean():
 
 
 def test_equal_memberships_above_a_critical_exponent_are_named():
-    ending = Ending(4, 4, s=-1.0, critical=0.0, parameter="s_final", merged=3, flat=True)
-    assert ending.cause().endswith("to 1/k = 0.25; take a lower s_final.")
+    ending = Ending(4, 4, s=-1.0, critical=0.0, parameter="annealing.end", merged=3, flat=True)
+    assert ending.cause().endswith("to 1/k = 0.25; take a lower annealing.end.")
 
 
 def test_the_nearest_row_has_a_weight():

@@ -18,7 +18,7 @@ from rffpk._anneal.search import (
 )
 from rffpk._rows.sums import Step
 
-ADAPTIVE = Schedule(s0=-1.0, s_final=-math.inf, max_iter=1000, tol=1e-4)
+ADAPTIVE = Schedule(start=-1.0, end=-math.inf, max_iter=1000, tol=1e-4)
 SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)
 
 
@@ -56,7 +56,7 @@ def test_the_factor_has_limits(steps, limit):
 
 
 def test_a_fixed_schedule():
-    schedule = Schedule(-2.0, -math.inf, 20, 1e-4, factor=1.1, every=3, noise=0.02)
+    schedule = Schedule(-2.0, -math.inf, 20, 1e-4, factor=1.1, passes=3, noise=0.02)
     stages, end = run(schedule, [(SOFT, 3)] * 6)
     assert end is None
     assert_allclose([stage.s for stage in stages], -2 * 1.1 ** np.arange(7))
@@ -101,7 +101,7 @@ def test_annealing_ends_where_the_power_mean_is_nearly_the_minimum(ratio, over, 
 
 @pytest.mark.parametrize("shift", [1e-4, 2e-4])
 def test_a_final_exponent_is_reached_and_kept(shift):
-    schedule = Schedule(-1.0, -3.0, 100, 1e-4, factor=2.0, every=5)
+    schedule = Schedule(-1.0, -3.0, 100, 1e-4, factor=2.0, passes=5)
     stages, end = run(schedule, [(SOFT, 5)] * 3 + [(SOFT._replace(shift=shift), 7)])
     assert [stage.s for stage in stages] == [-1, -2, -3, -3]
     assert stages[-1][0] == "settle" and stages[-1].most == 85
@@ -112,13 +112,13 @@ def test_the_largest_number_of_steps_ends_a_start_without_convergence():
     stages, end = run(Schedule(-1.0, -math.inf, 6, 1e-4, factor=2.0), [(SOFT, 3)] * 2)
     assert [stage.most for stage in stages] == [6, 3]
     assert not end.converged and not end.dropped and end.s == stages[-1].s  # of the last steps
-    schedule = Schedule(-1.0, -2.0, 6, 1e-4, factor=2.0, every=3)
+    schedule = Schedule(-1.0, -2.0, 6, 1e-4, factor=2.0, passes=3)
     stages, end = run(schedule, [(SOFT, 3)] * 2)  # none is left at the final exponent
     assert len(stages) == 2 and not end.converged
 
 
 def test_the_papers_protocol_ends_by_the_objective():
-    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, every=2, stop="objective", noise=0.02)
+    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=2, until="objective", noise=0.02)
     objectives = [10.0, 8.0, 7.0, 6.37, 5.9]  # less by 20, 13, 9.9 %
     stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in objectives])
     assert [stage.s for stage in stages] == [-1, -1, -2, -2]
@@ -128,13 +128,13 @@ def test_the_papers_protocol_ends_by_the_objective():
 
 
 def test_a_rising_objective_ends_the_papers_protocol_only_within_the_tolerance():
-    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, every=9, stop="objective")
+    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=9, until="objective")
     stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in (1.0, 2.0, 2.1)])
     assert len(stages) == 3 and end.converged
 
 
 def test_the_papers_protocol_goes_on_where_the_power_mean_is_nearly_the_minimum():
-    schedule = Schedule(-1.0, -math.inf, 4, 1e-9, 2.0, every=1, stop="objective")
+    schedule = Schedule(-1.0, -math.inf, 4, 1e-9, 2.0, passes=1, until="objective")
     ends = [(SOFT._replace(soft=1.0, objective=1 / n), 1) for n in (1, 2, 3, 4)]
     stages, end = run(schedule, ends, best=0.0)
     assert len(stages) == 4 and not end.converged and not end.dropped
@@ -180,10 +180,14 @@ def test_different_starts():
 def test_exponents_of_different_starts(critical, s_final, slow, low):
     """From the critical one, and from twice that; none is below the final one."""
     plain, fast, last = different_starts(Schedule(-1.0, s_final, 9, 0.1), critical, 3)
-    assert (plain.schedule.s0, fast.schedule.s0, last.schedule.s0) == (-math.inf, low, slow)
+    assert (plain.schedule.start, fast.schedule.start, last.schedule.start) == (
+        -math.inf,
+        low,
+        slow,
+    )
     assert plain.schedule.noise == fast.schedule.noise == 0 < last.schedule.noise == NOISE
-    assert fast.schedule.factor > 1 and fast.schedule.every is not None
-    assert last.schedule.factor is None and last.schedule.every is None
+    assert fast.schedule.factor > 1 and fast.schedule.passes is not None
+    assert last.schedule.factor is None and last.schedule.passes is None
 
 
 @pytest.mark.parametrize("tol", [1e-4, 0.5])

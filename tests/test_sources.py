@@ -19,6 +19,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from rffpk import (
+    Annealing,
     DiffusionPowerKMeans,
     FuzzyCMeans,
     KernelPowerKMeans,
@@ -63,8 +64,8 @@ class Counting:
 
 MODELS = [
     (PowerKMeans, {}),
-    (PowerKMeans, {"sample": None, "swaps": 0, "n_init": 1, "max_iter": 30}),
-    (PowerKMeans, {"s_final": -3.0, "sample": 500}),
+    (PowerKMeans, {"sample": None, "annealing": Annealing(swaps=0), "n_init": 1, "max_iter": 30}),
+    (PowerKMeans, {"annealing": Annealing(end=-3.0), "sample": 500}),
     (RFFKernelPowerKMeans, {"n_frequencies": 16, "sample": 1000}),
     (RFFKernelPowerKMeans, {"n_frequencies": 16, "gamma": "median", "cache": False, "sample": 500}),
     (FuzzyCMeans, {"max_iter": 5}),

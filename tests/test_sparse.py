@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from test_pass import OUTPUTS, assert_same_pass
 
 from rffpk import (
+    Annealing,
     DiffusionMap,
     DiffusionPowerKMeans,
     FuzzyCMeans,
@@ -286,7 +287,7 @@ def test_many_clusters_are_seeded_in_batches():
 def test_models_do_not_hold_the_sums_of_their_last_passes():
     X = topics(300, 40, 3)[0]
     for given_X in (X, X.toarray()):
-        for parameters in ({}, {"s_final": -3.0}):
+        for parameters in ({}, {"annealing": Annealing(end=-3.0)}):
             model = PowerKMeans(3, random_state=0, **parameters).fit(given_X)
             assert model._cluster_weights.base is None
 

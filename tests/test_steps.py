@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rffpk import PowerKMeans, _core, _reference
+from rffpk import Annealing, PowerKMeans, _core, _reference
 from rffpk._anneal.search import Stage
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
 from rffpk._utils.arrays import Fourier
@@ -172,7 +172,7 @@ def test_a_repaired_step_counts_its_repairs(backend):
     X = np.random.default_rng(0).standard_normal((60, 2))
     X[:20] += 50
     init = np.array([[50.0, 50.0], [0.0, 0.0], [0.0, 0.0]])
-    model = PowerKMeans(3, init=init, s0=-1e9, random_state=0).fit(X)
+    model = PowerKMeans(3, init=init, annealing=Annealing(start=-1e9), random_state=0).fit(X)
     repaired = [record for record in model.history_ if record.get("repairs")]
     assert len(repaired) == 1 and repaired[0]["distinct"] == 3
     assert len(np.unique(model.labels_)) == 3

@@ -56,7 +56,7 @@ def test_the_source_passes(command):
     "path, pattern, new",
     [
         (TEXTS, "Number of clusters k,", "Number k of clusters,"),
-        (POWER, r"    stop : .*\n(        .*\n)+", ""),
+        (POWER, r"    annealing : .*\n(        .*\n)+", ""),
         (POWER, "Number of clusters k,", "Number k of clusters,"),
         (POWER, r"    sample_size_ : .*\n(        .*\n)+", ""),
         (POWER, "max_iter: int = 1000", "max_iter: int = 999"),

@@ -35,8 +35,9 @@ rffpk.RFFMultiKernelPowerKMeans(2, kernels=["linear", rffpk.DiffusionMap()])
 rffpk.SMKC(2, anchors=[0, 1])
 
 # words that no class accepts; mypy reports an "ignore" that is not needed
-rffpk.PowerKMeans(2, stop="never")  # type: ignore[arg-type]
-rffpk.PowerKMeans(2, s0="critical")  # type: ignore[arg-type]
+rffpk.PowerKMeans(2, annealing="papers")  # type: ignore[arg-type]
+rffpk.PowerKMeans(2, annealing=rffpk.Annealing(until="never"))  # type: ignore[arg-type]
+rffpk.PowerKMeans(2, annealing=rffpk.Annealing(start="auto"))  # type: ignore[arg-type]
 rffpk.RFFKernelPowerKMeans(2, kernel="poly")  # type: ignore[arg-type]
 rffpk.RFFKernelPowerKMeans(2, gamma="median", sampling="sobol")  # type: ignore[arg-type]
 rffpk.DiffusionPowerKMeans(2, metric="cosinus")  # type: ignore[arg-type]

@@ -114,12 +114,19 @@ _EQUAL_START_RECORDS = """\
     "rows", "passes", "objective" (at its end) and "outcome" ("kept" or "lost")."""
 
 _DIFFERENT_STARTS = """\
-    Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every` and
-    `stop` all have their defaults, the starts differ: the last one is annealed slowly from the
-    critical exponent (see `s0`), with random disturbances of the centroids before each stage; the
-    others are, in turn, annealed quickly from the smaller of -5 and twice the critical exponent,
-    and not annealed at all (plain k-means++). A start is dropped when the power mean is within 1 %
-    of its limit (see `s_final`) and the objective 2 % above the best result so far."""
+    Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is "auto"
+    or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly from the
+    critical exponent, with random disturbances of the centroids before each stage; the others are,
+    in turn, annealed quickly from the smaller of -5 and twice the critical exponent, and not
+    annealed at all (plain k-means++). A start is dropped when the power mean is within 1 % of its
+    limit and the objective 2 % above the best result so far."""
+
+_ANNEALING = """\
+annealing : {"auto", "paper"}, Annealing or None
+    How the exponent s falls. "auto": as an `Annealing` with its defaults says, from the critical
+    exponent, while the centroids converge at each stage, to passes of k-means; its other values
+    are for other schedules, and for rows that stay assigned softly. None: not at all, which is
+    plain k-means from `init`."""
 
 POWER = COMMON | entries(f"""
 metric : {{"euclidean", "cosine"}}
@@ -141,33 +148,13 @@ n_init : "auto" or int
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES} and
-    "swap" (passes of a trial, see `swaps`). Unless `init` is an array, the passes of a start follow
-    a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
+    "swap" (passes of a trial that moves centroids). Unless `init` is an array, the passes of a
+    start follow a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
 {_STARTS} and "merged", from merged centroids,
 {_OF_STARTS}
-s0 : "auto" or float
-    Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the critical
-    exponent, above which the state in which all centroids coincide is stable; it is estimated on a
-    sample of the rows.
-anneal_factor : "auto" or float
-    After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where stages
-    take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
-    `anneal_every` is a number.
-anneal_every : "auto" or int
-    Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most 10.
-    The source papers use a factor of 1.04 and 3 to 5 passes.
-s_final : "hard" or float
-    Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
-    squared distance; passes of k-means follow until convergence. They assign rows hard: each row
-    belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent, with
-    passes there until convergence. Rows stay assigned softly: each row has a weight in every
-    cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at `s_final`
-    or above.
-stop : {{"annealed", "objective"}}
-    When a start ends. "annealed": when annealing has ended and passes have converged, see
-    `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass to
-    the next, at whatever exponent, as in the source papers; no hard passes follow, and `s_final` is
-    only a lower bound of s.
+{_ANNEALING}
+    "paper": as the source paper says, ``Annealing(start=-5.0, factor=1.04, passes=3,
+    until="objective")`` with `sample` None and `init` "k-means" in place of their defaults.
 sample : "auto", int or None
     Number of rows that the starts run on: a random sample without replacement, in which heavy rows
     are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers of the
@@ -181,18 +168,8 @@ init : {{"k-means++", "random", "k-means"}}, array or callable
     "k-means" chooses as "k-means++" and goes on with passes of k-means before a start. An array
     holds initial centroids in the shape of `cluster_centers_`. A callable gets (features of the
     seeding rows, n_clusters, random_state=...) and returns such an array. Centroids that are given
-    are kept: unless `s0`, `anneal_factor`, `anneal_every` or `stop` is set they are not annealed,
-    but moved at once by passes as `s_final` says.
-swaps : "auto" or int
-    Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
-    search. A trial moves one centroid, the one whose removal raises the objective least, to a row
-    far from its centroid, and makes a few passes of k-means; it is kept if it lowers the objective.
-    There are at most 10 trials for each cluster and `swaps` more. From 100 clusters on a trial
-    moves a batch of centroids: rows become additional centroids, and as many centroids are removed
-    after a few passes. Such trials follow on larger samples and on all rows too, and fewer failures
-    end the search. "auto": 20, or 4 for each cluster if that is less, if the starts differ
-    (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0 needs ``s_final="hard"`` and
-    ``stop="annealed"``.
+    are kept: if `annealing` is "auto", or sets `end` and `swaps` alone, they are not annealed, but
+    moved at once by passes at the end of annealing.
 max_iter : int
     Largest number of passes of a start, and of the passes on each larger sample and on all rows
     that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
@@ -221,7 +198,7 @@ s_ : float
     at the best centroids.
 membership_exponent_ : float
     Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows were
-    assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the clusters:
+    assigned softly, else -(1 + d)/2 with the effective dimension d of the clusters:
     1/lambda_max of the mean of zz' over the unit vectors z from centroids to their rows.
 n_iter_ : int
     Number of passes of the best start and of all that followed it, swaps included.
@@ -390,9 +367,12 @@ history_ : list of dict
     of a start follow a record of stage "seeding" with the number of "rows".
 {_STARTS}
 {_OF_STARTS}
+{_ANNEALING}
+    "paper": as the source paper says, ``Annealing(start=-1.0, factor=1.04, passes=5)`` with `init`
+    "random" in place of its default.
 {_KERNEL_INIT} Centroids
-    that are given are kept: unless `s0`, `anneal_factor`, `anneal_every` or `stop` is set they are
-    not annealed, but moved at once by passes as `s_final` says.
+    that are given are kept: if `annealing` is "auto", or sets `end` alone, they are not annealed,
+    but moved at once by passes at the end of annealing.
 cache : "auto", True or False
     Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block by
     block. "auto": stored if `memory_limit` allows it.
@@ -567,7 +547,7 @@ ESTIMATORS = {
     "PowerKMeans": POWER | FOUND | NOISE,
     "RFFKernelPowerKMeans": RANDOM_FEATURES | FOUND | NOISE,
     "RFFMultiKernelPowerKMeans": without(
-        RANDOM_FEATURES | VIEWS | NOISE, "whitening", "cluster_centers_", "inertia_",
+        RANDOM_FEATURES | VIEWS | NOISE, "annealing", "whitening", "cluster_centers_", "inertia_",
         "objective_",
     ),
     "DiffusionPowerKMeans": without(

@@ -90,8 +90,9 @@ def convergence(data: Path, out: Path) -> str:
     for dataset, possibilistic in (("hw2", True), ("hw2", False), ("yale", False)):
         views, y = load(dataset, data)
         model = rffpk.RFFMultiKernelPowerKMeans(
-            len(np.unique(y)), possibilistic=possibilistic, s0=-5.0, max_iter=100, random_state=0,
-            kernels=[("rbf", 0.5e-6)] * len(views), **methods.IP | {"tol": 1e-7},
+            len(np.unique(y)), possibilistic=possibilistic, max_iter=100, random_state=0,
+            kernels=[("rbf", 0.5e-6)] * len(views), annealing="paper", n_init=1, tol=1e-7,
+            **methods.IP,
         ).fit(views)  # fmt: skip
         found = [r["objective"] for r in model.history_ if r["stage"] == "anneal"]
         name = f"{dataset}, {'with' if possibilistic else 'without'} typicality"
@@ -160,7 +161,7 @@ def time_against_n(data: Path, out: Path) -> str:
         for name, limit, estimator, parameters in (
             ("RFF-KPKM, defaults", sizes[-1], rffpk.RFFKernelPowerKMeans, {}),
             ("RFF-KPKM, all rows annealed", 300_000, rffpk.RFFKernelPowerKMeans,
-             {"sample": None, "n_init": 1, "swaps": 0}),
+             {"sample": None, "n_init": 1, "annealing": rffpk.Annealing(swaps=0)}),
             ("KPK", 10_000, rffpk.KernelPowerKMeans, {"n_init": 1}),
         ):  # fmt: skip
             if n <= limit:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler, normalize
@@ -130,16 +131,27 @@ def fitted(views: list[Array], k: int, seed: int, estimator: Any, **parameters: 
     return estimator(k, random_state=seed, **parameters).fit(X).labels_
 
 
-KPK = {"s0": -1.0, "anneal_factor": 1.04, "anneal_every": 5, "n_init": 1}
-RFF = {"anneal_factor": 1.04, "anneal_every": 3, "init": "k-means", "stop": "objective",
-       "sample": None, "tol": 1e-6, "n_init": 1}  # fmt: skip
+def paper(estimator: Any, s0: float) -> dict[str, Any]:
+    """What ``annealing="paper"`` stands for, which the class knows, from this exponent on."""
+    annealing, init = estimator._paper
+    begun = clone(annealing).set_params(start=s0)
+    return {"annealing": begun, "init": init, "sample": None, **RFF}
+
+
+RFF = {"tol": 1e-6, "n_init": 1}
+KPK = {"annealing": rffpk.KernelPowerKMeans._paper.annealing, "n_init": 1}
 S0 = (-5.0, -10.0, -15.0, -20.0, -25.0)
 LAMBDAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 def rff_kpkm() -> list[Method]:
     def grid(times: int) -> dict[str, Run]:
-        return {f"s0={s0:g}": partial(with_features, times=times, s0=s0, **RFF) for s0 in S0}
+        return {
+            f"s0={s0:g}": partial(
+                with_features, times=times, **paper(rffpk.RFFKernelPowerKMeans, s0)
+            )
+            for s0 in S0
+        }
 
     def with_features(
         views: list[Array], k: int, seed: int, times: int, **parameters: Any
@@ -152,11 +164,13 @@ def rff_kpkm() -> list[Method]:
 
     exact: dict[str, Run] = {
         f"s0={s0:g}": partial(fitted, estimator=rffpk.KernelPowerKMeans, gamma=0.5e-6,
-                              **KPK | {"s0": s0, "anneal_every": 3, "init": "k-means"})
+                              annealing=rffpk.Annealing(start=s0, factor=1.04, passes=3),
+                              init="k-means", n_init=1)
         for s0 in S0
     }  # fmt: skip
     plain: dict[str, Run] = {
-        f"s0={s0:g}": partial(fitted, estimator=rffpk.PowerKMeans, s0=s0, **RFF) for s0 in S0
+        f"s0={s0:g}": partial(fitted, estimator=rffpk.PowerKMeans, **paper(rffpk.PowerKMeans, s0))
+        for s0 in S0
     }
     return [
         one("kernel k-means", "paper",
@@ -208,6 +222,7 @@ def from_labels(views: list[Array], k: int, seed: int) -> Array:
 def kpk(init: str = "random") -> list[Method]:
     power = {"KPK": (rffpk.KernelPowerKMeans, {}),
              "power k-means": (rffpk.PowerKMeans, {"sample": None})}  # fmt: skip
+    early = clone(KPK["annealing"]).set_params(until="objective")
     found = [
         one("kernel k-means", "paper",
             partial(from_seeds, estimator=rffpk.KernelKMeans, init=init, n_init=1)),
@@ -215,8 +230,8 @@ def kpk(init: str = "random") -> list[Method]:
     ]  # fmt: skip
     for name, (estimator, more) in power.items():
         run = partial(from_seeds, estimator=estimator, init=init, **KPK, **more)
-        early = partial(run, stop="objective", tol=1e-4)
-        found += [one(name, "paper", run), one(f"{name}, until it rests", "paper", early)]
+        rests = partial(run, annealing=early, tol=1e-4)
+        found += [one(name, "paper", run), one(f"{name}, until it rests", "paper", rests)]
     if init == "random":  # in one of the two tables only
         found.append(one("kernel k-means, random labels", "paper", from_labels))
         found += with_defaults(SINGLE)
@@ -225,7 +240,7 @@ def kpk(init: str = "random") -> list[Method]:
 
 def large() -> list[Method]:
     """For many rows, as in no paper: RFF-KPKM at one point of its grid, and all with defaults."""
-    rows = RFF | {"s0": -5.0}
+    rows = RFF | {"annealing": "paper"}
     return [
         one("RFF-KPKM", "paper",
             partial(fitted, estimator=rffpk.RFFKernelPowerKMeans, sampling="iid", **rows)),
@@ -277,14 +292,14 @@ def mkpk() -> list[Method]:
             )
             for gamma in (0.1, 0.3, 0.5, 0.7, 0.9)
         }),
-        one("MKPK", "paper", partial(multi, **KPK, init="random")),
+        one("MKPK", "paper", partial(multi, annealing="paper", n_init=1)),
         one("MKPK, weight_entropy=0.1", "paper",
-            partial(multi, **KPK, init="random", weight_entropy=0.1)),
+            partial(multi, annealing="paper", n_init=1, weight_entropy=0.1)),
         *with_defaults(fused),
     ]  # fmt: skip
 
 
-IP = RFF | {"anneal_every": 2, "eta": "mean", "n_frequencies": "paper", "sampling": "iid"}
+IP = {"eta": "mean", "n_frequencies": "paper", "sampling": "iid"}
 
 
 def ip_rff_mkpkm() -> list[Method]:
@@ -300,16 +315,17 @@ def ip_rff_mkpkm() -> list[Method]:
         multi = rffpk.RFFMultiKernelPowerKMeans
         return {
             f"s0={s0:g} lambda={lam:g}": partial(
-                with_lambda, estimator=multi, lam=lam, s0=s0, possibilistic=possibilistic, **IP
+                with_lambda, estimator=multi, lam=lam, possibilistic=possibilistic,
+                **IP | paper(multi, s0),
             )
             for s0 in S0
             for lam in LAMBDAS
-        }
+        }  # fmt: skip
 
     exact: dict[str, Run] = {
         f"lambda={lam:g}": partial(
             with_lambda, estimator=rffpk.MultiKernelPowerKMeans, lam=lam,
-            **KPK | {"s0": -5.0, "anneal_every": 2, "init": "k-means"},
+            annealing=rffpk.Annealing(start=-5.0, factor=1.04, passes=2), init="k-means", n_init=1,
         )
         for lam in LAMBDAS
     }  # fmt: skip

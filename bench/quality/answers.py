@@ -59,22 +59,31 @@ def data() -> dict[str, Any]:
 
 def fits() -> Iterator[tuple[str, str, Any, bool]]:
     """(name, data, estimator, whether rows are weighted)."""
-    papers = {"anneal_factor": 1.04, "anneal_every": 3, "init": "k-means", "stop": "objective"}
     for name in ("digits", "digits32", "wine", "many", "many32", "blobs", "duplicates"):
         yield "default", name, rffpk.PowerKMeans(6, random_state=0), False
         yield "default", name, rffpk.RFFKernelPowerKMeans(6, random_state=0), False
     for name in ("digits", "digits32", "many32"):
         yield "weighted", name, rffpk.RFFKernelPowerKMeans(10, random_state=1), True
-        yield "soft end", name, rffpk.PowerKMeans(10, s_final=-4.0, random_state=2), False
+        yield (
+            "soft end",
+            name,
+            rffpk.PowerKMeans(10, annealing=rffpk.Annealing(end=-4.0), random_state=2),
+            False,
+        )
         yield "papers", name, rffpk.RFFKernelPowerKMeans(
-            10, s0=-5.0, sample=None, random_state=3, **papers), False  # fmt: skip
+            10, annealing="paper", random_state=3), False  # fmt: skip
         yield "fuzzy", name, rffpk.FuzzyCMeans(10, m=1.3, random_state=0), True
     yield "many clusters", "digits", rffpk.PowerKMeans(60, random_state=0), False
     yield "fused", "digits", rffpk.RFFKernelPowerKMeans(10, cache=False, random_state=0), False
     yield "laplacian", "wine", rffpk.RFFKernelPowerKMeans(
         3, kernel="laplacian", n_init=5, random_state=0), False  # fmt: skip
     yield "callable", "few", rffpk.PowerKMeans(6, init=_first_rows, random_state=0), False
-    yield "sample", "many", rffpk.PowerKMeans(12, sample=1000, swaps=3, random_state=0), True
+    yield (
+        "sample",
+        "many",
+        rffpk.PowerKMeans(12, sample=1000, annealing=rffpk.Annealing(swaps=3), random_state=0),
+        True,
+    )
     for name in ("views", "views32", "small views", "wine"):
         yield "views", name, ip_rff_mkpkm(6, random_state=0), False
         yield "plain views", name, ip_rff_mkpkm(
@@ -89,8 +98,7 @@ def fits() -> Iterator[tuple[str, str, Any, bool]]:
         yield "weighted", name, rffpk.KernelPowerKMeans(4, cache=False, random_state=0), True
         yield "spectral", name, rffpk.KernelKMeans(4, init="spectral", random_state=0), False
         yield "papers", name, rffpk.KernelPowerKMeans(
-            4, s0=-1.0, anneal_factor=1.04, anneal_every=5, init="random", n_init=3,
-            random_state=0), False  # fmt: skip
+            4, annealing="paper", n_init=3, random_state=0), False  # fmt: skip
         yield "du2015", name, rffpk.MultiKernelPowerKMeans(
             4, kernels="du2015", random_state=0), False  # fmt: skip
     yield "views", "small views", rffpk.MultiKernelPowerKMeans(6, random_state=0), True

@@ -21,7 +21,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from bench import commands, plots, tables
 from bench.internals import power_weights, squared_distances
 from bench.scores import kernel_objective
-from rffpk import KernelPowerKMeans, RandomFourierFeatures, RFFKernelPowerKMeans
+from rffpk import Annealing, KernelPowerKMeans, RandomFourierFeatures, RFFKernelPowerKMeans
 
 SAMPLINGS = ("iid", "orthogonal", "structured")
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -104,7 +104,12 @@ def excess_risk(seeds: int, k: int = 5, s: float = -3.0) -> None:
     tables.print_heading("n", "excess risk", "times sqrt(n)")
     X, _ = make_blobs(90_000, 4, centers=k, cluster_std=3.0, random_state=0)
     fresh = X[70_000:]
-    common = {"gamma": 0.01, "s0": s, "s_final": s, "n_frequencies": 64, "sample": None}
+    common = {
+        "gamma": 0.01,
+        "annealing": Annealing(start=s, end=s),
+        "n_frequencies": 64,
+        "sample": None,
+    }
     mapped = RandomFourierFeatures(64, gamma=0.01, random_state=0).fit(X[:10])
 
     def risk(rows: np.ndarray) -> float:

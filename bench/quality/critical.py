@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 
 from bench import commands, tables
 from bench.internals import Rows, critical_exponent, make_rows, one_pass
-from rffpk import PowerKMeans
+from rffpk import Annealing, PowerKMeans
 from rffpk._rows.passes import shifted_features
 
 SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
@@ -43,7 +43,13 @@ def distinct(X: np.ndarray, k: int, s: float, merged: bool) -> int:
         noise = 1e-3 * X.std() * np.random.default_rng(0).standard_normal((k, X.shape[1]))
         init = X.mean(axis=0) + noise
     model = PowerKMeans(
-        k, s0=s, s_final=s, init=init, sample=None, tol=1e-8, max_iter=5000, random_state=0
+        k,
+        annealing=Annealing(start=s, end=s),
+        init=init,
+        sample=None,
+        tol=1e-8,
+        max_iter=5000,
+        random_state=0,
     )
     passes = [record for record in model.fit(X).history_ if "distinct" in record]
     return int(passes[-1]["distinct"])

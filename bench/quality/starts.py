@@ -25,7 +25,7 @@ from bench import commands, tables
 from bench.datasets import single_view
 from bench.scores import k_means_objective
 from bench.timing import clocks, seconds
-from rffpk import KernelKMeans, KernelPowerKMeans, PowerKMeans
+from rffpk import Annealing, KernelKMeans, KernelPowerKMeans, PowerKMeans
 
 SETS = ("glioma", "lung_discrete", "yale", "seeds", "tr11", "binaryalphadigs", "coil20")
 COUNTS = ("auto", 1, 3, 8, 16)
@@ -101,7 +101,7 @@ UNEVEN = {
 }
 REAL = {"letter": (26, 100), "pendigits": (200,), "shuttle": (50,)}
 
-PLAIN = {"s0": -1e9, "swaps": 20}  # one start from k-means++, not annealed
+PLAIN = {"annealing": Annealing(start=-1e9, swaps=20)}  # one start from k-means++, not annealed
 
 
 def merged(name: str, problem: Problem, seeds: int) -> None:

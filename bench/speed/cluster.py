@@ -41,7 +41,7 @@ from bench import commands, tables
 from bench.datasets import around
 from bench.internals import Partitions, Rows, dask_workers, make_partitions, make_rows, one_pass
 from bench.timing import timed
-from rffpk import PowerKMeans, RFFKernelPowerKMeans
+from rffpk import Annealing, PowerKMeans, RFFKernelPowerKMeans
 
 COLUMNS, CLUSTERS, D, FEW = 50, 10, 108, 100
 
@@ -187,7 +187,13 @@ def mean_cost(X: Any, centers: np.ndarray) -> float:
 def kills(number: int, rows: int, count: int) -> None:
     print()
     tables.print_heading("killed after, s", "seconds of the fit", "the same bits")
-    parameters = {"sample": None, "swaps": 0, "n_init": 1, "tol": 0, "max_iter": 30}
+    parameters = {
+        "sample": None,
+        "annealing": Annealing(swaps=0),
+        "n_init": 1,
+        "tol": 0,
+        "max_iter": 30,
+    }
     make = partial(PowerKMeans, CLUSTERS, random_state=0, **parameters)
     with cluster(2):
         X = collection(rows, count).persist()

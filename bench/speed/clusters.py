@@ -41,7 +41,7 @@ from bench.datasets import around, single_view
 from bench.internals import _core
 from bench.scores import k_means_objective
 from bench.timing import clocks
-from rffpk import PowerKMeans, RFFKernelPowerKMeans
+from rffpk import Annealing, PowerKMeans, RFFKernelPowerKMeans
 
 COLUMNS, LATENT = 20, 5
 _WITHIN = 0.24  # mean squared distance of a row of `topics` from the center of its topic
@@ -145,11 +145,15 @@ def sklearnex(X: np.ndarray, k: int, seed: int) -> np.ndarray:
 
 METHODS: dict[str, Fit] = {
     "PowerKMeans": estimator(PowerKMeans),
-    "PowerKMeans, no swaps": estimator(PowerKMeans, swaps=0),
-    "PowerKMeans, one swap": estimator(PowerKMeans, swaps=1),
+    "PowerKMeans, no swaps": estimator(PowerKMeans, annealing=Annealing(swaps=0)),
+    "PowerKMeans, one swap": estimator(PowerKMeans, annealing=Annealing(swaps=1)),
     "PowerKMeans, small sample": small_sample,
-    "PowerKMeans, small sample, one swap": partial(small_sample, swaps=1, tol=1e-2),
-    "PowerKMeans, small sample, no swaps": partial(small_sample, swaps=0, tol=0.1),
+    "PowerKMeans, small sample, one swap": partial(
+        small_sample, annealing=Annealing(swaps=1), tol=1e-2
+    ),
+    "PowerKMeans, small sample, no swaps": partial(
+        small_sample, annealing=Annealing(swaps=0), tol=0.1
+    ),
     "PowerKMeans, three starts": estimator(PowerKMeans, n_init=3),
     "KMeans": estimator(KMeans, n_init=1),
     "MiniBatchKMeans": estimator(MiniBatchKMeans, n_init=1),

@@ -24,7 +24,7 @@ from bench.internals import FitContext, KernelSpace, PowerMean, Products, Stage
 from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
-from rffpk import KernelKMeans, KernelPowerKMeans
+from rffpk import Annealing, KernelKMeans, KernelPowerKMeans
 from rffpk.maps.kernels import FittedKernel, specification
 
 
@@ -115,9 +115,7 @@ def large_fit(n: int, passes: int) -> tuple[bool, int, float, float, float]:
     model = KernelPowerKMeans(
         20,
         n_init=1,
-        s0=-5.0,
-        anneal_factor=1.5,
-        anneal_every=2,
+        annealing=Annealing(start=-5.0, factor=1.5, passes=2),
         max_iter=passes,
         memory_limit=1 << 28,
         random_state=0,

@@ -38,6 +38,7 @@ from bench.datasets import prepare, prepared_views, single_view
 from bench.internals import Rows, make_rows, one_pass, sparse_rows
 from bench.timing import alternate, in_own_process, peak_memory, timed
 from rffpk import (
+    Annealing,
     DiffusionPowerKMeans,
     FuzzyCMeans,
     KernelPowerKMeans,
@@ -47,7 +48,9 @@ from rffpk import (
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "PowerKMeans": lambda k: PowerKMeans(k, random_state=0),
-    "PowerKMeans(swaps=0, n_init=1)": lambda k: PowerKMeans(k, swaps=0, n_init=1, random_state=0),
+    "PowerKMeans, one start, no swaps": lambda k: PowerKMeans(
+        k, annealing=Annealing(swaps=0), n_init=1, random_state=0
+    ),
     "FuzzyCMeans(m=1.05)": lambda k: FuzzyCMeans(k, m=1.05, random_state=0),
     "DiffusionPowerKMeans(metric='cosine')": lambda k: DiffusionPowerKMeans(
         k, metric="cosine", random_state=0

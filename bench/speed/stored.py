@@ -16,7 +16,7 @@ import numpy as np
 from bench import commands, tables
 from bench.speed.problems import Problem
 from bench.timing import alternate, seconds
-from rffpk import RFFKernelPowerKMeans
+from rffpk import Annealing, RFFKernelPowerKMeans
 
 SHAPES = [(784, 108, 10), (944, 201, 20), (50, 108, 10)]  # d, D, k
 CACHES: list[bool | str] = [True, False, "auto"]
@@ -28,9 +28,7 @@ def fit(problem: Problem, X: np.ndarray, sampling: str, cache: bool | str) -> RF
         n_frequencies=problem.D,
         sampling=sampling,
         cache=cache,
-        s0=-5.0,
-        anneal_factor=1.1,
-        anneal_every=2,
+        annealing=Annealing(start=-5.0, factor=1.1, passes=2),
         sample=None,
         n_init=1,
         max_iter=30,

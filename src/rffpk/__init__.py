@@ -8,6 +8,7 @@ from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind t
 if TYPE_CHECKING:
     from rffpk import plot as plot
     from rffpk import sources as sources
+    from rffpk._anneal.annealing import Annealing as Annealing
     from rffpk._utils.config import __version__ as __version__
     from rffpk._utils.config import get_include as get_include
     from rffpk._utils.config import show_config as show_config
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 # The public names by their modules, which are imported when a name of theirs is asked for.
 _HOMES = {
+    "_anneal.annealing": ["Annealing"],
     "_utils.config": ["__version__", "get_include", "show_config"],
     "diffusion": ["DiffusionPowerKMeans"],
     "exact": ["KernelKMeans", "KernelPowerKMeans", "MultiKernelPowerKMeans"],

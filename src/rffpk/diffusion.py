@@ -51,17 +51,17 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
         numbers that are better than one.
     n_init : "auto" or int, default="auto"
-        Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
-        and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
-        the critical exponent (see `s0`), with random disturbances of the centroids before each
-        stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
-        critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
-        power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
-        result so far. "auto": three if the starts differ, otherwise one. If neither view weights
-        nor typicality are part of the objective, starts that are not annealed begin at merged
-        centroids from 20 clusters on, and from 100 clusters on "auto" is one of these: eight
-        centroids for each cluster are drawn as "k-means++" draws them, moved by a few passes, and
-        merged by Ward's method. An array or a callable as `init` is always one start.
+        Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is
+        "auto" or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly
+        from the critical exponent, with random disturbances of the centroids before each stage; the
+        others are, in turn, annealed quickly from the smaller of -5 and twice the critical
+        exponent, and not annealed at all (plain k-means++). A start is dropped when the power mean
+        is within 1 % of its limit and the objective 2 % above the best result so far. "auto": three
+        if the starts differ, otherwise one. If neither view weights nor typicality are part of the
+        objective, starts that are not annealed begin at merged centroids from 20 clusters on, and
+        from 100 clusters on "auto" is one of these: eight centroids for each cluster are drawn as
+        "k-means++" draws them, moved by a few passes, and merged by Ward's method. An array or a
+        callable as `init` is always one start.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -77,29 +77,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
         a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
         logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
-    s0 : "auto" or float, default="auto"
-        Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the
-        critical exponent, above which the state in which all centroids coincide is stable; it is
-        estimated on a sample of the rows.
-    anneal_factor : "auto" or float, default="auto"
-        After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where
-        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
-        `anneal_every` is a number.
-    anneal_every : "auto" or int, default="auto"
-        Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most
-        10. The source papers use a factor of 1.04 and 3 to 5 passes.
-    s_final : "hard" or float, default="hard"
-        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
-        squared distance; passes of k-means follow until convergence. They assign rows hard: each
-        row belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent,
-        with passes there until convergence. Rows stay assigned softly: each row has a weight in
-        every cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at
-        `s_final` or above.
-    stop : {"annealed", "objective"}, default="annealed"
-        When a start ends. "annealed": when annealing has ended and passes have converged, see
-        `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass
-        to the next, at whatever exponent, as in the source papers; no hard passes follow, and
-        `s_final` is only a lower bound of s.
+    annealing : {"auto", "paper"}, Annealing or None, default="auto"
+        How the exponent s falls. "auto": as an `Annealing` with its defaults says, from the
+        critical exponent, while the centroids converge at each stage, to passes of k-means; its
+        other values are for other schedules, and for rows that stay assigned softly. None: not at
+        all, which is plain k-means from `init`. "paper": as the source paper says,
+        ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")`` with `sample` None and
+        `init` "k-means" in place of their defaults.
     sample : "auto", int or None, default="auto"
         Number of rows that the starts run on: a random sample without replacement, in which heavy
         rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
@@ -113,18 +97,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         are fewer. "k-means" chooses as "k-means++" and goes on with passes of k-means before a
         start. An array holds initial centroids in the shape of `cluster_centers_`. A callable gets
         (features of the seeding rows, n_clusters, random_state=...) and returns such an array.
-        Centroids that are given are kept: unless `s0`, `anneal_factor`, `anneal_every` or `stop` is
-        set they are not annealed, but moved at once by passes as `s_final` says.
-    swaps : "auto" or int, default="auto"
-        Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
-        search. A trial moves one centroid, the one whose removal raises the objective least, to a
-        row far from its centroid, and makes a few passes of k-means; it is kept if it lowers the
-        objective. There are at most 10 trials for each cluster and `swaps` more. From 100 clusters
-        on a trial moves a batch of centroids: rows become additional centroids, and as many
-        centroids are removed after a few passes. Such trials follow on larger samples and on all
-        rows too, and fewer failures end the search. "auto": 20, or 4 for each cluster if that is
-        less, if the starts differ (see `n_init`) and `s_final` is "hard", otherwise 0. A number > 0
-        needs ``s_final="hard"`` and ``stop="annealed"``.
+        Centroids that are given are kept: if `annealing` is "auto", or sets `end` and `swaps`
+        alone, they are not annealed, but moved at once by passes at the end of annealing.
     max_iter : int, default=1000
         Largest number of passes of a start, and of the passes on each larger sample and on all rows
         that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
@@ -222,13 +196,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
         The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes
         of k-means after annealing), "settle" (passes at a finite exponent until convergence) and
-        "swap" (passes of a trial, see `swaps`). Unless `init` is an array, the passes of a start
-        follow a record of stage "seeding" with "rows", the number of seeding rows (see `init`).
-        After all starts each of them has a record of stage "start" with "start", "kind" ("given":
-        as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly annealed and
-        not annealed starts, and "merged", from merged centroids, see `n_init`), "rows", "passes",
-        "objective" (at its end; infinite if it was dropped) and "outcome" ("kept", "lost" or
-        "dropped").
+        "swap" (passes of a trial that moves centroids). Unless `init` is an array, the passes of a
+        start follow a record of stage "seeding" with "rows", the number of seeding rows (see
+        `init`). After all starts each of them has a record of stage "start" with "start", "kind"
+        ("given": as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly
+        annealed and not annealed starts, and "merged", from merged centroids, see `n_init`),
+        "rows", "passes", "objective" (at its end; infinite if it was dropped) and "outcome"
+        ("kept", "lost" or "dropped").
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
         `store_memberships`.
@@ -240,7 +214,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
-        were assigned softly (see `s_final`), else -(1 + d)/2, but -1.5 at least, with the effective
+        were assigned softly, else -(1 + d)/2, but -1.5 at least, with the effective
         dimension d of the clusters: 1/lambda_max of the mean of zz' over the unit vectors z from
         centroids to their rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)

@@ -5,9 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from rffpk._anneal import search
+from rffpk._anneal.annealing import (
+    OF_KERNELS,
+    Annealing,
+    SearchParameters,
+    Word,
+    automatic_swaps,
+    check_annealing,
+    search_parameters,
+)
 from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, check_search, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun
@@ -198,7 +208,7 @@ class KernelKMeans(Clusterer):
     def _problem(self, **more: Any) -> KernelProblem:
         precomputed = is_option(self.kernel, PRECOMPUTED)
         kernels = PRECOMPUTED if precomputed else [one_kernel(self)]
-        return KernelProblem(kernels, self._plan, **more)
+        return KernelProblem(kernels, **{"plan": self._plan, "init": self.init, **more})
 
     def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
         schedule = search.Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
@@ -221,16 +231,15 @@ class KernelPowerKMeans(KernelKMeans):
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
-        and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
-        the critical exponent (see `s0`), with random disturbances of the centroids before each
-        stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
-        critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
-        power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
-        result so far. "auto": if the starts differ, eight, or five if they run on principal
-        components of one kernel, where single centroids are then swapped; otherwise one. An array
-        as `init` is always one start. Starts with the kernel itself advance together, with one
-        product of matrices in each pass.
+        Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is
+        "auto" or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly
+        from the critical exponent, with random disturbances of the centroids before each stage; the
+        others are, in turn, annealed quickly from the smaller of -5 and twice the critical
+        exponent, and not annealed at all (plain k-means++). A start is dropped when the power mean
+        is within 1 % of its limit and the objective 2 % above the best result so far. "auto": if
+        the starts differ, eight, or five if they run on principal components of one kernel, where
+        single centroids are then swapped; otherwise one. An array as `init` is always one start.
+        Starts with the kernel itself advance together, with one product of matrices in each pass.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -272,8 +281,8 @@ class KernelPowerKMeans(KernelKMeans):
         scaled to length one, of the n_clusters leading eigenvectors of the centered kernel. An
         array holds integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at
         least once, or weights of the rows, shape (n_clusters, n_samples), which are scaled to sums
-        of one. Centroids that are given are kept: unless `s0`, `anneal_factor`, `anneal_every` or
-        `stop` is set they are not annealed, but moved at once by passes as `s_final` says.
+        of one. Centroids that are given are kept: if `annealing` is "auto", or sets `end` alone,
+        they are not annealed, but moved at once by passes at the end of annealing.
     max_iter : int, default=1000
         Largest number of passes of a start. ``init="k-means"`` may take as many before.
     tol : float, default=0.0001
@@ -287,29 +296,13 @@ class KernelPowerKMeans(KernelKMeans):
     memory_limit : int or None, default=None
         Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
         container, has available, at least 16 MB.
-    s0 : "auto" or float, default="auto"
-        Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the
-        critical exponent, above which the state in which all centroids coincide is stable; it is
-        estimated on a sample of the rows.
-    anneal_factor : "auto" or float, default="auto"
-        After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where
-        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
-        `anneal_every` is a number.
-    anneal_every : "auto" or int, default="auto"
-        Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most
-        10. The source papers use a factor of 1.04 and 3 to 5 passes.
-    s_final : "hard" or float, default="hard"
-        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
-        squared distance; passes of k-means follow until convergence. They assign rows hard: each
-        row belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent,
-        with passes there until convergence. Rows stay assigned softly: each row has a weight in
-        every cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at
-        `s_final` or above.
-    stop : {"annealed", "objective"}, default="annealed"
-        When a start ends. "annealed": when annealing has ended and passes have converged, see
-        `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass
-        to the next, at whatever exponent, as in the source papers; no hard passes follow, and
-        `s_final` is only a lower bound of s.
+    annealing : {"auto", "paper"}, Annealing or None, default="auto"
+        How the exponent s falls. "auto": as an `Annealing` with its defaults says, from the
+        critical exponent, while the centroids converge at each stage, to passes of k-means; its
+        other values are for other schedules, and for rows that stay assigned softly. None: not at
+        all, which is plain k-means from `init`. "paper": as the source paper says,
+        ``Annealing(start=-1.0, factor=1.04, passes=5)`` with `init` "random" in place of its
+        default.
 
     Attributes
     ----------
@@ -357,9 +350,8 @@ class KernelPowerKMeans(KernelKMeans):
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
-        were assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the
-        clusters: 1/lambda_max of the mean of zz' over the unit vectors z from centroids to their
-        rows.
+        were assigned softly, else -(1 + d)/2 with the effective dimension d of the clusters:
+        1/lambda_max of the mean of zz' over the unit vectors z from centroids to their rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)
         Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
         the square of a height is what the merger adds to the k-means objective, in the space of the
@@ -381,8 +373,7 @@ class KernelPowerKMeans(KernelKMeans):
     needs, if these are fewer than n / 4 or n is at most 1000, and `memory_limit` allows O(n r)
     memory. The kernel of a float32 X has errors of some 1e-7 of its spread.
 
-    The protocol of [1]_ is ``s0=-1.0, anneal_factor=1.04, anneal_every=5, init="random",
-    n_init=20``.
+    The protocol of [1]_ is ``annealing="paper", n_init=20``.
 
     References
     ----------
@@ -398,28 +389,18 @@ class KernelPowerKMeans(KernelKMeans):
     (200, 2)
     """
 
-    s0: Auto | float = "auto"
-    anneal_factor: Auto | float = "auto"
-    anneal_every: Auto | int = "auto"
-    s_final: search.Hard | float = "hard"
-    stop: search.Stop = "annealed"
+    annealing: Annealing | Word | None = "auto"
     max_iter: int = 1000
     tol: float = 1e-4
 
+    _paper = OF_KERNELS
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        search.check_annealing(self)
+        check_annealing(self.annealing)
 
     def _problem(self, **more: Any) -> KernelProblem:
-        default = search.is_automatic(self) and is_option(self.s_final, "hard")
-        return super()._problem(annealed=True, components=default, **more)
-
-    def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
-        if in_components and is_option(self.n_init, "auto"):
-            starts = search.annealed_starts(self, critical, _STARTS_BEFORE_SWAPS)
-            return search.Plan(starts, search.automatic_swaps(k), critical=critical)
-        starts = search.annealed_starts(self, critical, _AUTO_STARTS)
-        return search.Plan(starts, critical=critical)
+        return super()._problem(**_annealed(self, swaps=True), **more)
 
 
 @parameters
@@ -440,16 +421,15 @@ class MultiKernelPowerKMeans(Clusterer):
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts; the best result is kept. If `init`, `s0`, `anneal_factor`, `anneal_every`
-        and `stop` all have their defaults, the starts differ: the last one is annealed slowly from
-        the critical exponent (see `s0`), with random disturbances of the centroids before each
-        stage; the others are, in turn, annealed quickly from the smaller of -5 and twice the
-        critical exponent, and not annealed at all (plain k-means++). A start is dropped when the
-        power mean is within 1 % of its limit (see `s_final`) and the objective 2 % above the best
-        result so far. "auto": if the starts differ, eight, or five if they run on principal
-        components of one kernel, where single centroids are then swapped; otherwise one. An array
-        as `init` is always one start. Starts with the kernel itself advance together, with one
-        product of matrices in each pass.
+        Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is
+        "auto" or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly
+        from the critical exponent, with random disturbances of the centroids before each stage; the
+        others are, in turn, annealed quickly from the smaller of -5 and twice the critical
+        exponent, and not annealed at all (plain k-means++). A start is dropped when the power mean
+        is within 1 % of its limit and the objective 2 % above the best result so far. "auto": if
+        the starts differ, eight, or five if they run on principal components of one kernel, where
+        single centroids are then swapped; otherwise one. An array as `init` is always one start.
+        Starts with the kernel itself advance together, with one product of matrices in each pass.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -480,29 +460,13 @@ class MultiKernelPowerKMeans(Clusterer):
     weight_entropy : float, default=1.0
         Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
         smaller it is, the more weight goes to the views with small sums of squared distances.
-    s0 : "auto" or float, default="auto"
-        Exponent s at which annealing begins, at most -0.2. "auto": the smaller of -0.5 and the
-        critical exponent, above which the state in which all centroids coincide is stable; it is
-        estimated on a sample of the rows.
-    anneal_factor : "auto" or float, default="auto"
-        After each stage s is multiplied by this number > 1. "auto": a number from 1.05, where
-        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
-        `anneal_every` is a number.
-    anneal_every : "auto" or int, default="auto"
-        Number of passes in a stage, at least 1. "auto": until the centroids hardly move, at most
-        10. The source papers use a factor of 1.04 and 3 to 5 passes.
-    s_final : "hard" or float, default="hard"
-        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
-        squared distance; passes of k-means follow until convergence. They assign rows hard: each
-        row belongs to its nearest centroid, the limit s = -inf. A number <= `s0`: at this exponent,
-        with passes there until convergence. Rows stay assigned softly: each row has a weight in
-        every cluster, the derivative of the power mean. If `s0` is "auto", annealing then begins at
-        `s_final` or above.
-    stop : {"annealed", "objective"}, default="annealed"
-        When a start ends. "annealed": when annealing has ended and passes have converged, see
-        `s_final`. "objective": when the objective changes by at most `tol` of itself from one pass
-        to the next, at whatever exponent, as in the source papers; no hard passes follow, and
-        `s_final` is only a lower bound of s.
+    annealing : {"auto", "paper"}, Annealing or None, default="auto"
+        How the exponent s falls. "auto": as an `Annealing` with its defaults says, from the
+        critical exponent, while the centroids converge at each stage, to passes of k-means; its
+        other values are for other schedules, and for rows that stay assigned softly. None: not at
+        all, which is plain k-means from `init`. "paper": as the source paper says,
+        ``Annealing(start=-1.0, factor=1.04, passes=5)`` with `init` "random" in place of its
+        default.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
         Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
         among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
@@ -510,8 +474,8 @@ class MultiKernelPowerKMeans(Clusterer):
         scaled to length one, of the n_clusters leading eigenvectors of the centered kernel. An
         array holds integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at
         least once, or weights of the rows, shape (n_clusters, n_samples), which are scaled to sums
-        of one. Centroids that are given are kept: unless `s0`, `anneal_factor`, `anneal_every` or
-        `stop` is set they are not annealed, but moved at once by passes as `s_final` says.
+        of one. Centroids that are given are kept: if `annealing` is "auto", or sets `end` alone,
+        they are not annealed, but moved at once by passes at the end of annealing.
     allow_missing_views : bool, default=False
         Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a
         list of rows, the entry is None. A row's distance is taken over the views that it has, with
@@ -584,9 +548,8 @@ class MultiKernelPowerKMeans(Clusterer):
         names that are strings.
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
-        were assigned softly (see `s_final`), else -(1 + d)/2 with the effective dimension d of the
-        clusters: 1/lambda_max of the mean of zz' over the unit vectors z from centroids to their
-        rows.
+        were assigned softly, else -(1 + d)/2 with the effective dimension d of the clusters:
+        1/lambda_max of the mean of zz' over the unit vectors z from centroids to their rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)
         Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
         the square of a height is what the merger adds to the k-means objective, in the space of the
@@ -627,11 +590,7 @@ class MultiKernelPowerKMeans(Clusterer):
     kernels: Kernels = None
     views: Any = None
     weight_entropy: float = 1.0
-    s0: Auto | float = "auto"
-    anneal_factor: Auto | float = "auto"
-    anneal_every: Auto | int = "auto"
-    s_final: search.Hard | float = "hard"
-    stop: search.Stop = "annealed"
+    annealing: Annealing | Word | None = "auto"
     init: KernelInit | Numbers = "k-means++"
     allow_missing_views: bool = False
     max_iter: int = 1000
@@ -644,11 +603,11 @@ class MultiKernelPowerKMeans(Clusterer):
     lambda_: float = field(init=False)
     cache_: bool = field(init=False)
 
-    fit, _measure = fit_by_kernels, measure
+    fit, _measure, _paper = fit_by_kernels, measure, OF_KERNELS
 
     def _check_parameters(self) -> None:
         check_search(self)
-        search.check_annealing(self)
+        check_annealing(self.annealing)
         check_kernels(self.kernels)
         may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
         if may_lack and is_option(self.kernels, PRECOMPUTED):
@@ -656,21 +615,43 @@ class MultiKernelPowerKMeans(Clusterer):
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _problem(self) -> KernelProblem:
-        default = search.is_automatic(self) and is_option(self.s_final, "hard")
         return KernelProblem(
-            self.kernels, self._plan, self._objective, several=True, annealed=True,
-            components=default, published=self._published,
+            self.kernels, objective=self._objective, several=True, published=self._published,
+            **_annealed(self, swaps=False),
         )  # fmt: skip
 
     def _objective(self, coverage: Array | None) -> WeightedViews:
         return WeightedViews(float(self.weight_entropy), coverage=coverage)
-
-    def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
-        starts = search.annealed_starts(self, critical, _AUTO_STARTS)
-        return search.Plan(starts, critical=critical)
 
     def _published(self, run: KernelRun) -> None:
         space, total = run.space, run.alpha.sum()
         self.kernel_weights_ = run.alpha if space.present is None else run.alpha / total
         unit = space.context.history.unit
         self.lambda_ = float(self.weight_entropy) * space.total_weight * unit
+
+
+# ---- the starts ----------------------------------------------------------------------------------
+
+
+def _annealed(model: Any, swaps: bool) -> dict[str, Any]:
+    """The parts of a problem with annealed starts; `swaps`: whether centroids are swapped after
+    them by default."""
+    given = search_parameters(model)
+    return {
+        "plan": partial(_plan, given, swaps),
+        "init": given.init,
+        "annealed": True,
+        "components": given.differs and given.ends_hard,
+    }
+
+
+def _plan(
+    given: SearchParameters, swaps: bool, k: int, critical: float, in_components: bool
+) -> search.Plan:
+    """The starts, and the number of swaps, which are made with principal components only."""
+    number = given.swaps
+    if number is None:
+        number = automatic_swaps(k) if swaps and given.n_init is None else 0
+    number = number if in_components and k > 1 else 0
+    starts = given.starts(critical, _STARTS_BEFORE_SWAPS if number else _AUTO_STARTS)
+    return search.Plan(starts, number, critical=critical)

@@ -219,7 +219,7 @@ class FuzzyCMeans(Clusterer):
 
     def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
         s, tol = -1 / (float(self.m) - 1), float(self.tol)
-        schedule = Schedule(s0=s, s_final=s, every=1, max_iter=int(self.max_iter), tol=tol)
+        schedule = Schedule(start=s, end=s, passes=1, max_iter=int(self.max_iter), tol=tol)
         starts = given_starts(schedule, self.init, self.n_init)
         unit = 1 / power_constant(k, s)
         return Plan(starts, unit=unit, critical=critical, lowered_by="m")

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -17,7 +18,7 @@ from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._anneal.selection import NClustersSelection
 from rffpk._utils.arrays import Fourier, Structure
 from rffpk._utils.config import __version__
-from rffpk._utils.estimator import Estimator, VersionError, check_version
+from rffpk._utils.estimator import VersionError, check_version
 from rffpk._utils.model_state import ESTIMATORS, RECORDS, Decoder, Encoder
 from rffpk._utils.sparse_rows import SparseRows
 from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
@@ -41,7 +42,7 @@ _PUBLIC = (getattr(rffpk, name) for name in rffpk.__all__ if name[0].isupper())
 ESTIMATORS.update(
     (cls.__name__, cls)
     for cls in (TablePreprocessor, *_PUBLIC)
-    if isinstance(cls, type) and issubclass(cls, Estimator)
+    if isinstance(cls, type) and issubclass(cls, BaseEstimator)
 )
 
 RECORDS |= {

@@ -41,7 +41,7 @@ class Ending:
     used: int  # number of clusters with rows
     s: float  # the exponent of its last passes; -inf: the hard rule
     critical: float  # exponent above which the state of coincident centroids is stable
-    parameter: str  # what lowers the exponent: "s_final" or "m"
+    parameter: str  # what lowers the exponent: "annealing.end" or "m"
     merged: int = 0  # how many clusters with rows are one with another of them
     flat: bool = False  # whether memberships are nearly 1/k
 

@@ -65,6 +65,7 @@ class KernelProblem:
     kernels: Any  # as `matched` takes them
     # from the number of clusters, the critical exponent, and whether they run on components
     plan: Callable[[int, float, bool], Plan]
+    init: Any
     # from the coverage of the views
     objective: Callable[[Array | None], PowerMean] = lambda coverage: PowerMean()
     several: bool = False  # whether X may be a list of views
@@ -249,10 +250,10 @@ def prepare(
     if getattr(model, "allow_missing_views", False):
         context.coverage = coverage_of(xs, weight, k)
     if context.coverage is not None:
-        if is_option(model.init, "spectral"):
+        if is_option(problem.init, "spectral"):
             raise ValueError("init == 'spectral' needs all views of all rows.")
         present = np.stack([has_view(x) for x in xs]).astype(np.float64)
-    given = None if isinstance(model.init, str) else given_weights(model.init, k, n, present)
+    given = None if isinstance(problem.init, str) else given_weights(problem.init, k, n, present)
     products = _products(model, problem, xs, weight, context)
     if weight is not None:  # scaled to the range of float32
         context.history.unit = 2.0 ** math.frexp(float(weight.max()))[1]
@@ -260,7 +261,7 @@ def prepare(
     objective = problem.objective(context.coverage)
 
     def seed(space: KernelSpace) -> Array:
-        return initial_weights(space, k, model.init) if given is None else given
+        return initial_weights(space, k, problem.init) if given is None else given
 
     components = None
     if problem.components and len(products.kernels) == 1 and products.definite:

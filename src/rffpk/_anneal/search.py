@@ -16,7 +16,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +25,14 @@ from rffpk._anneal.convergence_warnings import Cause
 from rffpk._anneal.noise import Noise
 from rffpk._rows.store import Storage
 from rffpk._rows.sums import Step, is_hard
-from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.progress import Progress
-from rffpk._utils.validation import MAX_S, is_option
+from rffpk._utils.validation import is_option
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
 
-# The words of parameters, which annotations and checks share.
-Hard = Literal["hard"]
-Stop = Literal["annealed", "objective"]
+Until = Literal["settled", "objective"]
 
 # Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
 # minimum, is at most this. Merged centroids give log(k)/|s|, so they do not end it early.
@@ -56,8 +53,6 @@ _SLOW = 5  # ... and shrinks after stages of at least so many, as happens where 
 _SEPARATION = 1e-5
 NOISE = 0.02  # ... slow starts move them by this before each stage.
 
-_FIXED_FACTOR = 1.1  # the anneal_factor "auto" if anneal_every is a number
-
 _COARSE_TOL = 1e-2  # of a start whose centroids are then moved in batches
 
 # Without annealing the last exponent is this one times a power of this number.
@@ -71,11 +66,6 @@ _HOPELESS = 1.02  # ... a start that is then 2 % above the best one will not bec
 # From so many clusters on starts that are not annealed begin at merged centroids.
 SOME = 20
 
-# docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
-# twenty k-means++ runs, and below it on most.
-_AUTO_SWAPS = 20
-_SWAPS_A_CLUSTER = 4  # few clusters have few different swaps
-
 # From so many clusters on the cost of a fit is proportional to their number: initial centroids are
 # drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
 MANY = 100
@@ -85,20 +75,20 @@ MANY = 100
 class Schedule:
     """How the exponent s falls, and when a run ends."""
 
-    s0: float
-    s_final: float  # -inf: end in the hard rule
+    start: float  # -inf: begin with the hard rule
+    end: float  # -inf: end in the hard rule
     max_iter: int
     tol: float
     factor: float | None = None  # s <- factor * s after a stage; None: adaptive
-    every: int | None = None  # passes of a stage; None: until it converges
-    stop: Stop = "annealed"
+    passes: int | None = None  # passes of a stage; None: until it converges
+    until: Until = "settled"
     noise: float = 0.0  # random displacement of the centroids before each stage
     exact: bool = True  # whether rows end at the nearest of all centroids, by the hard rule
 
     @property
     def ends_hard(self) -> bool:
         """Whether the last passes are those of k-means."""
-        return math.isinf(self.s_final) and self.stop == "annealed"
+        return math.isinf(self.end) and self.until == "settled"
 
     @property
     def last_tol(self) -> float:
@@ -334,17 +324,17 @@ def _follow(
 def _cost(run: Run, schedule: Schedule, end: StartEnd) -> float:
     """Starts are compared by the objective at one exponent: the final one, or the hard limit if
     each start may end at a different exponent."""
-    s = schedule.s_final if schedule.stop == "annealed" else -math.inf
+    s = schedule.end if schedule.until == "settled" else -math.inf
     return math.inf if end.dropped else run.cost(s)
 
 
 def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
     """`n_init` starts, fast ones first: plain k-means and annealing from a low exponent in turn,
     and as the last one slow annealing from the critical exponent."""
-    lowest = schedule.s_final
-    slow = replace(schedule, s0=max(lowest, min(-0.5, critical)), noise=NOISE)
-    low = replace(schedule, s0=max(lowest, min(-5.0, 2 * critical)), factor=1.1, every=2)
-    plain = replace(schedule, s0=-math.inf)
+    lowest = schedule.end
+    slow = replace(schedule, start=max(lowest, min(-0.5, critical)), noise=NOISE)
+    low = replace(schedule, start=max(lowest, min(-5.0, 2 * critical)), factor=1.1, passes=2)
+    plain = replace(schedule, start=-math.inf)
     others = [Start("low", low), Start("k-means++", plain)]
     return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
 
@@ -353,13 +343,13 @@ def from_merged_centroids(starts: list[Start], alone: bool) -> list[Start]:
     """The starts, of which those that are not annealed begin at merged centroids; `alone`: one of
     these, not quite to convergence, as what follows moves many centroids."""
     merged = [
-        replace(each, kind="merged", merges=True) if math.isinf(each.schedule.s0) else each
+        replace(each, kind="merged", merges=True) if math.isinf(each.schedule.start) else each
         for each in starts
     ]
     if not alone:
         return merged
     last = starts[-1].schedule
-    plain = replace(last, s0=-math.inf, noise=0.0, exact=not last.ends_hard)
+    plain = replace(last, start=-math.inf, noise=0.0, exact=not last.ends_hard)
     return [Start("merged", plain, merges=True)]
 
 
@@ -376,14 +366,14 @@ def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[Sta
     schedule = start.schedule
     if start.k_means_first:
         yield from _settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
-    if math.isfinite(schedule.s0):
+    if math.isfinite(schedule.start):
         return (yield from _annealing(schedule, best, dtype))
     converged, left = yield from _settling(
         "hard", -math.inf, schedule.last_tol, schedule.max_iter, schedule.exact
     )
-    if math.isfinite(schedule.s_final) and converged:
-        converged, _ = yield from _settling("settle", schedule.s_final, schedule.tol, left)
-    return StartEnd(schedule.s_final, converged)
+    if math.isfinite(schedule.end) and converged:
+        converged, _ = yield from _settling("settle", schedule.end, schedule.tol, left)
+    return StartEnd(schedule.end, converged)
 
 
 def _settling(
@@ -398,9 +388,9 @@ def _settling(
 
 
 def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
-    """Lower s by the schedule, then iterate with the hard rule or at `s_final` to convergence."""
+    """Lower s by the schedule, then iterate with the hard rule or at `end` to convergence."""
     end, left = yield from _lowering(schedule, best, dtype)
-    if schedule.stop == "annealed" and end.converged:
+    if schedule.until == "settled" and end.converged:
         stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
         end.converged, _ = yield from _settling(stage, s, schedule.last_tol, left, schedule.exact)
     return end
@@ -410,13 +400,13 @@ def _lowering(
     schedule: Schedule, best: Callable[[], float], dtype: Any
 ) -> Stages[tuple[StartEnd, int]]:
     """The soft steps; returns their end, and how many steps are left."""
-    s, left, objective, noise = schedule.s0, schedule.max_iter, math.inf, schedule.noise
+    s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
     factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
     while True:
         result, steps, settled = yield from _stage(schedule, s, left, objective, noise)
         left, objective = left - steps, result.objective
         noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
-        if settled or (schedule.stop == "annealed" and _is_over(result, s, schedule)):
+        if settled or (schedule.until == "settled" and _is_over(result, s, schedule)):
             return StartEnd(s, True), left
         if _is_hopeless(result, best(), schedule):
             return StartEnd(s, False, dropped=True), left
@@ -424,7 +414,7 @@ def _lowering(
             return StartEnd(s, False), 0
         if schedule.factor is None:
             factor = _next_factor(factor, steps)
-        lower = max(factor * s, schedule.s_final)
+        lower = max(factor * s, schedule.end)
         if is_hard(lower, dtype):
             return StartEnd(s, True), left
         s = lower
@@ -435,9 +425,9 @@ def _stage(
 ) -> Stages[tuple[Step, int, bool]]:
     """The steps of a stage; returns the result of the last, how many there were, and whether the
     objective converged and thereby ends the start."""
-    adaptive = schedule.every is None
-    most = min(left, _STAGE_PASSES if schedule.every is None else schedule.every)
-    if schedule.stop == "annealed":
+    adaptive = schedule.passes is None
+    most = min(left, _STAGE_PASSES if schedule.passes is None else schedule.passes)
+    if schedule.until == "settled":
         tol = _STAGE_TOL if adaptive else -1.0
         result, steps = yield Stage("anneal", s, noise, tol, most)
         return result, steps, False
@@ -455,8 +445,8 @@ def _is_hopeless(result: Step, best: float, schedule: Schedule) -> bool:
 
 
 def _is_over(result: Step, s: float, schedule: Schedule) -> bool:
-    hard = math.isinf(schedule.s_final) and result.soft >= (1 - HARDNESS) * result.hard
-    return hard or s <= schedule.s_final
+    hard = math.isinf(schedule.end) and result.soft >= (1 - HARDNESS) * result.hard
+    return hard or s <= schedule.end
 
 
 def _next_factor(factor: float, passes: int) -> float:
@@ -477,69 +467,12 @@ class Plan:
     swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
     unit: float = 1.0  # objectives are multiplied by it when they are reported
     critical: float = 0.0  # the critical exponent
-    lowered_by: str = "s_final"  # the parameter that lowers the last exponent
+    lowered_by: str = "annealing.end"  # the parameter that lowers the last exponent
 
     @property
     def schedule(self) -> Schedule:
         """That of the last start; all end alike."""
         return self.starts[-1].schedule
-
-
-def check_annealing(estimator: Any) -> None:
-    """`s0`, `anneal_factor`, `anneal_every`, `s_final` and `stop`."""
-    s0, factor, every = estimator.s0, estimator.anneal_factor, estimator.anneal_every
-    if not is_option(s0, "auto"):
-        validation.check_real(s0, "s0", high=MAX_S, also="'auto'")
-    if not is_option(factor, "auto"):
-        validation.check_real(factor, "anneal_factor", 1, include="neither", also="'auto'")
-    if not is_option(every, "auto"):
-        validation.check_int(every, "anneal_every", 1)
-    if not is_option(estimator.s_final, "hard"):
-        highest = MAX_S if is_option(s0, "auto") else float(s0)
-        validation.check_real(estimator.s_final, "s_final", high=highest, also="'hard'")
-    validation.check_choice(estimator.stop, "stop", get_args(Stop))
-
-
-def _annealing_schedule(estimator: Any, critical: float) -> Schedule:
-    """The schedule that the parameters define, which may depend on the critical exponent. Centroids
-    that are given would be lost at exponents above the final one."""
-    s_final = -math.inf if is_option(estimator.s_final, "hard") else float(estimator.s_final)
-    s0 = min(-0.5, critical) if is_option(estimator.s0, "auto") else float(estimator.s0)
-    if not isinstance(estimator.init, str) and _is_schedule_automatic(estimator):
-        s0 = s_final
-    factor = None if is_option(estimator.anneal_factor, "auto") else float(estimator.anneal_factor)
-    every = None if is_option(estimator.anneal_every, "auto") else int(estimator.anneal_every)
-    return Schedule(
-        s0=max(s0, s_final),
-        factor=_FIXED_FACTOR if factor is None and every is not None else factor,
-        every=every,
-        s_final=s_final,
-        stop=estimator.stop,
-        max_iter=int(estimator.max_iter),
-        tol=float(estimator.tol),
-    )
-
-
-def is_automatic(estimator: Any) -> bool:
-    """Whether `s0`, `anneal_factor`, `anneal_every`, `init` and `stop` all have their defaults;
-    only then the starts differ in kind."""
-    return _is_schedule_automatic(estimator) and is_option(estimator.init, "k-means++")
-
-
-def _is_schedule_automatic(estimator: Any) -> bool:
-    """The same without `init`."""
-    choices = (estimator.s0, estimator.anneal_factor, estimator.anneal_every)
-    return all(is_option(each, "auto") for each in choices) and estimator.stop == "annealed"
-
-
-def annealed_starts(estimator: Any, critical: float, n_auto: int) -> list[Start]:
-    """The starts that the parameters define; with automatic parameters starts of different kinds,
-    `n_auto` of them unless `n_init` is a number."""
-    base = _annealing_schedule(estimator, critical)
-    if not is_automatic(estimator):
-        return given_starts(base, estimator.init, estimator.n_init)
-    n_init = n_auto if is_option(estimator.n_init, "auto") else int(estimator.n_init)
-    return different_starts(base, critical, n_init)
 
 
 def given_starts(schedule: Schedule, init: Any, n_init: Any, automatic: int = 1) -> list[Start]:
@@ -549,8 +482,3 @@ def given_starts(schedule: Schedule, init: Any, n_init: Any, automatic: int = 1)
     return [Start("given", schedule, is_option(init, "k-means"))] * (
         count if isinstance(init, str) else 1
     )
-
-
-def automatic_swaps(n_clusters: int) -> int:
-    """The failures in a row that end the swaps, if their number is automatic."""
-    return 0 if n_clusters == 1 else min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)

@@ -264,7 +264,7 @@ class RMKKM(Clusterer):
 
     def _problem(self) -> KernelProblem:
         return KernelProblem(
-            self.kernels, self._plan, self._objective, several=True, space=RobustSpace,
+            self.kernels, self._plan, self.init, self._objective, several=True, space=RobustSpace,
             smoothing=_SMOOTHING, published=self._published,
         )  # fmt: skip
 
