@@ -26,7 +26,7 @@ from rffpk._utils.arrays import Fourier
 from rffpk._utils.messages import without
 from rffpk.maps.kernels import FittedKernel, specification
 
-STORED = Storage("auto", None)
+STORED = Storage("auto")
 
 
 def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
@@ -65,8 +65,8 @@ def test_maps_are_applied_first_if_features_may_be_stored():
     rows = make_rows([x], [Fourier(omega)], None, 1)
     small = compressed(rows, 400, STORED)
     assert small.bases[0].shape[0] == 4000 and small.rows.maps == [None]
-    assert compressed(rows, 400, Storage("auto", 1000)) is None
-    assert compressed(rows, 400, Storage(False, None)) is None
+    assert compressed(rows, 400, Storage(1000)) is None
+    assert compressed(rows, 400, Storage(False)) is None
 
 
 def test_narrow_features_and_short_searches_are_left_alone():
@@ -203,7 +203,7 @@ def test_components_of_a_kernel_are_those_of_its_features(weighted):
     X = decaying(900, (60,), k).xs[0]
     weight = random.integers(0, 3, 900).astype(float) if weighted else None
     products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    rows = kernel_components(products, weight, k, None)
+    rows = kernel_components(products, weight, k, STORED)
     p = np.ones(900) if weight is None else weight
     x, found = X - p @ X / p.sum(), rows.xs[0]
     assert found.shape[1] < 40
@@ -219,7 +219,7 @@ def test_all_components_are_computed_of_few_rows_only(n):
     """Where more of them are needed than a quarter of the rows."""
     X = np.random.default_rng(0).standard_normal((n, 290))
     products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    rows = kernel_components(products, None, 40, None)
+    rows = kernel_components(products, None, 40, STORED)
     if n > 1000:
         assert rows is None
         return

@@ -15,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import Annealing, DiffusionMap, DiffusionPowerKMeans
+from rffpk._utils import config
 from rffpk.maps.components import Components, valley_of_rows
 from rffpk.maps.neighbours import Neighbourhoods, landmark_numbers
 from rffpk.maps.spectrum import leading_pairs
@@ -565,20 +566,21 @@ def test_bad_rows(rows, estimator, value):
         clone(estimator).fit(rows * 1e160)
 
 
-def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
+def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype, monkeypatch):
     """The same results to the last bit, with features of the memory limit or without."""
     X = rows.astype(dtype)
     model = DiffusionPowerKMeans(3, n_landmarks=30, random_state=0)
     kept = clone(model).fit(X)
     needed = 80 * kept.cluster_centers_.shape[1] * X.itemsize
-    limited = clone(model).set_params(memory_limit=needed - 1).fit(X)
+    limited = clone(model).set_params(cache=needed - 1).fit(X)
     assert kept.cache_ is True and limited.cache_ is False
-    assert clone(model).set_params(memory_limit=needed).fit(X).cache_ is True
+    assert clone(model).set_params(cache=needed).fit(X).cache_ is True
     assert_array_equal(kept.cluster_centers_, limited.cluster_centers_)
     assert_array_equal(kept.labels_, limited.labels_)
     assert_array_equal(limited.predict(X), limited.labels_)
+    monkeypatch.setattr(config, "fits_memory", lambda needed, parts=1: parts == 1)
     with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
-        clone(model).set_params(cache=True, memory_limit=needed - 1).fit(X)
+        clone(model).set_params(cache=True).fit(X)
 
 
 def test_a_time_that_leaves_nothing_is_named(rows, dtype):

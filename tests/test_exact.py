@@ -31,6 +31,7 @@ from rffpk import (
 from rffpk._anneal.decompositions import critical_exponent, features_of
 from rffpk._anneal.kernel_products import Products
 from rffpk._anneal.search import Schedule
+from rffpk._utils import config
 from rffpk._utils.linalg import ritz_values
 from rffpk.maps import kernels
 
@@ -548,7 +549,7 @@ def test_indefinite_kernels_give_a_warning(blobs):
         ({"init": np.zeros((5, 300))}, "its rows must not sum to zero"),
         ({"n_init": 0}, "n_init == 0, must be >= 1"),
         ({"cache": "no"}, "cache == 'no', must be one of"),
-        ({"memory_limit": -1}, "memory_limit == -1, must be >= 0"),
+        ({"cache": -1}, "cache == -1, must be >= 0"),
     ],
 )
 @pytest.mark.parametrize("estimator", ONE_KERNEL)
@@ -574,8 +575,9 @@ def test_bad_parameters_of_several_kernels(blobs, parameters, message):
         MultiKernelPowerKMeans(5, **parameters).fit([blobs[0], blobs[0]])
 
 
-def test_too_little_memory_is_an_error_before_any_work(blobs):
-    model = KernelKMeans(5, cache=True, memory_limit=1000)
+def test_too_little_memory_is_an_error_before_any_work(blobs, monkeypatch):
+    monkeypatch.setattr(config, "fits_memory", lambda needed, parts=1: parts == 1)
+    model = KernelKMeans(5, cache=True)
     with pytest.raises(MemoryError, match="cache=True takes 1228800 bytes for the kernel matrices"):
         model.fit(blobs[0])
     assert not hasattr(model, "labels_")
@@ -679,8 +681,8 @@ def test_the_search_in_components_keeps_to_the_largest_number_of_passes():
 def test_components_keep_to_the_memory_limit():
     X = np.random.RandomState(0).randn(600, 4)
     stages = [
-        KernelPowerKMeans(4, cache=False, memory_limit=limit, random_state=0).fit(X).history_[0]
-        for limit in (None, 1000)
+        KernelPowerKMeans(4, cache=cache, random_state=0).fit(X).history_[0]
+        for cache in (False, 1000)
     ]
     assert stages[0]["stage"] == "seeding" != stages[1]["stage"]
 

@@ -234,7 +234,7 @@ def test_a_limit_of_zero_keeps_all_weights(implementation, dtype):
 def test_stored_features_are_the_coordinates(backend):
     x, landmarks = draw(400, 3, 50, 5, 6, np.float64)
     rows = make_rows([x], [landmarks], None, 1)
-    kept = store.Storage(True, None).all_rows(rows, 3)
+    kept = store.Storage(True).all_rows(rows, 3)
     assert kept.maps == [None] and kept.xs[0].shape == (400, 6)
     theta = shifted_features(rows)[:3]
     for name in ("N", "G", "Q", "soft", "hard"):
@@ -247,7 +247,7 @@ def test_stored_features_are_the_coordinates(backend):
 def test_a_search_among_many_landmarks_is_worth_storing():
     x, many = draw(50, 50, 1000, 5, 30, np.float32)
     rows = make_rows([x], [many], None, 1)
-    assert not store.has_maps(store.Storage("auto", None).all_rows(rows, 10))
+    assert not store.has_maps(store.Storage("auto").all_rows(rows, 10))
     fused, visit = store.pass_costs(rows, 10)
     assert fused - visit > 2 * 50 * 1000
 

@@ -136,7 +136,7 @@ def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):
     monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
     X = mixture(6000, MANY)
     model = RFFKernelPowerKMeans(MANY, n_frequencies=16, sample=2000, random_state=0)
-    model.set_params(memory_limit=2000 * 32 * 8).fit(X)
+    model.set_params(cache=2000 * 32 * 8).fit(X)
     assert not model.cache_
     assert_array_equal(model.labels_, model.predict(X))
 

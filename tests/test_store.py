@@ -51,41 +51,45 @@ def test_a_fit_with_stored_features_is_the_same_to_rounding(dtype):
 )
 def test_auto_stores_where_the_projection_dominates(d, D, k, worth):
     rows = rows_of(50, [(d, D)])
-    assert (store.Storage("auto", None).all_rows(rows, k).maps == [None]) is worth
+    assert (store.Storage("auto").all_rows(rows, k).maps == [None]) is worth
 
 
 @pytest.mark.promise(
     "Memory",
-    "Stored features take no more than `memory_limit`. Its default is a quarter of what the "
+    "Stored features take no more bytes than `cache` names. Its default is a quarter of what the "
     "machine, the container and `ulimit -v` leave, at least 16 MB; the page cache counts as "
     "free.",
 )
-def test_the_memory_limit_holds():
+def test_the_memory_limit_holds(monkeypatch):
     rows = rows_of(50, [(784, 108)])
     needed = 50 * 216 * 8
-    assert store.Storage("auto", needed).all_rows(rows, 10).maps == [None]
-    assert store.Storage("auto", needed - 1).all_rows(rows, 10) is rows
-    with pytest.raises(MemoryError, match=f"takes {needed} bytes.*memory_limit={needed - 1}"):
-        store.Storage(True, needed - 1).all_rows(rows, 10)
+    assert store.Storage(needed).all_rows(rows, 10).maps == [None]
+    assert store.Storage(needed - 1).all_rows(rows, 10) is rows
+    monkeypatch.setattr(config, "fits_memory", lambda bytes, parts=1: bytes < needed)
+    monkeypatch.setattr(config, "memory_share", lambda parts: needed - 1)
+    with pytest.raises(MemoryError, match=f"takes {needed} bytes.* more than the {needed - 1} "):
+        store.Storage(True).all_rows(rows, 10)
+    monkeypatch.setattr(config, "fits_memory", lambda needed, parts=1: parts == 1)
     with pytest.raises(MemoryError, match="cache=True"):
-        RFFKernelPowerKMeans(2, cache=True, memory_limit=10).fit(np.eye(5))
+        RFFKernelPowerKMeans(2, cache=True).fit(np.eye(5))
 
 
 def test_a_sample_respects_the_limit_too(monkeypatch):
     sizes, stored = [], store.stored
     monkeypatch.setattr(store, "stored", lambda rows: sizes.append(rows.n) or stored(rows))
     X = np.random.default_rng(0).standard_normal((500, 4))
-    for cache, limit, expected in ((False, None, []), ("auto", 10, []), ("auto", None, [100])):
+    for cache, expected in ((False, []), (10, []), ("auto", [100])):
         sizes.clear()
-        model = RFFKernelPowerKMeans(3, sample=100, cache=cache, memory_limit=limit, random_state=0)
+        model = RFFKernelPowerKMeans(3, sample=100, cache=cache, random_state=0)
         assert model.fit(X).cache_ is False
         assert sizes == expected
 
 
 def test_features_that_do_not_fit_are_an_error_before_any_work(monkeypatch):
     monkeypatch.setattr(store, "stored", None)
+    monkeypatch.setattr(config, "fits_memory", lambda needed, parts=1: parts == 1)
     X = np.random.default_rng(0).standard_normal((500, 4))
-    model = RFFKernelPowerKMeans(3, sample=100, cache=True, memory_limit=10)
+    model = RFFKernelPowerKMeans(3, sample=100, cache=True)
     with pytest.raises(MemoryError, match="cache=True"):
         model.fit(X)
     with pytest.raises(ValueError, match="init has shape"):
@@ -110,16 +114,10 @@ def test_available_memory_follows_the_smallest_limit(tmp_path, monkeypatch):
     assert config.available_memory() > 2**20
 
 
-@pytest.mark.parametrize("cache", ["yes", 1, None])
+@pytest.mark.parametrize("cache", ["yes", "1G", -1, 2.5, None])
 def test_other_values_of_cache_are_refused(cache):
     with pytest.raises(ValueError, match="cache == "):
         RFFKernelPowerKMeans(2, cache=cache).fit(np.eye(5))
-
-
-@pytest.mark.parametrize("limit", [-1, 2.5, "1G"])
-def test_other_values_of_memory_limit_are_refused(limit):
-    with pytest.raises((ValueError, TypeError), match="memory_limit"):
-        RFFKernelPowerKMeans(2, memory_limit=limit).fit(np.eye(5))
 
 
 def test_few_bytes_are_taken_without_a_look_at_the_memory(monkeypatch):

@@ -238,9 +238,6 @@ sampling : {{"auto", "orthogonal", "structured", "iid"}}
 
 # Features that may be stored.
 STORED = entries("""
-memory_limit : int or None
-    Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-    what the machine, or the container, has available, at least 16 MB.
 cache_ : bool
     Whether the features of all rows were stored.
 """)
@@ -257,12 +254,13 @@ n_frequencies : {"auto", "paper"} or int
     squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the kernel's
     variance over these pairs. The most are 8192, or as many as make 2^25 numbers for 20 000 rows; a
     warning says if they do not suffice. The number does not depend on k.
-cache : "auto", True or False
+cache : "auto", bool or int
     Whether the features of all rows are computed once and stored, in the dtype of X, instead of
-    computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the costs, it
-    at least halves the time of the passes over all rows (of 30, or of 5 after a sample). The
-    features of a sample are stored unless `cache` is False, if `memory_limit` allows it. Results
-    are the same up to rounding, in the starts up to that of float32.
+    computed anew in each pass. "auto": if they take no more than a quarter of what the machine, or
+    the container, has available, or 16 MB, and if by a model of the costs it at least halves the
+    time of the passes over all rows (of 30, or of 5 after a sample). A number: the same, with at
+    most so many bytes. The features of a sample are stored unless `cache` is False, within the same
+    limit. Results are the same up to rounding, in the starts up to that of float32.
 random_state : int, RandomState instance or None
     Draws the rows that gamma is estimated from, the frequencies, the sample, the initial centroids,
     and their disturbances and swaps. An int gives the same result in each call.
@@ -373,12 +371,10 @@ history_ : list of dict
 {_KERNEL_INIT} Centroids
     that are given are kept: if `annealing` is "auto", or sets `end` alone, they are not annealed,
     but moved at once by passes at the end of annealing.
-cache : "auto", True or False
+cache : "auto", bool or int
     Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block by
-    block. "auto": stored if `memory_limit` allows it.
-memory_limit : int or None
-    Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
-    container, has available, at least 16 MB.
+    block. "auto": stored if they take no more than a quarter of what the machine, or the container,
+    has available, or 16 MB. A number: stored if they take no more bytes than this.
 random_state : int, RandomState instance or None
     Draws the rows that gammas are estimated from, the initial centroids and their disturbances. An
     int gives the same result in each call.

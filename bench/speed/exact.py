@@ -117,7 +117,7 @@ def large_fit(n: int, passes: int) -> tuple[bool, int, float, float, float]:
         n_init=1,
         annealing=Annealing(start=-5.0, factor=1.5, passes=2),
         max_iter=passes,
-        memory_limit=1 << 28,
+        cache=1 << 28,
         random_state=0,
     )
     before = timing.peak_memory()

@@ -15,7 +15,7 @@ from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import RowSample
-from rffpk._rows.store import check_cache
+from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
@@ -145,13 +145,12 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
         with those of the others; of two, the first.
-    cache : "auto", True or False, default="auto"
+    cache : "auto", bool or int, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
-        computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where
+        computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
+        or the container, has available, or 16 MB. A number: if they take no more bytes than this.
+        Results are the same. Where
         all rows are landmarks, or `n_neighbors` exceeds 64, they are always stored.
-    memory_limit : int or None, default=None
-        Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-        what the machine, or the container, has available, at least 16 MB.
     half_life : float or None, default=None
         Number > 0 of later rows, of weight above zero, after which a row has half its weight in
         `partial_fit`. None: rows keep their weights.
@@ -231,7 +230,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     ValueError, TypeError
         If a parameter or X is not as described.
     MemoryError
-        If ``cache=True`` and the features take more than `memory_limit`.
+        If ``cache=True`` and the features take more than a quarter of the available memory.
 
     Warns
     -----
@@ -279,8 +278,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     time: Auto | float = "auto"
     metric: DiffusionMetric = "euclidean"
     whitening: Auto | float | None = "auto"
-    cache: Auto | bool = "auto"
-    memory_limit: int | None = None
+    cache: Cache = "auto"
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
     n_clusters_: int = field(init=False)
@@ -293,7 +291,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_diffusion(self)
-        check_cache(self.cache, self.memory_limit)
+        check_cache(self.cache)
         if is_graph(self) and self.noise is not None:
             raise ValueError(
                 f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
@@ -302,7 +300,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _problem(self, **more: Any) -> Problem:
         return super()._problem(
-            maps=self._maps, cache=self.cache, memory_limit=self.memory_limit,
+            maps=self._maps, cache=self.cache,
             n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT, **more,

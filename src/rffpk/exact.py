@@ -22,10 +22,11 @@ from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, check_search, me
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import WeightedViews
+from rffpk._rows.store import Cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.validation import Auto, is_option
+from rffpk._utils.validation import is_option
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import (
     PRECOMPUTED,
@@ -105,12 +106,10 @@ class KernelKMeans(Clusterer):
         Tolerance >= 0: a start ends when the root mean square shift of the centroids in one pass is
         at most `tol` times the standard deviation of the features (the root of their total
         variance); 0: when no label changes.
-    cache : "auto", True or False, default="auto"
+    cache : "auto", bool or int, default="auto"
         Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
-        by block. "auto": stored if `memory_limit` allows it.
-    memory_limit : int or None, default=None
-        Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
-        container, has available, at least 16 MB.
+        by block. "auto": stored if they take no more than a quarter of what the machine, or the
+        container, has available, or 16 MB. A number: stored if they take no more bytes than this.
 
     Attributes
     ----------
@@ -164,7 +163,7 @@ class KernelKMeans(Clusterer):
     ValueError, TypeError
         If a parameter is not as described.
     MemoryError
-        If ``cache=True`` and the kernel takes more than `memory_limit`.
+        If ``cache=True`` and the kernel takes more than a quarter of the available memory.
 
     Notes
     -----
@@ -193,8 +192,7 @@ class KernelKMeans(Clusterer):
     init: KernelInit | Numbers = "k-means++"
     max_iter: int = 300
     tol: float = 0.0
-    cache: Auto | bool = "auto"
-    memory_limit: int | None = None
+    cache: Cache = "auto"
     # what a fit sets
     dual_coef_: Array = field(init=False)
     cache_: bool = field(init=False)
@@ -290,12 +288,10 @@ class KernelPowerKMeans(KernelKMeans):
         one pass is at most `tol` times the standard deviation of the features (the root of their
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
-    cache : "auto", True or False, default="auto"
+    cache : "auto", bool or int, default="auto"
         Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
-        by block. "auto": stored if `memory_limit` allows it.
-    memory_limit : int or None, default=None
-        Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
-        container, has available, at least 16 MB.
+        by block. "auto": stored if they take no more than a quarter of what the machine, or the
+        container, has available, or 16 MB. A number: stored if they take no more bytes than this.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
         How the exponent s falls. "auto": as an `Annealing` with its defaults says, from the
         critical exponent, while the centroids converge at each stage, to passes of k-means; its
@@ -363,15 +359,15 @@ class KernelPowerKMeans(KernelKMeans):
     ValueError, TypeError
         If a parameter is not as described.
     MemoryError
-        If ``cache=True`` and the kernel takes more than `memory_limit`.
+        If ``cache=True`` and the kernel takes more than a quarter of the available memory.
 
     Notes
     -----
     With n rows O(n^2) memory if the kernel is stored, otherwise O(n n_clusters n_init); a pass of
     all starts is one product of an n x n with an n x (n_clusters n_init) matrix. Default starts run
     one after the other on the r leading principal components of the kernel that the hard objective
-    needs, if these are fewer than n / 4 or n is at most 1000, and `memory_limit` allows O(n r)
-    memory. The kernel of a float32 X has errors of some 1e-7 of its spread.
+    needs, if these are fewer than n / 4 or n is at most 1000, and memory for O(n r) numbers is
+    available. The kernel of a float32 X has errors of some 1e-7 of its spread.
 
     The protocol of [1]_ is ``annealing="paper", n_init=20``.
 
@@ -489,12 +485,10 @@ class MultiKernelPowerKMeans(Clusterer):
         one pass is at most `tol` times the standard deviation of the features (the root of their
         total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
         itself.
-    cache : "auto", True or False, default="auto"
+    cache : "auto", bool or int, default="auto"
         Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
-        by block. "auto": stored if `memory_limit` allows it.
-    memory_limit : int or None, default=None
-        Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
-        container, has available, at least 16 MB.
+        by block. "auto": stored if they take no more than a quarter of what the machine, or the
+        container, has available, or 16 MB. A number: stored if they take no more bytes than this.
 
     Attributes
     ----------
@@ -561,7 +555,7 @@ class MultiKernelPowerKMeans(Clusterer):
     ValueError, TypeError
         If a parameter or a view is not as described; the view is named.
     MemoryError
-        If ``cache=True`` and the kernels take more than `memory_limit`.
+        If ``cache=True`` and the kernels take more than a quarter of the available memory.
 
     Notes
     -----
@@ -595,8 +589,7 @@ class MultiKernelPowerKMeans(Clusterer):
     allow_missing_views: bool = False
     max_iter: int = 1000
     tol: float = 1e-4
-    cache: Auto | bool = "auto"
-    memory_limit: int | None = None
+    cache: Cache = "auto"
     # what a fit sets
     dual_coef_: Array = field(init=False)
     kernel_weights_: Array = field(init=False)

@@ -16,7 +16,7 @@ from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_dis
 from rffpk._anneal.search import FitContext
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
-from rffpk._rows.store import check_cache
+from rffpk._rows.store import Cache, check_cache
 from rffpk._rows.views import check_views
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
@@ -190,15 +190,14 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         their weights scaled to a sum of one, and it counts in proportion to the sum of these
         weights (``docs/math.md``, section 19). At least n_clusters rows must have each view. A
         sparse view is one that all rows have.
-    cache : "auto", True or False, default="auto"
+    cache : "auto", bool or int, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
-        computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the
-        costs, it at least halves the time of the passes over all rows (of 30, or of 5 after a
-        sample). The features of a sample are stored unless `cache` is False, if `memory_limit`
-        allows it. Results are the same up to rounding, in the starts up to that of float32.
-    memory_limit : int or None, default=None
-        Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-        what the machine, or the container, has available, at least 16 MB.
+        computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
+        or the container, has available, or 16 MB, and if by a model of the costs it at least halves
+        the time of the passes over all rows (of 30, or of 5 after a sample). A number: the same,
+        with at most so many bytes. The features of a sample are stored unless `cache` is False,
+        within the same limit. Results are the same up to rounding, in the starts up to that of
+        float32.
 
     Attributes
     ----------
@@ -280,7 +279,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     ValueError, TypeError
         If a parameter or a view is not as described; the view is named.
     MemoryError
-        If ``cache=True`` and the features take more than `memory_limit`.
+        If ``cache=True`` and the features take more than a quarter of the available memory.
 
     Notes
     -----
@@ -322,8 +321,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_frequencies: fourier.Frequencies | int = "auto"
     sampling: fourier.Sampling = "auto"
     allow_missing_views: bool = False
-    cache: Auto | bool = "auto"
-    memory_limit: int | None = None
+    cache: Cache = "auto"
 
     _paper = OF_VIEWS
 
@@ -342,7 +340,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 "are none; a DiffusionMap in kernels has a parameter of its own."
             )
         fourier.check_n_frequencies(self.n_frequencies)
-        check_cache(self.cache, self.memory_limit)
+        check_cache(self.cache)
         validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
         if isinstance(self.eta, str):
             validation.check_choice(self.eta, "eta", get_args(Eta), also="a number > 0")
@@ -408,7 +406,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         maps = [each for each in self._kernels_of_views(1) if isinstance(each, DiffusionMap)]
         return super()._problem(
             maps=self._maps, objective=self._objective_of, cache=self.cache,
-            memory_limit=self.memory_limit, published=self._published,
+            published=self._published,
             n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0), **more,
         )  # fmt: skip
 

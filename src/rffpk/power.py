@@ -27,7 +27,7 @@ from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
-from rffpk._rows.store import check_cache
+from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.sparse_rows import Columns, SparseRows
@@ -406,15 +406,14 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         length, which biases the kernel in few dimensions (below about 16). "iid": independent draws
         (Rahimi, Recht, NeurIPS 2007). "auto": for "rbf" "structured" from d = 32 on and
         "orthogonal" below, "iid" for the other kernels.
-    cache : "auto", True or False, default="auto"
+    cache : "auto", bool or int, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
-        computed anew in each pass. "auto": if `memory_limit` allows it and, by a model of the
-        costs, it at least halves the time of the passes over all rows (of 30, or of 5 after a
-        sample). The features of a sample are stored unless `cache` is False, if `memory_limit`
-        allows it. Results are the same up to rounding, in the starts up to that of float32.
-    memory_limit : int or None, default=None
-        Largest number of bytes of stored features, of all rows or of the sample. None: a quarter of
-        what the machine, or the container, has available, at least 16 MB.
+        computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
+        or the container, has available, or 16 MB, and if by a model of the costs it at least halves
+        the time of the passes over all rows (of 30, or of 5 after a sample). A number: the same,
+        with at most so many bytes. The features of a sample are stored unless `cache` is False,
+        within the same limit. Results are the same up to rounding, in the starts up to that of
+        float32.
     half_life : float or None, default=None
         Number > 0 of later rows, of weight above zero, after which a row has half its weight in
         `partial_fit`. None: rows keep their weights.
@@ -497,7 +496,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     ValueError, TypeError
         If a parameter is not as described.
     MemoryError
-        If ``cache=True`` and the features take more than `memory_limit`.
+        If ``cache=True`` and the features take more than a quarter of the available memory.
 
     Notes
     -----
@@ -526,8 +525,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     gamma: fourier.Gamma | float = "mean"
     n_frequencies: fourier.Frequencies | int = "auto"
     sampling: fourier.Sampling = "auto"
-    cache: Auto | bool = "auto"
-    memory_limit: int | None = None
+    cache: Cache = "auto"
     half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
     n_clusters_: int = field(init=False)
@@ -542,11 +540,12 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         super()._check_parameters()
         fourier.check_n_frequencies(self.n_frequencies)
         fourier.check_kernel(self.kernel, self.gamma, self.sampling)
-        check_cache(self.cache, self.memory_limit)
+        check_cache(self.cache)
 
     def _problem(self, **more: Any) -> Problem:
-        limits = {"cache": self.cache, "memory_limit": self.memory_limit}
-        return super()._problem(maps=self._maps, published=self._published, **limits, **more)
+        return super()._problem(
+            maps=self._maps, published=self._published, cache=self.cache, **more
+        )
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
         return [fourier.fit_map(self, sample, 0, self.kernel, self.gamma, context.random)]

@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from rffpk._rows.sample import RowSample
-from rffpk._rows.store import automatic_limit
+from rffpk._rows.store import Cache, automatic_limit
 from rffpk._utils.arrays import Array
 from rffpk._utils.config import __version__
 from rffpk._utils.files import check_output
@@ -73,9 +73,10 @@ class Checkpoint:
             self._read()
             self._compare(self._fingerprint)
 
-    def memory_limit(self, given: int | None) -> int | None:
-        """The limit of stored features: whether they are stored changes their last bits."""
-        if given is not None:
+    def cache(self, given: Cache) -> Cache:
+        """The parameter, with the limit of stored features if it is automatic: whether they are
+        stored changes their last bits."""
+        if given != "auto":
             return given
         known = self._fingerprint if self._kept is None else self._kept
         self._fingerprint[_LIMIT] = known.get(_LIMIT) or str(automatic_limit())

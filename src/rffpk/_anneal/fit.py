@@ -43,7 +43,7 @@ from rffpk._rows import passes
 from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
-from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Mapping, Storage, has_maps
+from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Cache, Mapping, Storage, has_maps
 from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
@@ -83,8 +83,7 @@ class Problem:
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     sample: Auto | int | None = None  # rows that the starts run on; None: all
-    cache: Auto | bool = False
-    memory_limit: int | None = None
+    cache: Cache = False
     # whether starts may run on principal components, and whether they end with the hard rule
     automatic: bool = False
     hard: bool = False
@@ -179,8 +178,8 @@ def fit(
         If a parameter, X, sample_weight or a checkpoint is not as described; nothing is changed
         then.
     MemoryError
-        If the class has the parameter `cache`, it is True, and the features take more than
-        `memory_limit`.
+        If the class has the parameter `cache`, it is True, and the features take more than a
+        quarter of the available memory.
 
     Warns
     -----
@@ -222,8 +221,7 @@ def fit_model(
         problem: Problem = model._problem()
         if checkpoint is not None:
             checkpoint.open(model, random)
-            limit = checkpoint.memory_limit(problem.memory_limit)
-            problem = replace(problem, memory_limit=limit)
+            problem = replace(problem, cache=checkpoint.cache(problem.cache))
         context = FitContext(
             random, History(progress=progress), config.n_threads(model.n_jobs),
             checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
@@ -276,7 +274,7 @@ def prepare(
     if getattr(model, "allow_missing_views", False):
         context.coverage = sample.coverage(k)
     model._feature_maps = maps = problem.maps(sample, context)
-    storage = context.storage = Storage(problem.cache, problem.memory_limit)
+    storage = context.storage = Storage(problem.cache)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
     drawn, mapping = _of_features(sample, rows, mapping)

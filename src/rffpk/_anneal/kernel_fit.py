@@ -40,7 +40,7 @@ from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows.missing import coverage_of, has_view, present_bits
 from rffpk._rows.passes import one_pass, total_variance
 from rffpk._rows.rows import Rows
-from rffpk._rows.store import Storage, check_cache, check_fits
+from rffpk._rows.store import Storage, check_cache
 from rffpk._rows.sums import hard_weights, positive, power_weights
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
@@ -196,7 +196,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     ValueError, TypeError
         If a parameter, X or sample_weight is not as described; nothing is changed then.
     MemoryError
-        If ``cache=True`` and the kernels take more than `memory_limit`.
+        If ``cache=True`` and the kernels take more than a quarter of the available memory.
 
     Warns
     -----
@@ -217,7 +217,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         problem: KernelProblem = self._problem()
         context = FitContext(
             random, History(progress=progress), config.n_threads(self.n_jobs),
-            storage=Storage(self.cache, self.memory_limit),
+            storage=Storage(self.cache),
         )  # fmt: skip
         found = prepare(self, problem, X, sample_weight, context)
         run, end = search_centroids(found, context)
@@ -230,7 +230,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
 def check_search(model: Any, inits: tuple[str, ...] = get_args(KernelInit)) -> None:
     """The parameters of all searches with exact kernels."""
     validation.check_search_parameters(model, inits, "an array")
-    check_cache(model.cache, model.memory_limit)
+    check_cache(model.cache)
 
 
 # ---- prepare: rows, kernels, objective and plan --------------------------------------------------
@@ -265,7 +265,7 @@ def prepare(
 
     components = None
     if problem.components and len(products.kernels) == 1 and products.definite:
-        components = kernel_components(products, weight, k, context.storage.memory_limit)
+        components = kernel_components(products, weight, k, context.storage)
     n_directions = 2 * k if problem.annealed and components is None else 0
     space = problem.space(products, weight, objective, seed, context, n_directions, present)
     exponent = 0.0
@@ -289,8 +289,8 @@ def _products(
         )
         for (x, p), spec in zip((_filled(x, weight) for x in views), specs)
     ]
-    needed, storage = Products.stored_bytes(kernels), context.storage
-    stored = check_fits(needed, "the kernel matrices", storage.cache, storage.memory_limit)
+    needed = Products.stored_bytes(kernels)
+    stored = context.storage.check_fits(needed, "the kernel matrices")
     products = Products(kernels, context.n_threads, stored)
     model.cache_, model._kernels = stored, products.kernels
     for view, kernel in enumerate(kernels):

@@ -12,7 +12,7 @@ from rffpk import _core
 from rffpk._anneal.decompositions import components_for_clusters
 from rffpk._rows.passes import make_rows
 from rffpk._rows.rows import Rows
-from rffpk._rows.store import check_fits
+from rffpk._rows.store import Storage
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
 from rffpk._utils.tiles import run_all, tiles
@@ -142,7 +142,7 @@ def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
 
 
 def kernel_components(
-    products: Products, weight: Array | None, k: int, memory_limit: int | None
+    products: Products, weight: Array | None, k: int, storage: Storage
 ) -> Rows | None:
     """Rows whose features are the leading principal components of a kernel, centered at the mean:
     enough of them for the hard objective of k clusters; None if that takes too many, or their
@@ -167,7 +167,7 @@ def kernel_components(
         return np.asarray(root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root)
 
     def fits(r: int) -> bool:
-        return check_fits(_COPIES * 8 * n * r, "components", "auto", memory_limit)
+        return storage.fits(_COPIES * 8 * n * r)
 
     dense_matrix = matrix if n <= _DENSE else None
     found = components_for_clusters(

@@ -215,7 +215,7 @@ class FitContext:
     history: History = field(default_factory=History)
     n_threads: int = 1
     k: int = 0  # the number of clusters, checked
-    storage: Storage = field(default_factory=lambda: Storage("auto", None))  # of features
+    storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
     checkpoint: Checkpoint | None = None
     # why clusters of the rows may be missing, and what a warning calls the rows
     causes: list[Cause] = field(default_factory=list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,6 +20,8 @@ from rffpk._utils.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structu
 from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.tiles import run_all
 from rffpk._utils.validation import Auto
+
+Cache = Auto | bool | int
 
 # Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
 # both precisions, measured costs were within a third of these, which suffices for the decision.
@@ -132,50 +135,62 @@ def stored(rows: Rows) -> Rows:
     return replace(rows, xs=xs, maps=[None] * len(xs))
 
 
-def check_cache(cache: Any, memory_limit: Any) -> None:
-    """The parameters of `Storage`."""
-    if not isinstance(cache, (bool, np.bool_)):
-        validation.check_choice(cache, "cache", ("auto",), also="True or False")
-    if memory_limit is not None:
-        validation.check_int(memory_limit, "memory_limit", 0)
+def check_cache(cache: Any) -> None:
+    """The parameter of `Storage`."""
+    if isinstance(cache, numbers.Integral) and not isinstance(cache, bool):
+        validation.check_int(cache, "cache", 0)
+    elif not isinstance(cache, (bool, np.bool_)):
+        validation.check_choice(cache, "cache", ("auto",), also="True, False or a number of bytes")
 
 
 def automatic_limit() -> int:
-    """The number of bytes that `memory_limit` None stands for at present."""
+    """The number of bytes that are stored at most at present, unless a number is given."""
     return config.memory_share(_PARTS)
-
-
-def check_fits(needed: int, what: str, cache: Auto | bool, memory_limit: int | None) -> bool:
-    """Whether `needed` bytes fit into the limit and `cache` is not False. Raises a MemoryError if
-    `cache` is True and they do not fit."""
-    limit = memory_limit
-    fits = config.fits_memory(needed, _PARTS) if limit is None else needed <= limit
-    if not isinstance(cache, str) and cache and not fits:
-        raise MemoryError(
-            f"cache=True takes {needed} bytes for {what}, more than memory_limit={memory_limit} "
-            "allows."
-        )
-    return fits and bool(cache)
 
 
 @dataclass(frozen=True)
 class Storage:
-    """Whether features are stored: the parameters `cache` and `memory_limit`."""
+    """Whether features are stored: the parameter `cache`."""
 
-    cache: Auto | bool
-    memory_limit: int | None
+    cache: Cache
+
+    @property
+    def automatic(self) -> bool:
+        """Whether they are stored where that pays."""
+        return not isinstance(self.cache, (bool, np.bool_))
+
+    @property
+    def limit(self) -> int | None:
+        """The most bytes that are stored; None: a part of those that are available."""
+        return int(self.cache) if self.automatic and self.cache != "auto" else None
+
+    def fits(self, needed: int) -> bool:
+        """Whether so many bytes are within the limit."""
+        limit = self.limit
+        return config.fits_memory(needed, _PARTS) if limit is None else needed <= limit
+
+    def check_fits(self, needed: int, what: str) -> bool:
+        """Whether so many bytes are to be stored. Raises a MemoryError if `cache` is True and they
+        are not within the limit."""
+        fits = self.fits(needed)
+        if not self.automatic and self.cache and not fits:
+            raise MemoryError(
+                f"cache=True takes {needed} bytes for {what}, more than the {automatic_limit()} "
+                "that a quarter of the available memory has."
+            )
+        return fits and bool(self.cache)
 
     def check(self, rows: Rows) -> bool:
         """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
         and they do not fit, a ValueError if rows are read."""
         if rows.stream is None:
             return has_maps(rows) and self._fits(stored_bytes(rows))
-        if not isinstance(self.cache, str) and self.cache:
+        if not self.automatic and self.cache:
             raise ValueError("cache=True needs all rows in memory, but X is a source.")
         return False
 
     def _fits(self, needed: int) -> bool:
-        return check_fits(needed, "the features of all rows", self.cache, self.memory_limit)
+        return self.check_fits(needed, "the features of all rows")
 
     def landmark_views(self, views: list[View], n_threads: int) -> list[View]:
         """The views, with the features from landmarks as columns if they may be stored: a visit of
@@ -193,7 +208,7 @@ class Storage:
         """All rows for this many passes, with stored features if that pays."""
         if not self.check(rows):
             return rows
-        if self.cache == "auto":
+        if self.automatic:
             fused, stored_pass = pass_costs(rows, k)
             storing = fused + 4 * _READ * len(rows.shift)
             if 2 * (passes * stored_pass + storing) > passes * fused:
@@ -204,8 +219,7 @@ class Storage:
         """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
         if not has_maps(rows) or not self.cache:
             return rows
-        fits = check_fits(stored_bytes(rows), "a sample", "auto", self.memory_limit)
-        return stored(rows) if fits else rows
+        return stored(rows) if self.fits(stored_bytes(rows)) else rows
 
 
 def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:

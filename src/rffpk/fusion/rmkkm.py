@@ -14,10 +14,10 @@ from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
+from rffpk._rows.store import Cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.validation import Auto
 from rffpk.maps.kernels import Kernels, check_kernels
 
 Init = Literal["k-means++", "random", "spectral"]
@@ -154,12 +154,10 @@ class RMKKM(Clusterer):
         Tolerance >= 0: a start ends when the root mean square shift of the centroids in one pass is
         at most `tol` times the standard deviation of the features (the root of their total
         variance).
-    cache : "auto", True or False, default="auto"
+    cache : "auto", bool or int, default="auto"
         Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
-        by block. "auto": stored if `memory_limit` allows it.
-    memory_limit : int or None, default=None
-        Largest number of bytes of stored kernels. None: a quarter of what the machine, or the
-        container, has available, at least 16 MB.
+        by block. "auto": stored if they take no more than a quarter of what the machine, or the
+        container, has available, or 16 MB. A number: stored if they take no more bytes than this.
 
     Attributes
     ----------
@@ -212,7 +210,7 @@ class RMKKM(Clusterer):
     ValueError, TypeError
         If a parameter or a view is not as described; the view is named.
     MemoryError
-        If ``cache=True`` and the kernels take more than `memory_limit`.
+        If ``cache=True`` and the kernels take more than a quarter of the available memory.
 
     Notes
     -----
@@ -248,8 +246,7 @@ class RMKKM(Clusterer):
     init: Init | Numbers = "k-means++"
     max_iter: int = 300
     tol: float = 1e-4
-    cache: Auto | bool = "auto"
-    memory_limit: int | None = None
+    cache: Cache = "auto"
     # what a fit sets
     dual_coef_: Array = field(init=False)
     kernel_weights_: Array = field(init=False)
