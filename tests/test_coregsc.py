@@ -193,6 +193,7 @@ def test_centered_kernels_are_raised_to_affinities(views):
     "parameters, message",
     [
         ({"agreement": -0.1}, "agreement == -0.1, must be >= 0"),
+        ({"agreement": 1e308}, "agreement == 1e.308, must be <= 1e.100"),
         ({"scheme": "both"}, "scheme == 'both', must be one of"),
         ({"tol": -1.0}, "tol == -1.0, must be >= 0"),
     ],

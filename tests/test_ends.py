@@ -214,9 +214,19 @@ def test_rows_without_a_weight_are_no_distinct_rows():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", [rffpk.PowerKMeans(2), rffpk.FuzzyCMeans(2)], ids=str)
 def test_rows_with_one_direction_are_equal_up_to_rounding(model, dtype):
+    """They have one label, so that the warning says what is true of the labels."""
+    model = clone(model).set_params(metric="cosine")
     X = np.outer(np.arange(1, 21), [1.0, 2.0]).astype(dtype)
-    [message] = warnings_of(clone(model).set_params(metric="cosine"), X)
+    [message] = warnings_of(model, X)
     assert message.startswith("1 of n_clusters=2 clusters have rows: X scaled to length one has 1 ")
+    lengths = np.random.default_rng(0).uniform(0.1, 3.0, 90)
+    for direction in ([1.0], [0.3, -1.0], [0.1, -0.1, 0.6, 0.1, -0.5]):
+        X = np.outer(lengths, direction).astype(dtype)
+        [message] = warnings_of(model.set_params(n_clusters=3, random_state=0), X)
+        assert message.startswith("1 of n_clusters=3 clusters have rows: ")
+        labels = model.fit(X).labels_
+        assert len({*labels}) == 1
+        assert_array_equal(model.predict(X), labels)
 
 
 def test_noise_is_no_distinct_row():

@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
-from rffpk import center_kernel, normalize_kernel
+from rffpk import MKKM, KernelKMeans, center_kernel, normalize_kernel
 from rffpk._utils import tiles
 from rffpk.maps import kernels
 from rffpk.maps.kernels import FittedKernel, Specification, du2015, specification, specifications
@@ -198,11 +198,22 @@ def test_precomputed_kernels_are_taken_as_they_are(rows):
         (("rbf", -1.0), "gamma == -1.0, must be > 0"),
         (("rbf", "wide"), "gamma == 'wide', must be one of"),
         ((3, 1.0), r"kernels\[0\] == 3, must be one of"),
+        (("rbf", 10**400), "gamma has numbers that float64 cannot hold"),
+        (("polynomial", {"degree": -3}), "degree == -3, must be >= 0"),
+        (("polynomial", {"degree": "two"}), "degree == 'two', must be a number"),
+        (("sigmoid", {"coef0": [1]}), r"coef0 == \[1\], must be a number"),
     ],
 )
 def test_bad_specifications_are_named(given, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         specifications([given], 1)
+
+
+def test_callables_that_return_no_number_are_named(rows):
+    with pytest.raises(ValueError, match="kernel is not acceptable: could not convert string"):
+        KernelKMeans(2, kernel=lambda x, y: "near").fit(rows)
+    with pytest.raises(ValueError, match="kernel is not acceptable: could not convert string"):
+        MKKM(2, kernels=[lambda x, y: "near"]).fit(rows)
 
 
 def test_kernels_that_are_no_list():

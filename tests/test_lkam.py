@@ -178,6 +178,7 @@ def test_landmarks_have_neighbourhoods_of_their_own():
         ({"n_neighbors": 1.5}, "n_neighbors == 1.5, must be <= 1"),
         ({"n_neighbors": "all"}, "n_neighbors must be an instance of int"),
         ({"diversity": -0.1}, "diversity == -0.1, must be >= 0"),
+        ({"diversity": 1e308}, "diversity == 1e.308, must be <= 1e.100"),
     ],
 )
 def test_bad_parameters(kernels, parameters, message):

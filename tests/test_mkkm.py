@@ -358,6 +358,8 @@ def test_bad_parameters_are_named_and_change_nothing(views, fusion, parameters, 
         ([1, -1, 1], r"kernel_weights == \[1, -1, 1\], must be >= 0"),
         ([0, 0, 0], "not all zero"),
         ([1, np.inf, 0], "finite"),
+        ("equal", "kernel_weights is not acceptable: could not convert string"),
+        (["a", "b", "c"], "kernel_weights is not acceptable: could not convert string"),
     ],
 )
 def test_bad_given_weights(views, weights, message):

@@ -145,6 +145,7 @@ def test_products_that_overflow_are_refused():
     "parameters, message",
     [
         ({"diversity": -0.1}, "diversity == -0.1, must be >= 0"),
+        ({"diversity": 1e308}, "diversity == 1e.308, must be <= 1e.100"),
         ({"diversity": "much"}, "diversity == 'much', must be a number"),
         ({"tol": -1.0}, "tol == -1.0, must be >= 0"),
         ({"max_iter": 0}, "max_iter == 0, must be >= 1"),

@@ -152,6 +152,7 @@ def test_the_order_of_rows_and_views_does_not_matter(kernels):
     "parameters, message",
     [
         ({"mean_weight": -0.1}, "mean_weight == -0.1, must be >= 0"),
+        ({"mean_weight": 1e308}, "mean_weight == 1e.308, must be <= 1e.100"),
         ({"mean_weight": "all"}, "mean_weight == 'all', must be a number"),
         ({"max_iter": 0}, "max_iter == 0, must be >= 1"),
     ],

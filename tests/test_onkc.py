@@ -219,6 +219,7 @@ def test_eigenvalues_are_those_of_the_learned_kernel(kernels):
         ({"rho": 0.0}, "rho == 0.0, must be > 0"),
         ({"rho": "near"}, "rho == 'near', must be a number"),
         ({"diversity": -0.1}, "diversity == -0.1, must be >= 0"),
+        ({"diversity": 1e308}, "diversity == 1e.308, must be <= 1e.100"),
         ({"max_iter": 0}, "max_iter == 0, must be >= 1"),
     ],
 )

@@ -215,9 +215,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if ``possibilistic=False``.
     inertia_ : float
-        Kernel k-means objective of the clusters of nearest centroids (noise included) with the
-        kernel sum_l alpha_l k_l, without typicality: the weighted sum of squared distances of the
-        rows to the means of their clusters.
+        Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l, without typicality:
+        the weighted sum of squared distances of the rows, but noise, to the means of their
+        clusters.
     objective_ : float
         What is minimised, with the sum over rows weighted by the sample weights, at the exponent
         `s_` and `cluster_centers_`: eq. (20) of [1]_ plus the constant lambda log L, so that it is

@@ -397,6 +397,8 @@ def finish(
     plan, whole = found.plan, _settle(run, end, found, context)
     rows = replace(found.rows, alpha=run.rows.alpha)
     centers = (run.theta + rows.shift).astype(rows.dtype)
+    if rows.unit_centroids:
+        centers = _without_rounding(centers)
     theta = centers.astype(np.float64) - rows.shift
     soft, hard, inertia = _evaluated(plan.schedule.ends_hard, rows, theta, end.s, context)
     s = -math.inf if plan.schedule.ends_hard else end.s
@@ -429,12 +431,19 @@ def finish(
     return FitResult(found, rows, theta, _ending(found, rows, theta, hard, s), attributes)
 
 
+def _without_rounding(centers: Array) -> Array:
+    """Centroids of length one, each of them, or the first that differs from it by rounding alone:
+    so do rows with one direction, which then have one label. O(k^2 F) if there are such."""
+    close, exact = rounding_error(centers.dtype), centers.astype(np.float64)
+    if count_distinct(exact, close) == len(exact):
+        return centers
+    return centers[[(((exact - x) ** 2).sum(axis=1) <= close).argmax() for x in exact]]
+
+
 def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> Ending:
     """How the run ended: which clusters have rows, and can be told apart at an exponent."""
     k, plan = len(theta), found.plan
     used = k - int(empty_clusters(hard.G, rows.dtype).sum())
-    if rows.unit_centroids:  # rows with one direction differ by rounding
-        used = min(used, count_distinct(theta, rounding_error(rows.dtype)))
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)
     if math.isinf(s):
         return ending

@@ -33,7 +33,8 @@ from rffpk._utils.values import are_times, refuse_times
 Auto = Literal["auto"]
 Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
 
-MAX_WEIGHT = 1e100  # products with squared distances do not overflow then
+# Of rows and of terms of objectives: products with squared distances do not overflow then.
+MAX_WEIGHT = 1e100
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
 MAX_JOBS = 1024  # each thread has a workspace
 
@@ -133,7 +134,9 @@ def check_real(
         also = f" or {also}" if also else ""
         raise TypeError(f"{name} == {value!r}, must be a number{also}.")
     value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its range
-    if not math.isfinite(value):
+    with named(name):  # an integer may be beyond the range of float64
+        finite = math.isfinite(value)
+    if not finite:
         raise ValueError(f"{name} == {value}, must be finite.")
     check_scalar(value, name, numbers.Real, min_val=low, max_val=high, include_boundaries=include)
     return float(value)

@@ -187,7 +187,7 @@ class CoregSC(KernelFusion):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         validation.check_choice(self.scheme, "scheme", get_args(Scheme))
-        validation.check_real(self.agreement, "agreement", 0)
+        validation.check_real(self.agreement, "agreement", 0, validation.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels)

@@ -212,8 +212,8 @@ class FAMKKM(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_real(self.lambda1, "lambda1", 0)
-        validation.check_real(self.lambda2, "lambda2", 0)
+        validation.check_real(self.lambda1, "lambda1", 0, validation.MAX_WEIGHT)
+        validation.check_real(self.lambda2, "lambda2", 0, validation.MAX_WEIGHT)
         validation.check_choice(self.fusion, "fusion", get_args(Fusion))
         if self.approximation is not None:
             validation.check_choice(

@@ -212,7 +212,7 @@ class LKAM(KernelFusion):
             validation.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
         else:
             validation.check_int(self.n_neighbors, "n_neighbors", 1)
-        validation.check_real(self.diversity, "diversity", 0)
+        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)

@@ -319,7 +319,8 @@ def _given_weights(given: Any, n_kernels: int) -> Array:
     if given is None:
         return np.full(n_kernels, 1 / n_kernels)
     validation.check_plain(given, "kernel_weights")
-    alpha = np.asarray(given, dtype=np.float64)
+    with validation.named("kernel_weights"):
+        alpha = np.asarray(given, dtype=np.float64)
     if alpha.shape != (n_kernels,):
         raise ValueError(f"kernel_weights.shape == {alpha.shape}, must be ({n_kernels},).")
     if not (np.isfinite(alpha).all() and (alpha >= 0).all() and alpha.any()):

@@ -165,7 +165,7 @@ class MKKMMR(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_real(self.diversity, "diversity", 0)
+        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0

@@ -176,7 +176,7 @@ class MVCLFA(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_real(self.mean_weight, "mean_weight", 0)
+        validation.check_real(self.mean_weight, "mean_weight", 0, validation.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)

@@ -202,7 +202,7 @@ class ONKC(KernelFusion):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         validation.check_real(self.rho, "rho", 0, include="neither")
-        validation.check_real(self.diversity, "diversity", 0)
+        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
 
     def _scale_matters(self) -> bool:
         return True

@@ -200,6 +200,8 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
             raise ValueError(
                 f"{name} has parameters {sorted(unknown)}, must be among {list(_PARAMETERS)}."
             )
+        validation.check_real(params.get("degree", 0), "degree", 0)
+        validation.check_real(params.get("coef0", 0), "coef0")
     if params.get("gamma") is not None:
         check_gamma(params["gamma"], " or None")
 
@@ -221,8 +223,6 @@ def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
 
 def check_one_kernel(estimator: Any, *more: str) -> None:
     """Check the parameters that `one_kernel` reads; `more` names further kernels."""
-    validation.check_real(estimator.degree, "degree", 0)
-    validation.check_real(estimator.coef0, "coef0")
     extra = estimator.kernel_params
     if not isinstance(extra, (dict, type(None))):
         raise TypeError(f"kernel_params == {extra!r}, must be a dict or None.")
@@ -483,7 +483,8 @@ class FittedKernel:
         if callable(self.metric):
             different = np.flatnonzero((x != x[-1]).any(axis=1))
             head = x[: different[-1] + 2] if len(different) else x[:1]
-            found = pairwise_kernels(head, y, metric=self.metric, **self.params)
+            with validation.named("kernel"):
+                found = pairwise_kernels(head, y, metric=self.metric, **self.params)
             # copies that fill a block cost no calls
             found = np.pad(found, ((0, len(x) - len(head)), (0, 0)), mode="edge")
         else:
