@@ -195,7 +195,7 @@ def test_the_plainest_is_taken_where_all_agree():
 
 @pytest.mark.parametrize("best", range(6))
 def test_the_graph_with_the_largest_agreement_is_taken(best, monkeypatch):
-    found = np.arange(6) == best, np.zeros(6, dtype=bool)
+    found = diffusion.Trials(np.arange(6) == best, np.zeros(6, dtype=bool), None)
     monkeypatch.setattr(diffusion, "_trials", lambda *given: found)
     X, _ = make_blobs(200, 5, centers=3, random_state=0)
     mapped = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_

@@ -336,11 +336,14 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
-        return [chosen_map(self, self, xs[0], weight, context)]
+        self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=True)
+        return [self.feature_map_ if self.feature_map_.time_ else None]
 
     def _published(self, result: FitResult, context: FitContext) -> None:
-        self.feature_map_ = self._feature_maps[0]
-        warn_of_components(self.feature_map_, context.k)
+        if self.feature_map_.time_:
+            warn_of_components(self.feature_map_, context.k)
+        else:
+            self.cache_ = False
 
 
 # ---- which map: one whose graph falls apart, or that agrees most with the others -----------------
@@ -351,6 +354,8 @@ _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...
 _TRIED_CLUSTERS = 50  # ... by so many clusters at most
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
+_SAME = 0.9  # agreement with the graph that is taken from which on the columns are, instead
+_LESS = 0.02  # than the graphs agree with each other: so much less columns may, with all of these
 
 
 class Option(NamedTuple):
@@ -360,6 +365,27 @@ class Option(NamedTuple):
     neighbors: int  # times the default number
 
 
+class Trials(NamedTuple):
+    """What fits on a sample say of the options."""
+
+    agreements: Array  # mean adjusted Rand index of the clusters of each with those of the others
+    apart: Array  # whether they are components of a graph that decides, with valleys around them
+    columns: Array | None  # agreement of each with the columns' own clusters; None: not tried
+
+    def best(self) -> int:
+        """The number of the option that is taken."""
+        judged = np.where(self.apart | ~self.apart.any(), self.agreements, -np.inf)
+        return int(np.argmax(judged >= judged.max() - _ALIKE))
+
+    def columns_do(self) -> bool:
+        """Whether the columns' own clusters are nearly those of the graph, and agree with all
+        graphs nearly as much as these do with each other."""
+        if self.columns is None:
+            return False
+        usual = self.agreements.mean() - _LESS
+        return bool(self.columns[self.best()] >= _SAME and self.columns.mean() >= usual)
+
+
 def chosen_map(
     estimator: Any,
     parameters: Any,
@@ -367,36 +393,73 @@ def chosen_map(
     weight: Array | None,
     context: FitContext,
     unit_variance: bool = False,
+    or_columns: bool = False,
 ) -> DiffusionMap:
     """The map of rows that have been checked, with the parameters of a map or of the estimator
     itself. For those that are "auto" several values are tried on a sample. Those are taken whose
     graph falls apart into the clusters, with valleys around them, and of these or else of all
     those whose clusters agree most with the clusters of the others: what follows from one scale or
-    one whitening alone is an artefact of it."""
-    options = _options(parameters)
-    agreements, apart = np.zeros(len(options)), np.zeros(len(options), dtype=bool)
-    tried = len(options) > 2 and context.k > 1  # two options agree alike
-    if tried:
-        agreements, apart = _trials(estimator, parameters, options, X, weight, context)
-    judged = np.where(apart | ~apart.any(), agreements, -np.inf)
-    best = int(np.argmax(judged >= judged.max() - _ALIKE))
+    one whitening alone is an artefact of it.
+
+    With `or_columns` the map may be that of no walk, whose features are the columns: where these
+    have nearly the same clusters, they tell better where clusters that touch end. Components of the
+    graph of all rows are what they may miss: small ones, and as many as there are clusters."""
+    options, trials = _options(parameters), None
+    if len(options) > 2 and context.k > 1:  # two options agree alike
+        or_columns = or_columns and _is_automatic(parameters, X, context.k)
+        trials = _trials(estimator, parameters, options, X, weight, context, or_columns)
+    best = 0 if trials is None else trials.best()
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *options[best]
     )
-    if tried:
-        mapped.choices_ = [
-            {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
-            for option, agreement, separate in zip(options, agreements, apart)
-        ]
-    if context.history.progress is not None and tried:
-        whitening, times = options[best]
-        why = "falls apart into the clusters" if apart[best] else "agrees most with the others"
-        context.history.progress.say(
-            f"Of {len(options)} graphs that with whitening={whitening} and {times} times the "
-            f"default number of neighbors {why}: mean adjusted Rand index {agreements[best]:.3f}, "
-            f"{agreements[0]:.3f} with neither."
-        )
+    if trials is not None:
+        if trials.columns_do() and not mapped._shows_clusters:
+            mapped._take_no_step()
+        mapped.choices_ = _choices(options, trials)
+        if context.history.progress is not None:
+            context.history.progress.say(_reason(options, trials, mapped))
     return mapped
+
+
+def _is_automatic(parameters: Any, X: Columns, k: int) -> bool:
+    """Whether nothing is asked of the map, so that none may be taken, and a sample shows all
+    clusters."""
+    free = parameters.n_components, parameters.n_landmarks, parameters.time
+    return (
+        len(_options(parameters)) == len(_WHITENINGS) * len(_TIMES)
+        and all(isinstance(each, str) for each in free)
+        and isinstance(X, np.ndarray)
+        and k <= _TRIED_CLUSTERS
+    )
+
+
+def _choices(options: list[Option], trials: Trials) -> list[dict[str, Any]]:
+    """What was tried, as users see it."""
+    found = [
+        {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
+        for option, agreement, separate in zip(options, trials.agreements, trials.apart)
+    ]
+    if trials.columns is not None:
+        agreement = float(trials.columns.mean())
+        found.append({"whitening": None, "neighbors": 0, "agreement": agreement, "apart": False})
+    return found
+
+
+def _reason(options: list[Option], trials: Trials, mapped: DiffusionMap) -> str:
+    best = trials.best()
+    if not mapped.time_ and trials.columns is not None:
+        return (
+            "The columns are clustered themselves: their clusters are nearly those of the graph of "
+            f"neighbors, adjusted Rand index {trials.columns[best]:.3f}."
+        )
+    whitening, times = options[best]
+    decides = trials.apart[best]
+    why = "falls apart into the clusters" if decides else "agrees most with the others"
+    return (
+        f"Of {len(options)} graphs that with whitening={whitening} and {times} times the default "
+        f"number of neighbors {why}: mean adjusted Rand index {trials.agreements[best]:.3f}, "
+        f"{trials.agreements[0]:.3f} with neither."
+    )
 
 
 def _options(parameters: Any) -> list[Option]:
@@ -419,26 +482,35 @@ def _trials(
     X: Columns,
     weight: Array | None,
     context: FitContext,
-) -> tuple[Array, Array]:
-    """The mean adjusted Rand index of the clusters of each map with those of the others, on a
-    sample of the rows, and whether they are components of its graph with valleys around them."""
+    or_columns: bool,
+) -> Trials:
+    """Fits of each map on a sample of the rows, and of the columns themselves."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     k = min(context.k, _TRIED_CLUSTERS)
     if len(counted) > _TRIED_ROWS:
         counted = np.sort(random.choice(counted, _TRIED_ROWS, replace=False))
     x, p = X[counted], None if weight is None else weight[counted]
+
+    def clusters(features: Columns) -> Array:
+        model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
+        with without(ConvergenceWarning):
+            return model.fit(features, sample_weight=p).labels_
+
     partitions, apart = [], []
     for option in options:
         mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=k)
         apart.append(mapped._is_apart and k == context.k)
-        model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
-        with without(ConvergenceWarning):
-            partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
+        partitions.append(clusters(mapped._features(x)))
     found = np.eye(len(options))
     for i, j in combinations(range(len(options)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
+    agreements = (found.sum(axis=0) - 1) / (len(options) - 1)
     # whitening can make components of its own, and too few neighbours can, too
     columns = np.array([option.whitening is None for option in options])
-    decides = columns & np.array(apart)[columns].all()
-    return (found.sum(axis=0) - 1) / (len(options) - 1), decides & columns.any()
+    decides = columns & np.array(apart)[columns].all() & columns.any()
+    own = None
+    if or_columns and not decides.any():
+        labels = clusters(x)
+        own = np.array([adjusted_rand_index(labels, each) for each in partitions])
+    return Trials(agreements, decides, own)

@@ -18,7 +18,6 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.components import LEAST_ROWS
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers
 from rffpk.maps.spectrum import (
@@ -301,6 +300,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         shares = parts.components.shares
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
         self._n_left_out = round(n_rows * float(shares[parts.left_out].sum()))
+        k = n_clusters or MAX_CLUSTERS
+        self._loses_rows = parts.lose_rows(k)
+        self._shows_clusters = parts.show_clusters(k)
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
         own: Array | None
@@ -339,6 +341,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
                 f"{1 / spectrum.gaps[index].min():.4g} steps."
             )
         return index, scale
+
+    def _take_no_step(self) -> None:
+        """From now on features of a row are its columns."""
+        self.time_, self.n_components_ = 0.0, self.n_features_in_
+        self._n_features_out = self.n_components_
+        self.__dict__.pop("_fitted", None)
 
     def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
@@ -410,6 +418,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
+        if not self.time_:
+            return X.copy()  # which is dense then
         with config.one_blas_thread():
             return self._features(X)
 
@@ -481,10 +491,11 @@ def fit_diffusion_map(
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
-    """Name the connected components of the graph where they are more than expected, or those that
-    do not count have as many rows as a cluster may have."""
+    """Name the connected components of the graph where more of them count than are expected, or
+    those that do not count have the rows of a cluster: few rows on the fringe are left out of most
+    graphs."""
     shares, n_small = mapped.component_shares_, len(mapped.component_shares_) - mapped._n_kept
-    if len(shares) <= expected and mapped._n_left_out < LEAST_ROWS:
+    if mapped._n_kept <= expected and not mapped._loses_rows:
         return
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
     more = ", ..." if len(shares) > 5 else ""
