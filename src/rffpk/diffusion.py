@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import field
 from itertools import combinations, product
@@ -170,7 +171,11 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         rows with at most 50 clusters, and each of them with once and twice the default number of
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
-        with those of the others; of two, the first.
+        with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
+        themselves where the clusters that they have are much like those of the graph, with few rows
+        between any two: they tell better where clusters that touch end. It does not if a parameter
+        of the map is given, with sparse rows, or where the graph has k components or small ones
+        that count.
     cache : "auto", True or False, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if `memory_limit` allows it. Results are the same. Where
@@ -185,7 +190,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     Attributes
     ----------
     feature_map_ : DiffusionMap
-        Fitted feature map, with the time and the components that were chosen.
+        Fitted feature map, with the time and the components that were chosen. Its `time_` is 0
+        where the columns are clustered themselves (see `whitening`): features are the columns.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids in the space of the diffusion features, in the dtype of X.
     n_clusters_ : int
@@ -262,10 +268,12 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` ended a run, if clusters have no rows, or if the graph of neighbors has more
-        than `n_clusters` connected components, or leaves out ten rows or more in some. Components
+        If `max_iter` ended a run, if clusters have no rows, or if more than `n_clusters` connected
+        components of the graph of neighbors count, or some that do not may be clusters. Components
         of at least 0.2/k of the rows count and, while these are fewer than k, smaller ones of at
-        least ten rows with few rows around them. Rows of others are labeled by the nearest nodes.
+        least ten rows with few rows around them. Rows of others are labeled by the nearest nodes:
+        they are named where one has ten rows, or five with few rows around them, or all together
+        0.2/k of the rows and ten. The few rows that most graphs leave out on their fringe are not.
 
     Notes
     -----
@@ -354,8 +362,9 @@ _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...
 _TRIED_CLUSTERS = 50  # ... by so many clusters at most
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
-_SAME = 0.9  # agreement with the graph that is taken from which on the columns are, instead
-_LESS = 0.02  # than the graphs agree with each other: so much less columns may, with all of these
+_LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
+_BETWEEN = 0.5  # ... the density between them, with which they are taken instead
+_MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
 
 
 class Option(NamedTuple):
@@ -371,6 +380,7 @@ class Trials(NamedTuple):
     agreements: Array  # mean adjusted Rand index of the clusters of each with those of the others
     apart: Array  # whether they are components of a graph that decides, with valleys around them
     columns: Array | None  # agreement of each with the columns' own clusters; None: not tried
+    between: float  # density between these, see `density_between`
 
     def best(self) -> int:
         """The number of the option that is taken."""
@@ -378,12 +388,11 @@ class Trials(NamedTuple):
         return int(np.argmax(judged >= judged.max() - _ALIKE))
 
     def columns_do(self) -> bool:
-        """Whether the columns' own clusters are nearly those of the graph, and agree with all
-        graphs nearly as much as these do with each other."""
+        """Whether there is a valley between any two of the columns' own clusters, and they are much
+        like those of the graph."""
         if self.columns is None:
             return False
-        usual = self.agreements.mean() - _LESS
-        return bool(self.columns[self.best()] >= _SAME and self.columns.mean() >= usual)
+        return bool(self.columns[self.best()] >= _LIKE_COLUMNS) and self.between <= _BETWEEN
 
 
 def chosen_map(
@@ -509,8 +518,35 @@ def _trials(
     # whitening can make components of its own, and too few neighbours can, too
     columns = np.array([option.whitening is None for option in options])
     decides = columns & np.array(apart)[columns].all() & columns.any()
-    own = None
-    if or_columns and not decides.any():
-        labels = clusters(x)
-        own = np.array([adjusted_rand_index(labels, each) for each in partitions])
-    return Trials(agreements, decides, own)
+    if not or_columns or decides.any():
+        return Trials(agreements, decides, None, math.inf)
+    labels = clusters(x)
+    own = np.array([adjusted_rand_index(labels, each) for each in partitions])
+    return Trials(agreements, decides, own, density_between(x, labels, p))
+
+
+def density_between(X: Array, labels: Array, weight: Array | None) -> float:
+    """The largest density of the rows of two clusters half-way between their centroids, along the
+    line that joins these, over the lower one of those at the centroids. For two equal Gaussians it
+    is 2 exp(-a^2/8) at a distance of a standard deviations, in any number of columns; where k-means
+    cuts a group in two it is about one."""
+    X = np.asarray(X, dtype=np.float64) - X.mean(axis=0, dtype=np.float64)
+    p = np.ones(len(X)) if weight is None else weight / weight.mean()
+    labels = np.unique(labels, return_inverse=True)[1].ravel()  # of clusters with rows
+    member = (labels[:, None] == np.arange(labels.max() + 1)) * p[:, None]
+    masses = member.sum(axis=0)
+    centers = member.T @ X / masses[:, None]
+    squares = (X**2).sum(axis=1)[:, None] - 2 * X @ centers.T + (centers**2).sum(axis=1)
+    # from the centroid of a row's cluster without the row itself, which it draws near
+    rest = np.maximum(1 - p / masses[labels], 1e-6)
+    squares[np.arange(len(X)), labels] /= rest**2
+    found = [0.0]
+    for i, j in combinations(range(len(centers)), 2):
+        own = (labels == i) | (labels == j)
+        way = ((centers[i] - centers[j]) ** 2).sum()
+        place = 0.5 + (squares[own, i] - squares[own, j]) / max(2 * way, 1e-300)
+        start, middle, end = (
+            p[own][np.abs(place - at) <= _MIDDLE].sum() + 0.5 for at in (0, 0.5, 1)
+        )  # half a row more, as there may be none
+        found.append(float(middle / min(start, end)))
+    return max(found)

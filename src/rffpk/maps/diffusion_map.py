@@ -80,7 +80,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         rows with at most 50 clusters, and each of them with once and twice the default number of
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
-        with those of the others; of two, the first.
+        with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
+        themselves where the clusters that they have are much like those of the graph, with few rows
+        between any two: they tell better where clusters that touch end. It does not if a parameter
+        of the map is given, with sparse rows, or where the graph has k components or small ones
+        that count.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
@@ -102,8 +106,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
         "neighbors" (times the default number), "agreement" with the other clusters, and "apart":
         whether the graph is on the columns and falls apart into as many large components as
-        clusters are asked for, far from each other. Empty where nothing was tried, as in a map of
-        its own.
+        clusters are asked for, far from each other. The last one has 0 "neighbors" where the
+        columns' own clusters were tried, too. Empty where nothing was tried, as in a map of its
+        own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
@@ -113,7 +118,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Eigenvalues of the walk in falling order, without the one of the constant function; at least
         64 where there are as many nodes.
     time_ : float
-        Length of the walks.
+        Length of the walks. 0 in a `DiffusionPowerKMeans` that clusters the columns themselves:
+        `transform` gives these, and the rest describes the graph that was tried.
     n_components_ : int
         Number of features.
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
@@ -135,9 +141,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Warns
     -----
     ConvergenceWarning
-        If the graph is not connected. Components of less than a hundredth of the rows count where
-        they have at least ten rows and few rows around them, at most 20 components in all. Others
-        are left out: their rows get the features of the nearest other nodes.
+        If the graph is not connected, but for few rows on its fringe. Components of less than a
+        hundredth of the rows count where they have at least ten rows and few rows around them, at
+        most 20 components in all. Others are left out: their rows get the features of the nearest
+        other nodes. They are named where one has ten rows, or five with few rows around them, or
+        all together a hundredth of the rows and ten.
 
     Notes
     -----
