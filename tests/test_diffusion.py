@@ -416,6 +416,24 @@ def test_a_small_cluster_is_found_by_its_weight():
     assert adjusted_rand_score(y[y < 2], model.labels_[y < 2]) == 1
 
 
+@pytest.mark.parametrize("d", [10, 50])
+def test_few_rows_on_the_fringe_raise_no_warning(d):
+    """Warnings are errors here. Heavy tails leave out components of two to four rows, more of them
+    than there are clusters."""
+    X = np.random.default_rng(0).standard_t(3, (300, d))
+    mapped = DiffusionPowerKMeans(3, whitening=0.5, random_state=0).fit(X).feature_map_
+    assert len(mapped.component_shares_) > 3 and mapped._n_kept == 1
+
+
+def test_rows_of_components_are_named_where_fewer_than_clusters_count():
+    """Nine rows in a corner of their own are no cluster, and are named however many are asked for."""
+    X = np.vstack([groups([400], PLACES)[0], groups([9], [[40, 40]])[0]])
+    for k in (2, 4):
+        model = DiffusionPowerKMeans(k, whitening=None, random_state=0)
+        with pytest.warns(ConvergenceWarning, match="1 of them, with 9 rows.*larger n_neighbors"):
+            model.fit(X)
+
+
 def test_a_small_cluster_of_sparse_rows_is_found():
     X, y = groups(SIZES, PLACES)
     X = csr_array(np.hstack([X - X.min(), np.zeros((len(X), 3))]))
@@ -511,7 +529,8 @@ def test_few_and_equal_rows(n, n_landmarks, dtype):
         model = DiffusionPowerKMeans(k, n_landmarks=n_landmarks, random_state=0).fit(X)
         assert np.isfinite(model.cluster_centers_).all()
         assert np.isfinite(model.transform(X)).all()
-    same = DiffusionPowerKMeans(n, n_landmarks=n_landmarks, random_state=0).fit(np.ones((9, 3)))
+    same = DiffusionPowerKMeans(n, n_landmarks=n_landmarks, whitening=None, random_state=0)
+    same.fit(np.ones((9, 3)))
     assert_array_equal(same.labels_, same.labels_[0])
     assert same.feature_map_.n_components_ == 1
 

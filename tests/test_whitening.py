@@ -1,13 +1,15 @@
 """Whitened components against their definition, and the choice among whitenings and graphs."""
 
 import logging
+import pickle
 from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.datasets import load_digits, make_blobs
+from scipy.stats import norm
+from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 import rffpk
@@ -195,7 +197,7 @@ def test_the_plainest_is_taken_where_all_agree():
 
 @pytest.mark.parametrize("best", range(6))
 def test_the_graph_with_the_largest_agreement_is_taken(best, monkeypatch):
-    found = np.arange(6) == best, np.zeros(6, dtype=bool)
+    found = diffusion.Trials(np.arange(6) == best, np.zeros(6, dtype=bool), None, 1.0)
     monkeypatch.setattr(diffusion, "_trials", lambda *given: found)
     X, _ = make_blobs(200, 5, centers=3, random_state=0)
     mapped = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_
@@ -215,6 +217,95 @@ def test_a_graph_that_falls_apart_into_the_clusters_is_taken():
     choices = model.feature_map_.choices_
     assert [tried["whitening"] for tried in choices if tried["apart"]] == [None, None]
     assert choices[0]["agreement"] < max(tried["agreement"] for tried in choices)
+
+
+def touching(n, d, apart, seed=0):
+    """Equal Gaussians at the corners of a simplex, whose edges have so many deviations."""
+    y = np.arange(n) % 3
+    centers = np.eye(3, d) * apart / np.sqrt(2)
+    return centers[y] + np.random.default_rng(seed).standard_normal((n, d)), y
+
+
+@pytest.mark.parametrize(("n", "d", "apart"), [(300, 3, 4), (1000, 10, 5), (600, 50, 5)])
+def test_clusters_that_touch_are_those_of_the_columns(n, d, apart):
+    X, y = touching(n, d, apart)
+    model = DiffusionPowerKMeans(3, random_state=0).fit(X)
+    plain = PowerKMeans(3, random_state=0).fit(X)
+    ours, theirs = (adjusted_rand_score(y, fitted.labels_) for fitted in (model, plain))
+    assert ours >= theirs - 0.01
+    mapped = model.feature_map_
+    assert mapped.time_ == 0 and mapped.n_components_ == d and not model.cache_
+    assert mapped.choices_[-1]["neighbors"] == 0
+    features = mapped.transform(X)
+    assert_array_equal(features, X)
+    assert not np.shares_memory(features, X)
+    assert model.cluster_centers_.shape == (3, d)
+    assert model.membership_exponent_ == pytest.approx(plain.membership_exponent_, rel=0.1)
+    assert_array_equal(model.predict(X), model.labels_)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.labels_)
+
+
+def test_shapes_are_those_of_a_graph():
+    X, y = make_moons(600, noise=0.08, random_state=0)
+    model = DiffusionPowerKMeans(2, random_state=0).fit(X)
+    assert model.feature_map_.time_ > 0
+    assert adjusted_rand_score(y, model.labels_) >= 0.99
+
+
+def test_a_small_cluster_that_a_sample_misses_keeps_the_graph():
+    """Of 6000 rows 15 are a cluster of their own: k-means on the columns divides another."""
+    X, y = touching(6000, 2, 6)
+    X = np.vstack([X, [30, 30] + 0.3 * np.random.default_rng(1).standard_normal((15, 2))])
+    model = DiffusionPowerKMeans(4, random_state=0).fit(X)
+    assert len(set(model.labels_[6000:])) == 1
+    assert np.bincount(model.labels_)[model.labels_[-1]] < 30
+
+
+def test_small_components_that_count_keep_the_graph(monkeypatch):
+    monkeypatch.setattr(diffusion.Trials, "columns_do", lambda trials: True)
+    X, _ = touching(2000, 2, 3)
+    far = [30, 30] + 0.3 * np.random.default_rng(1).standard_normal((15, 2))
+    times = [
+        DiffusionPowerKMeans(3, random_state=0).fit(rows).feature_map_.time_
+        for rows in (X, np.vstack([X, far]))
+    ]
+    assert times[0] == 0 < times[1]
+
+
+@pytest.mark.parametrize(
+    "given", [{"time": 10.0}, {"n_components": 4}, {"n_landmarks": 300}, {"whitening": None}]
+)
+def test_a_parameter_of_the_map_asks_for_one(given):
+    X, _ = touching(300, 3, 4)
+    mapped = DiffusionPowerKMeans(3, random_state=0, **given).fit(X).feature_map_
+    assert mapped.time_ > 0 and all(each["neighbors"] for each in mapped.choices_)
+
+
+@pytest.mark.parametrize("d", [1, 5, 50])
+@pytest.mark.parametrize("apart", [3.5, 5])
+def test_the_density_between_two_gaussians(d, apart):
+    """The integrals of both densities over the three places; weights count as rows."""
+    y = np.arange(20_000) % 2
+    X = np.random.default_rng(0).standard_normal((len(y), d))
+    X[:, 0] += apart * y
+
+    def mass(at):
+        ends = (at + np.array([-1, 1]) * diffusion._MIDDLE) * apart
+        return sum(np.diff(norm.cdf(ends, loc)).item() for loc in (0, apart))
+
+    found = diffusion.density_between(X, y, None)
+    assert found == pytest.approx(mass(0.5) / mass(0), rel=0.1)
+    twice = diffusion.density_between(np.vstack([X, X]), np.r_[y, y], np.full(2 * len(y), 3.0))
+    assert twice == pytest.approx(found, rel=1e-2)
+    cut = (X[:, 0] > 0).astype(int)[y == 0]
+    assert diffusion.density_between(X[y == 0], cut, None) > 0.8
+
+
+def test_rows_do_not_draw_centroids_to_themselves():
+    """Ten rows of noise in 200 columns have no clusters, however far apart their centroids are."""
+    X = np.random.default_rng(0).standard_normal((10, 200))
+    labels = PowerKMeans(2, random_state=0).fit_predict(X)
+    assert diffusion.density_between(X, labels, None) > diffusion._BETWEEN
 
 
 @pytest.mark.parametrize(("centers", "said"), [(3, "falls apart"), (1, "agrees most")])

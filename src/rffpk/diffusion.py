@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import field
 from itertools import combinations, product
@@ -144,7 +145,11 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         rows with at most 50 clusters, and each of them with once and twice the default number of
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
-        with those of the others; of two, the first.
+        with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
+        themselves where the clusters that they have are much like those of the graph, with few rows
+        between any two: they tell better where clusters that touch end. It does not if a parameter
+        of the map is given, with sparse rows, or where the graph has k components or small ones
+        that count.
     cache : "auto", bool or int, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
@@ -158,7 +163,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     Attributes
     ----------
     feature_map_ : DiffusionMap
-        Fitted feature map, with the time and the components that were chosen.
+        Fitted feature map, with the time and the components that were chosen. Its `time_` is 0
+        where the columns are clustered themselves (see `whitening`): features are the columns.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids in the space of the diffusion features, in the dtype of X.
     n_clusters_ : int
@@ -235,10 +241,12 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` ended a run, if clusters have no rows, or if the graph of neighbors has more
-        than `n_clusters` connected components, or leaves out ten rows or more in some. Components
+        If `max_iter` ended a run, if clusters have no rows, or if more than `n_clusters` connected
+        components of the graph of neighbors count, or some that do not may be clusters. Components
         of at least 0.2/k of the rows count and, while these are fewer than k, smaller ones of at
-        least ten rows with few rows around them. Rows of others are labeled by the nearest nodes.
+        least ten rows with few rows around them. Rows of others are labeled by the nearest nodes:
+        they are named where one has ten rows, or five with few rows around them, or all together
+        0.2/k of the rows and ten. The few rows that most graphs leave out on their fringe are not.
 
     Notes
     -----
@@ -308,11 +316,14 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
-        return [chosen_map(self, self, xs[0], weight, context)]
+        self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=True)
+        return [self.feature_map_ if self.feature_map_.time_ else None]
 
     def _published(self, result: FitResult, context: FitContext) -> None:
-        self.feature_map_ = self._feature_maps[0]
-        warn_of_components(self.feature_map_, context.k)
+        if self.feature_map_.time_:
+            warn_of_components(self.feature_map_, context.k)
+        else:
+            self.cache_ = False
 
 
 # ---- which map: one whose graph falls apart, or that agrees most with the others -----------------
@@ -323,6 +334,9 @@ _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS = 2000  # on which maps are tried, ...
 _TRIED_CLUSTERS = 50  # ... by so many clusters at most
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
+_LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
+_BETWEEN = 0.5  # ... the density between them, with which they are taken instead
+_MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
 
 
 class Option(NamedTuple):
@@ -332,6 +346,27 @@ class Option(NamedTuple):
     neighbors: int  # times the default number
 
 
+class Trials(NamedTuple):
+    """What fits on a sample say of the options."""
+
+    agreements: Array  # mean adjusted Rand index of the clusters of each with those of the others
+    apart: Array  # whether they are components of a graph that decides, with valleys around them
+    columns: Array | None  # agreement of each with the columns' own clusters; None: not tried
+    between: float  # density between these, see `density_between`
+
+    def best(self) -> int:
+        """The number of the option that is taken."""
+        judged = np.where(self.apart | ~self.apart.any(), self.agreements, -np.inf)
+        return int(np.argmax(judged >= judged.max() - _ALIKE))
+
+    def columns_do(self) -> bool:
+        """Whether there is a valley between any two of the columns' own clusters, and they are much
+        like those of the graph."""
+        if self.columns is None:
+            return False
+        return bool(self.columns[self.best()] >= _LIKE_COLUMNS) and self.between <= _BETWEEN
+
+
 def chosen_map(
     estimator: Any,
     parameters: Any,
@@ -339,36 +374,73 @@ def chosen_map(
     weight: Array | None,
     context: FitContext,
     unit_variance: bool = False,
+    or_columns: bool = False,
 ) -> DiffusionMap:
     """The map of rows that have been checked, with the parameters of a map or of the estimator
     itself. For those that are "auto" several values are tried on a sample. Those are taken whose
     graph falls apart into the clusters, with valleys around them, and of these or else of all
     those whose clusters agree most with the clusters of the others: what follows from one scale or
-    one whitening alone is an artefact of it."""
-    options = _options(parameters)
-    agreements, apart = np.zeros(len(options)), np.zeros(len(options), dtype=bool)
-    tried = len(options) > 2 and context.k > 1  # two options agree alike
-    if tried:
-        agreements, apart = _trials(estimator, parameters, options, X, weight, context)
-    judged = np.where(apart | ~apart.any(), agreements, -np.inf)
-    best = int(np.argmax(judged >= judged.max() - _ALIKE))
+    one whitening alone is an artefact of it.
+
+    With `or_columns` the map may be that of no walk, whose features are the columns: where these
+    have nearly the same clusters, they tell better where clusters that touch end. Components of the
+    graph of all rows are what they may miss: small ones, and as many as there are clusters."""
+    options, trials = _options(parameters), None
+    if len(options) > 2 and context.k > 1:  # two options agree alike
+        or_columns = or_columns and _is_automatic(parameters, X, context.k)
+        trials = _trials(estimator, parameters, options, X, weight, context, or_columns)
+    best = 0 if trials is None else trials.best()
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *options[best]
     )
-    if tried:
-        mapped.choices_ = [
-            {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
-            for option, agreement, separate in zip(options, agreements, apart)
-        ]
-    if context.history.progress is not None and tried:
-        whitening, times = options[best]
-        why = "falls apart into the clusters" if apart[best] else "agrees most with the others"
-        context.history.progress.say(
-            f"Of {len(options)} graphs that with whitening={whitening} and {times} times the "
-            f"default number of neighbors {why}: mean adjusted Rand index {agreements[best]:.3f}, "
-            f"{agreements[0]:.3f} with neither."
-        )
+    if trials is not None:
+        if trials.columns_do() and not mapped._shows_clusters:
+            mapped._take_no_step()
+        mapped.choices_ = _choices(options, trials)
+        if context.history.progress is not None:
+            context.history.progress.say(_reason(options, trials, mapped))
     return mapped
+
+
+def _is_automatic(parameters: Any, X: Columns, k: int) -> bool:
+    """Whether nothing is asked of the map, so that none may be taken, and a sample shows all
+    clusters."""
+    free = parameters.n_components, parameters.n_landmarks, parameters.time
+    return (
+        len(_options(parameters)) == len(_WHITENINGS) * len(_TIMES)
+        and all(isinstance(each, str) for each in free)
+        and isinstance(X, np.ndarray)
+        and k <= _TRIED_CLUSTERS
+    )
+
+
+def _choices(options: list[Option], trials: Trials) -> list[dict[str, Any]]:
+    """What was tried, as users see it."""
+    found = [
+        {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
+        for option, agreement, separate in zip(options, trials.agreements, trials.apart)
+    ]
+    if trials.columns is not None:
+        agreement = float(trials.columns.mean())
+        found.append({"whitening": None, "neighbors": 0, "agreement": agreement, "apart": False})
+    return found
+
+
+def _reason(options: list[Option], trials: Trials, mapped: DiffusionMap) -> str:
+    best = trials.best()
+    if not mapped.time_ and trials.columns is not None:
+        return (
+            "The columns are clustered themselves: their clusters are nearly those of the graph of "
+            f"neighbors, adjusted Rand index {trials.columns[best]:.3f}."
+        )
+    whitening, times = options[best]
+    decides = trials.apart[best]
+    why = "falls apart into the clusters" if decides else "agrees most with the others"
+    return (
+        f"Of {len(options)} graphs that with whitening={whitening} and {times} times the default "
+        f"number of neighbors {why}: mean adjusted Rand index {trials.agreements[best]:.3f}, "
+        f"{trials.agreements[0]:.3f} with neither."
+    )
 
 
 def _options(parameters: Any) -> list[Option]:
@@ -391,26 +463,62 @@ def _trials(
     X: Columns,
     weight: Array | None,
     context: FitContext,
-) -> tuple[Array, Array]:
-    """The mean adjusted Rand index of the clusters of each map with those of the others, on a
-    sample of the rows, and whether they are components of its graph with valleys around them."""
+    or_columns: bool,
+) -> Trials:
+    """Fits of each map on a sample of the rows, and of the columns themselves."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     k = min(context.k, _TRIED_CLUSTERS)
     if len(counted) > _TRIED_ROWS:
         counted = np.sort(random.choice(counted, _TRIED_ROWS, replace=False))
     x, p = X[counted], None if weight is None else weight[counted]
+
+    def clusters(features: Columns) -> Array:
+        model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
+        with without(ConvergenceWarning):
+            return model.fit(features, sample_weight=p).labels_
+
     partitions, apart = [], []
     for option in options:
         mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=k)
         apart.append(mapped._is_apart and k == context.k)
-        model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
-        with without(ConvergenceWarning):
-            partitions.append(model.fit(mapped._features(x), sample_weight=p).labels_)
+        partitions.append(clusters(mapped._features(x)))
     found = np.eye(len(options))
     for i, j in combinations(range(len(options)), 2):
         found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
+    agreements = (found.sum(axis=0) - 1) / (len(options) - 1)
     # whitening can make components of its own, and too few neighbours can, too
     columns = np.array([option.whitening is None for option in options])
-    decides = columns & np.array(apart)[columns].all()
-    return (found.sum(axis=0) - 1) / (len(options) - 1), decides & columns.any()
+    decides = columns & np.array(apart)[columns].all() & columns.any()
+    if not or_columns or decides.any():
+        return Trials(agreements, decides, None, math.inf)
+    labels = clusters(x)
+    own = np.array([adjusted_rand_index(labels, each) for each in partitions])
+    return Trials(agreements, decides, own, density_between(x, labels, p))
+
+
+def density_between(X: Array, labels: Array, weight: Array | None) -> float:
+    """The largest density of the rows of two clusters half-way between their centroids, along the
+    line that joins these, over the lower one of those at the centroids. For two equal Gaussians it
+    is 2 exp(-a^2/8) at a distance of a standard deviations, in any number of columns; where k-means
+    cuts a group in two it is about one."""
+    X = np.asarray(X, dtype=np.float64) - X.mean(axis=0, dtype=np.float64)
+    p = np.ones(len(X)) if weight is None else weight / weight.mean()
+    labels = np.unique(labels, return_inverse=True)[1].ravel()  # of clusters with rows
+    member = (labels[:, None] == np.arange(labels.max() + 1)) * p[:, None]
+    masses = member.sum(axis=0)
+    centers = member.T @ X / masses[:, None]
+    squares = (X**2).sum(axis=1)[:, None] - 2 * X @ centers.T + (centers**2).sum(axis=1)
+    # from the centroid of a row's cluster without the row itself, which it draws near
+    rest = np.maximum(1 - p / masses[labels], 1e-6)
+    squares[np.arange(len(X)), labels] /= rest**2
+    found = [0.0]
+    for i, j in combinations(range(len(centers)), 2):
+        own = (labels == i) | (labels == j)
+        way = ((centers[i] - centers[j]) ** 2).sum()
+        place = 0.5 + (squares[own, i] - squares[own, j]) / max(2 * way, 1e-300)
+        start, middle, end = (
+            p[own][np.abs(place - at) <= _MIDDLE].sum() + 0.5 for at in (0, 0.5, 1)
+        )  # half a row more, as there may be none
+        found.append(float(middle / min(start, end)))
+    return max(found)

@@ -154,7 +154,7 @@ def _style(label: int) -> dict[str, Any]:
 def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]]:
     if isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows), model[-1]
-    if isinstance(model, DiffusionPowerKMeans):
+    if isinstance(model, DiffusionPowerKMeans) and model.feature_map_.time_:
         features = model.feature_map_.transform(rows)
         if features.shape[1] > 1:
             return features[:, :2], ("diffusion feature 1", "diffusion feature 2")

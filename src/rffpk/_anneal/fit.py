@@ -91,7 +91,7 @@ class Problem:
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
     unit_centroids: bool = False  # whether centroids are scaled to length one
     rows_name: str = "the map of X"  # what a warning calls the columns of the features
-    least_exponent: float = -math.inf  # of memberships after a hard end
+    least_exponent: float = -math.inf  # of memberships after a hard end, where there are maps
     # sets what else is fitted, after the rest
     published: Callable[[FitResult, FitContext], None] = lambda result, context: None
 
@@ -299,7 +299,7 @@ def prepare(
         given=sample.some(), rows=rows, some=some, samples=samples, base=base,
         components=components, pool=pool, variance=variance, init=init, mapped=any(maps),
         objective=objective, plan=problem.plan(k, exponent, objective),
-        least_exponent=problem.least_exponent,
+        least_exponent=problem.least_exponent if any(maps) else -math.inf,
     )  # fmt: skip
 
 

@@ -90,6 +90,26 @@ class Parts:
         sizes = np.bincount(labels[labels >= 0], minlength=len(self.counted))
         return (sizes > 1) & ~self.counted & (self.components.shares > 0)
 
+    def lose_rows(self, k: int) -> bool:
+        """Whether those that do not count may be clusters: one of them has enough rows, or fewer
+        with a valley around them, or all together have those of a large component. The few rows
+        that most graphs leave out on their fringe are none."""
+        shares, n_rows = self.components.shares, self.components.n_rows
+        together = float(shares[self.left_out].sum()) * n_rows
+        if together >= max(large_share(k) * n_rows, LEAST_ROWS):
+            return True
+        some = np.flatnonzero(self.left_out & (shares * n_rows >= INSIDE - 1e-9))
+        enough = self.components.enough
+        return any(
+            enough[each] or self.valley(self.components, int(each)) >= _VALLEY for each in some
+        )
+
+    def show_clusters(self, k: int) -> bool:
+        """Whether those that count are k clusters, or some are small ones, which other methods may
+        lose."""
+        small = self.components.shares[self.counted] < large_share(k)
+        return self.n_kept >= k or bool(small.any())
+
     def are_apart(self) -> bool:
         """Whether those that count are large, with a wide valley around each. Small ones are no
         evidence for a graph: many have some at the fringe of the rows."""

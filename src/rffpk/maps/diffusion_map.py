@@ -18,7 +18,6 @@ from rffpk._utils.messages import warn
 from rffpk._utils.progress import observed
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.components import LEAST_ROWS
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers
 from rffpk.maps.spectrum import (
@@ -81,7 +80,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         rows with at most 50 clusters, and each of them with once and twice the default number of
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
-        with those of the others; of two, the first.
+        with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
+        themselves where the clusters that they have are much like those of the graph, with few rows
+        between any two: they tell better where clusters that touch end. It does not if a parameter
+        of the map is given, with sparse rows, or where the graph has k components or small ones
+        that count.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
@@ -103,8 +106,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
         "neighbors" (times the default number), "agreement" with the other clusters, and "apart":
         whether the graph is on the columns and falls apart into as many large components as
-        clusters are asked for, far from each other. Empty where nothing was tried, as in a map of
-        its own.
+        clusters are asked for, far from each other. The last one has 0 "neighbors" where the
+        columns' own clusters were tried, too. Empty where nothing was tried, as in a map of its
+        own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
@@ -114,7 +118,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Eigenvalues of the walk in falling order, without the one of the constant function; at least
         64 where there are as many nodes.
     time_ : float
-        Length of the walks.
+        Length of the walks. 0 in a `DiffusionPowerKMeans` that clusters the columns themselves:
+        `transform` gives these, and the rest describes the graph that was tried.
     n_components_ : int
         Number of features.
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
@@ -136,9 +141,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Warns
     -----
     ConvergenceWarning
-        If the graph is not connected. Components of less than a hundredth of the rows count where
-        they have at least ten rows and few rows around them, at most 20 components in all. Others
-        are left out: their rows get the features of the nearest other nodes.
+        If the graph is not connected, but for few rows on its fringe. Components of less than a
+        hundredth of the rows count where they have at least ten rows and few rows around them, at
+        most 20 components in all. Others are left out: their rows get the features of the nearest
+        other nodes. They are named where one has ten rows, or five with few rows around them, or
+        all together a hundredth of the rows and ten.
 
     Notes
     -----
@@ -301,6 +308,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         shares = parts.components.shares
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
         self._n_left_out = round(n_rows * float(shares[parts.left_out].sum()))
+        k = n_clusters or MAX_CLUSTERS
+        self._loses_rows = parts.lose_rows(k)
+        self._shows_clusters = parts.show_clusters(k)
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
         own: Array | None
@@ -339,6 +349,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
                 f"{1 / spectrum.gaps[index].min():.4g} steps."
             )
         return index, scale
+
+    def _take_no_step(self) -> None:
+        """From now on features of a row are its columns."""
+        self.time_, self.n_components_ = 0.0, self.n_features_in_
+        self._n_features_out = self.n_components_
+        self.__dict__.pop("_fitted", None)
 
     def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
@@ -410,6 +426,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         """
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
+        if not self.time_:
+            return X.copy()  # which is dense then
         with config.one_blas_thread():
             return self._features(X)
 
@@ -481,10 +499,11 @@ def fit_diffusion_map(
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
-    """Name the connected components of the graph where they are more than expected, or those that
-    do not count have as many rows as a cluster may have."""
+    """Name the connected components of the graph where more of them count than are expected, or
+    those that do not count have the rows of a cluster: few rows on the fringe are left out of most
+    graphs."""
     shares, n_small = mapped.component_shares_, len(mapped.component_shares_) - mapped._n_kept
-    if len(shares) <= expected and mapped._n_left_out < LEAST_ROWS:
+    if mapped._n_kept <= expected and not mapped._loses_rows:
         return
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
     more = ", ..." if len(shares) > 5 else ""
