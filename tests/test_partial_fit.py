@@ -70,7 +70,7 @@ def sums_of_batch(model, s, X, weight):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weighted):
     X, first = rows_of(0), rows_of(0)[:60]
-    model.set_params(half_life=half_life).partial_fit(first)
+    model.partial_fit(first, half_life=half_life)
     soft = isinstance(model, FuzzyCMeans) or isinstance(model.annealing, Annealing)
     s = model.s_ if soft else -np.inf
     d = 1.0 if half_life is None else 2 ** (-1 / half_life)
@@ -84,7 +84,8 @@ def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weig
         n = np.count_nonzero(weight)
         moments = sums_of_batch(model, s, batch, weight * d**later)
         N, G = d**n * N + moments[0], d**n * G + moments[1]
-        model.partial_fit(batch, sample_weight=weight if weighted else None)
+        given = weight if weighted else None
+        model.partial_fit(batch, sample_weight=given, half_life=half_life)
         if n:
             assert_allclose(model._running.G, G, rtol=1e-12, atol=1e-12 * G.max())
             unshifted = model._running.N + model._running.G[:, None] * shift
@@ -95,9 +96,9 @@ def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weig
 def test_the_mass_does_not_depend_on_how_rows_come_in_batches():
     X, found = rows_of(1), []
     for sizes in ((60, 200), (70, 1, 99, 90), (60, *[1] * 200)):
-        model = clone(HARD).set_params(half_life=30.0)
+        model = clone(HARD)
         for batch in batches(X, sizes):
-            model.partial_fit(batch)
+            model.partial_fit(batch, half_life=30.0)
         found.append(model._running.G.sum() if len(sizes) > 1 else None)
     assert_allclose(found, (2 ** (-np.arange(260) / 30.0)).sum(), rtol=1e-12)
 
@@ -106,12 +107,11 @@ def test_the_mass_does_not_depend_on_how_rows_come_in_batches():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_saving_and_going_on_gives_the_same_bits(model, dtype, tmp_path):
     X = rows_of(2).astype(dtype)
-    model.set_params(half_life=100.0)
     pickled, filed = clone(model), clone(model)
     for i, batch in enumerate(batches(X, (1, 30, 29, 1, 60, 1, 100))):
         weight = weights_of(len(batch)) if i % 2 else None
         for each in (model, pickled, filed):
-            each.partial_fit(batch, sample_weight=weight)
+            each.partial_fit(batch, sample_weight=weight, half_life=100.0)
         pickled = pickle.loads(pickle.dumps(pickled))
         filed.save(tmp_path / "model")
         filed = rffpk.load(tmp_path / "model")
@@ -138,7 +138,7 @@ def test_the_first_rows_are_fitted(model):
     whole = clone(model).partial_fit(X)
     assert_array_equal(whole.cluster_centers_, clone(model).fit(X).cluster_centers_)
     assert_array_equal(whole.labels_, whole.predict(X))
-    assert not {"inertia_", "objective_", "k_means_agreement_"} & {*vars(whole)}
+    assert not {"inertia_", "objective_"} & {*vars(whole)}
 
 
 def check_refuses_to_predict(model):
@@ -223,14 +223,13 @@ def test_a_fit_begins_anew(model):
 
 def test_rows_of_weight_zero_have_no_influence(model):
     X, weight = rows_of(6), np.tile([1.0, 2.0, 0.0], 87)[:260]
-    model.set_params(half_life=20.0)
     alone = clone(model)
     for batch, p in zip(
         batches(X, (20, 100, 1, 1, 1, 137)), batches(weight, (20, 100, 1, 1, 1, 137))
     ):
-        model.partial_fit(batch, sample_weight=p)
+        model.partial_fit(batch, sample_weight=p, half_life=20.0)
         if (p > 0).any():
-            alone.partial_fit(batch[p > 0], sample_weight=p[p > 0])
+            alone.partial_fit(batch[p > 0], sample_weight=p[p > 0], half_life=20.0)
         assert model.n_buffered_ == alone.n_buffered_
     assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
     assert_array_equal(model._running.N, alone._running.N)
@@ -254,11 +253,11 @@ def test_a_batch_of_weight_zero_changes_nothing(model):
 def test_the_centroid_of_an_empty_cluster_stays(dtype):
     X, y = make_blobs(400, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     X = X.astype(dtype)
-    model = PowerKMeans(3, sample=100, half_life=0.5, random_state=0).fit(X)
+    model = PowerKMeans(3, sample=100, random_state=0).fit(X)
     label = model.predict(X[y == 2][:1])[0]
     for row in np.vstack([X[y != 2]] * 4):
         before = model.cluster_centers_[label].copy()
-        model.partial_fit(row[None])
+        model.partial_fit(row[None], half_life=0.5)
         assert_allclose(
             model.cluster_centers_[label], before, rtol=1e-6 if dtype == "f4" else 1e-12
         )
@@ -301,10 +300,9 @@ def test_a_first_fit_that_is_refused_keeps_the_rows_before_it():
 
 @pytest.mark.parametrize("half_life", [0, -1.0, np.nan, np.inf, "long", True])
 def test_a_half_life_is_a_positive_number(model, half_life):
-    model.set_params(half_life=half_life)
-    for method in (model.fit, model.partial_fit):
+    for given in (rows_of(0), iter([rows_of(0)])):
         with pytest.raises((ValueError, TypeError), match="half_life"):
-            method(rows_of(0))
+            model.partial_fit(given, half_life=half_life)
     assert not hasattr(model, "n_features_in_")
 
 
@@ -352,8 +350,8 @@ def test_float32_loses_no_small_steps():
 def test_same_bits_for_any_number_of_threads(model):
     X, found = rows_of(12, 3000), []
     for n_jobs in (1, 3):
-        each = clone(model).set_params(n_jobs=n_jobs, half_life=500.0)
-        found.append(each.partial_fit(X[:1000]).partial_fit(X[1000:]).cluster_centers_)
+        each = clone(model).set_params(n_jobs=n_jobs).partial_fit(X[:1000], half_life=500.0)
+        found.append(each.partial_fit(X[1000:], half_life=500.0).cluster_centers_)
     assert_array_equal(*found)
 
 
@@ -367,9 +365,8 @@ def test_a_jump_is_followed_within_two_half_lives(model, size):
     jump = np.array([0.0, 0.0, 3.0, 0.0])
     X, _ = make_blobs(2000, centers=centers, cluster_std=0.3, random_state=0)
     later, y = make_blobs(400, centers=centers + jump, cluster_std=0.3, random_state=1)
-    model.set_params(half_life=200.0)
     for batch in (X, *np.split(later, 400 // size)):
-        model.partial_fit(batch)
+        model.partial_fit(batch, half_life=200.0)
     assert adjusted_rand_score(y, model.predict(later)) == 1
     if hasattr(model, "feature_map_"):
         return
@@ -387,13 +384,14 @@ def test_clusters_that_move_on_are_followed_only_with_a_half_life(half_life):
     y = random.randint(k, size=n)
     angle = 2 * np.pi * y / k + np.pi * np.arange(n) / n
     X = 5 * np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.3 * random.randn(n, 2)
-    model = PowerKMeans(k, sample=1000, half_life=half_life, random_state=0).partial_fit(X[:1000])
+    model = PowerKMeans(k, sample=1000, random_state=0)
+    model.partial_fit(X[:1000], half_life=half_life)
     start = model.predict(X[:1000])
     names = [np.bincount(start[y[:1000] == j]).argmax() for j in range(k)]
     agreement = []
     for i in range(1000, n, 50):
         agreement.append((model.predict(X[i : i + 50]) == np.take(names, y[i : i + 50])).mean())
-        model.partial_fit(X[i : i + 50])
+        model.partial_fit(X[i : i + 50], half_life=half_life)
     assert (np.mean(agreement[-40:]) > 0.99) == (half_life is not None)
 
 
@@ -429,16 +427,16 @@ def objective(model, X):
 
 def test_diffusion_features_of_the_first_rows_serve_a_stream():
     X, y = make_moons(3000, noise=0.06, random_state=0)
-    model = DiffusionPowerKMeans(2, sample=500, half_life=1000.0, random_state=0)
+    model = DiffusionPowerKMeans(2, sample=500, random_state=0)
     for batch in np.split(X, 30):
-        model.partial_fit(batch)
+        model.partial_fit(batch, half_life=1000.0)
     assert model.n_buffered_ == 0 and adjusted_rand_score(y, model.predict(X)) > 0.99
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-def test_classes_of_one_view_of_features_take_batches_and_have_a_half_life(cls):
+def test_classes_of_one_view_of_features_take_batches(cls):
     takes = cls in (PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans, FuzzyCMeans)
-    assert hasattr(cls(), "partial_fit") == hasattr(cls(), "half_life") == takes
+    assert hasattr(cls(), "partial_fit") == takes
 
 
 def test_an_iterator_gives_its_batches():

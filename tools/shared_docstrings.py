@@ -177,9 +177,6 @@ tol : float
     Tolerance >= 0: passes have converged when the root mean square shift of the centroids in one
     pass is at most `tol` times the standard deviation of the features (the root of their total
     variance). At 1e-3 a pass of k-means lowers the objective by some millionths of itself.
-half_life : float or None
-    Number > 0 of later rows, of weight above zero, after which a row has half its weight in
-    `partial_fit`. None: rows keep their weights.
 random_state : int, RandomState instance or None
     Draws the sample, the initial centroids, and their disturbances and swaps. An int gives the same
     result in each call.

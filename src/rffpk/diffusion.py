@@ -156,9 +156,6 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         or the container, has available, or 16 MB. A number: if they take no more bytes than this.
         Results are the same. Where
         all rows are landmarks, or `n_neighbors` exceeds 64, they are always stored.
-    half_life : float or None, default=None
-        Number > 0 of later rows, of weight above zero, after which a row has half its weight in
-        `partial_fit`. None: rows keep their weights.
 
     Attributes
     ----------
@@ -287,7 +284,6 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     metric: DiffusionMetric = "euclidean"
     whitening: Auto | float | None = "auto"
     cache: Cache = "auto"
-    half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
     n_clusters_: int = field(init=False)
     selection_: NClustersSelection = field(init=False)

@@ -93,9 +93,6 @@ class FuzzyCMeans(Clusterer):
         cluster at most, each divided by this power of its standard deviation; 0 only projects, 1
         gives all the same variance. From 8 components on, rows are scaled to length one. Centroids
         have these components then. None: the columns themselves.
-    half_life : float or None, default=None
-        Number > 0 of later rows, of weight above zero, after which a row has half its weight in
-        `partial_fit`. None: rows keep their weights.
 
     Attributes
     ----------
@@ -184,7 +181,6 @@ class FuzzyCMeans(Clusterer):
     tol: float = 1e-4
     metric: Metric = "euclidean"
     whitening: float | None = None
-    half_life: float | None = None
     # what a fit sets
     cluster_centers_: Array = field(init=False)
     sample_size_: int = field(init=False)

@@ -6,9 +6,6 @@ from dataclasses import field
 from functools import partial
 from typing import Any, get_args
 
-import numpy as np
-from scipy.sparse import csr_array
-
 from rffpk._anneal import centroid_model, search
 from rffpk._anneal.annealing import (
     OF_FEATURES,
@@ -24,23 +21,15 @@ from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.noise import check_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.selection import NClustersSelection
-from rffpk._rows.passes import make_rows, one_pass
-from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
-from rffpk._utils.arrays import Array, adjusted_rand_index
+from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto, Level, is_option
 from rffpk.maps import fourier
 from rffpk.maps.unit_rows import Metric, check_metric, metric_map
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
-
-# From so many rows the agreement with k-means is known to some thousandths, in a few milliseconds.
-_AGREEMENT_ROWS = 2000
-_AGREEMENT_PASSES = 30  # of k-means, at most
-_SAME = 0.98  # Above this agreement a kernel sees nothing that plain k-means does not.
 
 
 @parameters
@@ -181,9 +170,6 @@ class PowerKMeans(AnnealedClusterer):
         cluster at most, each divided by this power of its standard deviation; 0 only projects, 1
         gives all the same variance. From 8 components on, rows are scaled to length one. Centroids
         have these components then. None: the columns themselves.
-    half_life : float or None, default=None
-        Number > 0 of later rows, of weight above zero, after which a row has half its weight in
-        `partial_fit`. None: rows keep their weights.
 
     Attributes
     ----------
@@ -279,7 +265,6 @@ class PowerKMeans(AnnealedClusterer):
     n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     metric: Metric = "euclidean"
     whitening: float | None = None
-    half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
     n_clusters_: int = field(init=False)
     selection_: NClustersSelection = field(init=False)
@@ -414,18 +399,11 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         with at most so many bytes. The features of a sample are stored unless `cache` is False,
         within the same limit. Results are the same up to rounding, in the starts up to that of
         float32.
-    half_life : float or None, default=None
-        Number > 0 of later rows, of weight above zero, after which a row has half its weight in
-        `partial_fit`. None: rows keep their weights.
 
     Attributes
     ----------
     feature_map_ : RandomFourierFeatures
         Fitted feature map; `feature_map_.frequencies_` is Omega, of shape (n_features_in_, D).
-    k_means_agreement_ : float
-        Adjusted Rand index of `labels_` with those of plain k-means on the columns that starts at
-        these clusters, on at most 2000 rows. Above 0.98, which `verbose` reports, the kernel finds
-        the clusters of k-means; `DiffusionPowerKMeans`, or a larger `gamma`, finds others.
     cluster_centers_ : ndarray of shape (n_clusters, 2 D)
         Centroids in feature space, in the dtype of X.
     n_clusters_ : int
@@ -526,7 +504,6 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     n_frequencies: fourier.Frequencies | int = "auto"
     sampling: fourier.Sampling = "auto"
     cache: Cache = "auto"
-    half_life: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
     n_clusters_: int = field(init=False)
     selection_: NClustersSelection = field(init=False)
@@ -552,45 +529,3 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     def _published(self, result: FitResult, context: search.FitContext) -> None:
         self.feature_map_ = self._feature_maps[0]
-        self.k_means_agreement_ = k_means_agreement(result.prepared.some, result.theta)
-        progress = context.history.progress
-        if progress is not None and self.k_means_agreement_ > _SAME:
-            progress.say(
-                "The clusters are those of plain k-means (adjusted Rand index "
-                f"{self.k_means_agreement_:.3f}): this kernel sees no others."
-            )
-
-
-# ---- whether plain k-means would find the clusters of a kernel too -------------------------------
-
-
-def k_means_agreement(rows: Rows, theta: Array) -> float:
-    """Adjusted Rand index of the labels at the centroids theta (k, F) with those of plain k-means
-    on the columns that starts at their clusters, on at most 2000 rows of those that count, evenly
-    spaced; both with the weights of the rows."""
-    rows = rows.counted()
-    rows = rows.take(np.arange(0, rows.n, -(-rows.n // _AGREEMENT_ROWS)))
-    labels = one_pass(rows, theta, -np.inf, want=("labels",))[1]["labels"]
-    return agreement_of_labels(rows.xs[0], labels, rows.n_threads, rows.weight)
-
-
-@np.errstate(over="ignore", invalid="ignore")  # columns whose squares overflow do not agree
-def agreement_of_labels(
-    x: Columns, labels: Array, n_threads: int, weight: Array | None = None
-) -> float:
-    """Adjusted Rand index of the labels of all rows with those of plain k-means that starts at
-    their clusters."""
-    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
-    rows = make_rows([x], [None], None if weight is None else p, n_threads)
-    found, index = np.unique(labels, return_inverse=True)
-    masses = np.bincount(index, p)[:, None]
-    members = csr_array((p, (index, np.arange(len(x)))), shape=(len(found), len(x)))
-    sums = members @ (x.matrix if isinstance(x, SparseRows) else x)
-    theta = (sums.toarray() if isinstance(x, SparseRows) else sums) / masses - rows.shift
-    before = index
-    for _ in range(_AGREEMENT_PASSES):
-        sums, outputs = one_pass(rows, theta, -np.inf, want=("labels",))
-        if np.array_equal(outputs["labels"], index):
-            break
-        theta, index = sums.centroids(theta, rows.dtype), outputs["labels"]
-    return adjusted_rand_index(before, index)

@@ -35,10 +35,7 @@ M = TypeVar("M")
 Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what a pass gives
 
 # What a fit says of its rows, which are not those of a stream of batches.
-_OF_ROWS = (
-    *("labels_", "inertia_", "objective_", "memberships_", "k_means_agreement_"),
-    "outlier_scores_",
-)
+_OF_ROWS = (*("labels_", "inertia_", "objective_", "memberships_", "outlier_scores_"),)
 
 
 def first_rows(model: Any) -> int:
@@ -178,7 +175,9 @@ class RunningSums:
     s: float  # the exponent of all passes
 
 
-def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
+def partial_fit(
+    self: M, X: Any, y: Any = None, sample_weight: Any = None, *, half_life: float | None = None
+) -> M:
     """Cluster a stream of rows, batch by batch.
 
     The first rows are kept until they are as many as `sample` says, 20 000 or 50 for each
@@ -197,6 +196,9 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         Present for scikit-learn's conventions.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
+    half_life : float, optional
+        Number > 0 of later rows, of weight above zero, after which a row has half its weight;
+        the same for all batches. By default rows keep their weights.
 
     Returns
     -------
@@ -220,13 +222,15 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     """
     model: Any = self
     model._check_parameters()
+    if half_life is not None:
+        validation.check_real(half_life, "half_life", 0, include="neither", also="None")
     if validation.is_graph(model):
         raise ValueError("partial_fit takes rows, not parts of a graph: metric == 'precomputed'.")
     if isinstance(X, Iterator):
         if sample_weight is not None:
             raise ValueError("sample_weight is given for an iterator: pass batches one by one.")
         for batch in X:
-            model.partial_fit(batch)
+            model.partial_fit(batch, half_life=half_life)
         return self
     if is_source(X):
         raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
@@ -245,7 +249,7 @@ def partial_fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         if not fitted:
             _collect(model, some, weight)
         elif len(some):
-            labels[counted] = _follow(model, some, weight)
+            labels[counted] = _follow(model, some, weight, half_life)
         if "cluster_centers_" in vars(model):
             model.n_buffered_ = 0
             for name in _OF_ROWS:
@@ -287,16 +291,16 @@ def _check_squares(X: Columns) -> None:
     validation.check_overflow(largest * largest * entries.size, np.float64)
 
 
-def _follow(model: Any, X: Array, weight: Array | None) -> Array:
+def _follow(model: Any, X: Array, weight: Array | None, half_life: float | None) -> Array:
     """Move the centroids by one pass over a batch; its labels in that pass."""
     n, discount = len(X), 1.0
-    if model.half_life is not None:
-        discount = 2.0 ** (-n / model.half_life)
-        discounts = 2.0 ** (-np.arange(n)[::-1] / model.half_life)  # after the last row
+    if half_life is not None:
+        discount = 2.0 ** (-n / half_life)
+        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # after the last row
         weight = discounts if weight is None else weight * discounts
     shift = np.concatenate(model._shifts).astype(np.float64)
     theta = model.cluster_centers_.astype(np.float64) - shift
-    before = vars(model).get("_running") or _sums_of_fit(model, theta)
+    before = vars(model).get("_running") or _sums_of_fit(model, theta, half_life)
     rows, _, sums, outputs = visit(model, [X], weight, before.s, ("labels",))
     # the shift of the rows is rounded to their dtype
     N = sums.N + sums.G[:, None] * (rows.shift - shift)
@@ -309,12 +313,12 @@ def _follow(model: Any, X: Array, weight: Array | None) -> Array:
     return outputs["labels"]
 
 
-def _sums_of_fit(model: Any, theta: Array) -> RunningSums:
+def _sums_of_fit(model: Any, theta: Array, half_life: float | None) -> RunningSums:
     """The sums of the fitted rows at their centroids, with the mean discount of n rows with d of
     one row: (1 - d^n) / (n (1 - d))."""
     n, mean = model._n_counted, 1.0
-    if model.half_life is not None:
-        rate = math.log(2) / model.half_life
+    if half_life is not None:
+        rate = math.log(2) / half_life
         mean = math.expm1(-n * rate) / (n * math.expm1(-rate))
     G = mean * model._cluster_weights
     return RunningSums(G[:, None] * theta, G, model._s_of_batches)

@@ -253,8 +253,6 @@ def check_search(model: Any) -> None:
             "name of a "
             "method, or n_clusters to the number of centroids in init."
         )
-    if getattr(model, "half_life", None) is not None:
-        validation.check_real(model.half_life, "half_life", 0, include="neither", also="None")
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
