@@ -7,7 +7,7 @@ from sklearn.utils import get_tags
 from rffpk import RFFMultiKernelPowerKMeans
 
 # With random features of each view and typicality, as in the paper.
-ip_rff_mkpkm = partial(RFFMultiKernelPowerKMeans, kernels=None, possibilistic=True)
+ip_rff_mkpkm = partial(RFFMultiKernelPowerKMeans, kernels=None, typicality="auto")
 
 # scikit-learn exempts its own KMeans from these checks too: seeding draws rows, and a row of weight
 # two is not drawn like two rows. Tests of the classes compare weights and repeated rows where

@@ -18,7 +18,7 @@ FITS = [
     (rffpk.RFFKernelPowerKMeans(2, **{**FEW, "annealing": Annealing(swaps=1)}), X),
     (rffpk.RFFKernelPowerKMeans(2, **FEW), SPARSE),
     (rffpk.PowerKMeans(2, annealing=Annealing(swaps=0), **SHORT), SPARSE),
-    (rffpk.RFFMultiKernelPowerKMeans(2, kernels=None, possibilistic=True, **FEW), X),
+    (rffpk.RFFMultiKernelPowerKMeans(2, kernels=None, typicality="auto", **FEW), X),
     (rffpk.RFFMultiKernelPowerKMeans(2, allow_missing_views=True, **FEW), LACKING),
     (rffpk.DiffusionPowerKMeans(2, annealing=Annealing(swaps=0), **SHORT), X),
     (rffpk.KernelPowerKMeans(2, **SHORT), X),

@@ -493,7 +493,7 @@ def test_centroids_that_are_given_are_kept(name, by_call):
     X = np.repeat(centers, sizes, axis=0) + random.standard_normal((440, 4))
     init = X[np.cumsum([0, *sizes[:-1]])]
     given = (lambda rows, k, random_state: init) if by_call else init
-    more = {"kernels": "linear", "possibilistic": False} if "Multi" in name else {}
+    more = {"kernels": "linear", "typicality": None} if "Multi" in name else {}
     if name == "KernelPowerKMeans":
         given, more = np.repeat(range(6), sizes), {"kernel": "linear"}
     model = getattr(rffpk, name)(6, init=given, **more).fit(X)

@@ -224,7 +224,7 @@ def test_without_a_cluster_a_collection_is_a_source(rows):
 @pytest.mark.parametrize(
     ("model", "more"),
     [
-        (ip_rff_mkpkm(K, kernels=["linear"], random_state=0), ["typicality"]),
+        (ip_rff_mkpkm(K, kernels=["linear"], random_state=0), ["predict_typicality"]),
         (AverageMKKM(K, n_landmarks=50, random_state=0), []),
         (NystroemKernelKMeans(K, n_anchors=50, random_state=0), []),
     ],

@@ -44,7 +44,7 @@ MODELS = [
     *ALL, *map(soft, FEATURES), rffpk.PowerKMeans(metric="cosine"), rffpk.PowerKMeans("auto"),
     rffpk.PowerKMeans(whitening=0.5), rffpk.FuzzyCMeans(metric="cosine"),
     rffpk.DiffusionPowerKMeans(metric="cosine"), rffpk.DiffusionPowerKMeans("auto"),
-    rffpk.RFFMultiKernelPowerKMeans(possibilistic=True, n_frequencies=32),
+    rffpk.RFFMultiKernelPowerKMeans(typicality="auto", n_frequencies=32),
     rffpk.RFFMultiKernelPowerKMeans(kernels=["diffusion"]),
 ]  # fmt: skip
 

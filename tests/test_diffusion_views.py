@@ -34,7 +34,7 @@ def fitted(xs, **parameters):
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_views_of_circles_are_separated(views, dtype, possibilistic):
     xs, y = [x.astype(dtype) for x in views[0][:2]], views[1]
-    model = fitted(xs, possibilistic=possibilistic)
+    model = fitted(xs, typicality="auto" if possibilistic else None)
     assert adjusted_rand_score(y, model.labels_) == 1
     assert model.cluster_centers_.dtype == dtype
     assert_array_equal(model.predict(xs), model.labels_)
@@ -46,10 +46,10 @@ def test_views_of_circles_are_separated(views, dtype, possibilistic):
 def test_one_view_is_the_estimator_of_one_view(views):
     """Features of another scale have the same clusters."""
     X = views[0][0]
-    model = fitted([X], possibilistic=False)
+    model = fitted([X], typicality=None)
     alone = DiffusionPowerKMeans(2, random_state=0).fit(X)
     assert adjusted_rand_score(alone.labels_, model.labels_) == 1
-    assert_array_equal(fitted(X, possibilistic=False).labels_, model.labels_)
+    assert_array_equal(fitted(X, typicality=None).labels_, model.labels_)
 
 
 def test_features_of_a_view_have_a_total_variance_of_one(views):
@@ -67,7 +67,7 @@ def test_features_of_a_view_have_a_total_variance_of_one(views):
 
 
 def test_weights_prefer_the_views_with_clusters(views):
-    weights = fitted(views[0], possibilistic=False, weight_entropy=0.3).kernel_weights_
+    weights = fitted(views[0], typicality=None, weight_entropy=0.3).kernel_weights_
     assert_allclose(weights.sum(), 1)
     assert weights[2] < 0.8 * weights[:2].min()
 
@@ -110,7 +110,7 @@ def test_rows_far_from_all_landmarks_has_finite_results(views):
     model = fitted(views[0][:2])
     far = [np.full((3, 2), 1e6), np.full((3, 2), -1e6)]
     assert np.isfinite(model.transform(far)).all()
-    assert np.isfinite(model.typicality(far)).all()
+    assert np.isfinite(model.predict_typicality(far)).all()
 
 
 def test_a_graph_in_pieces_is_named_with_its_view():

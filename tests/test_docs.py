@@ -8,6 +8,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import numpy as np
 import pandas as pd
 import pytest
+from conventions import ip_rff_mkpkm
 from sklearn.base import clone
 
 import rffpk
@@ -55,7 +56,7 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES if hasattr(cls, "fit"
         (FOUND, GROUPS), (STORED, FRAME), ({"cache": False, "sample": 20}, ROWS),
     ],
     "RFFMultiKernelPowerKMeans": [
-        (STORED, FRAME), ({}, VIEWS), ({"possibilistic": False}, VIEWS),
+        (STORED, FRAME), ({}, VIEWS), ({"typicality": None}, VIEWS),
         ({"noise": 0.1}, ROWS),
     ],
     "KernelKMeans": [(STORED, FRAME), (GIVEN, KERNEL), ({"init": "k-means"}, ROWS)],
@@ -162,6 +163,8 @@ def test_words_of_annotations_are_those_described_and_accepted(cls):
             rows = KERNEL if word == "precomputed" else np.abs(ROWS)  # chi2 takes these alone
             if cls is rffpk.Annealing:
                 rffpk.PowerKMeans(2, annealing=cls(**{name: word})).fit(rows)
+            elif cls is rffpk.Typicality:
+                ip_rff_mkpkm(2, typicality=cls(**{name: word})).fit(rows)
             else:
                 cls(**{**clusters, name: word}, random_state=0).fit(rows)
 

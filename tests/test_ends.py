@@ -254,7 +254,7 @@ def test_equal_rows_with_weights_are_refused_by_no_class():
 
 def test_equal_rows_have_no_reference_distance():
     """The mean squared distance of their features is a rounding error, below float32 at times."""
-    model = rffpk.RFFMultiKernelPowerKMeans(2, possibilistic=True, n_frequencies=32)
+    model = rffpk.RFFMultiKernelPowerKMeans(2, typicality="auto", n_frequencies=32)
     for n, value in [(3, 1.0), (7, 0.1)]:
         for seed in range(5):
             with pytest.warns(ConvergenceWarning, match="X has 1 distinct row;"):

@@ -140,12 +140,15 @@ def test_the_hardest_and_the_softest_fuzzifiers(m, dtype):
     u = ratios ** (1 / (m - 1))
     u /= u.sum(axis=1, keepdims=True)
     assert_allclose(found.objective_, (u**m * d).sum(), rtol=1e-4)
-    typical = fitted(ip_rff_mkpkm(4, m=m, n_frequencies=128), X)
-    assert np.isfinite(typical.objective_) and np.isfinite(typical.typicality(X)).all()
-    for model in (rffpk.FuzzyCMeans(4), ip_rff_mkpkm(4)):
-        for bad in (1.0, 6.0001):
-            with pytest.raises(ValueError, match=f"^m == {bad}, must be"):
-                clone(model).set_params(m=bad).fit(X)
+    typical = fitted(ip_rff_mkpkm(4, typicality=rffpk.Typicality(m=m), n_frequencies=128), X)
+    assert np.isfinite(typical.objective_) and np.isfinite(typical.predict_typicality(X)).all()
+    for bad in (1.0, 6.0001):
+        for model in (
+            rffpk.FuzzyCMeans(4, m=bad),
+            ip_rff_mkpkm(4, typicality=rffpk.Typicality(m=bad)),
+        ):
+            with pytest.raises(ValueError, match=f"m == {bad}, must be"):
+                model.fit(X)
 
 
 @pytest.mark.promise(

@@ -56,7 +56,7 @@ CHOICES = [
         "kernel": st.sampled_from(["rbf", "laplacian", "cauchy"]),
         "gamma": st.sampled_from(["mean", "median", "scale", 1e-30, 1.0, 1e30]),
     }),
-    (rffpk.RFFMultiKernelPowerKMeans, {"possibilistic": st.booleans()}),
+    (rffpk.RFFMultiKernelPowerKMeans, {"typicality": st.sampled_from([None, "auto"])}),
     (rffpk.KernelKMeans, {"kernel": KERNEL, "gamma": st.sampled_from(["mean", None, 1e30])}),
     (rffpk.KernelPowerKMeans, {
         "kernel": KERNEL,
@@ -296,8 +296,14 @@ def views(draw):
 RFF_VIEWS = {
     "n_frequencies": st.just(32),
     "kernels": st.sampled_from([None, "laplacian", "cauchy", "linear", "diffusion"]),
-    "eta": st.sampled_from(["mean", "median", "within", 1e-30, 1e30]),
-    "m": st.sampled_from([1.1, 2.0, 6.0]),
+    "typicality": st.one_of(
+        st.none(),
+        st.builds(
+            rffpk.Typicality,
+            eta=st.sampled_from(["mean", "median", 1e-30, 1e30]),
+            m=st.sampled_from([1.1, 2.0, 6.0]),
+        ),
+    ),
     "weight_entropy": st.sampled_from([1e-3, 1.0, 1e3]),
     "noise": st.sampled_from([None, "auto"]),
 }
@@ -363,7 +369,8 @@ def assert_refused_or_valid(model, X, weighted):
 @settings(max_examples=EXAMPLES)
 @example(
     ip_rff_mkpkm(
-        1, eta=1e-30, m=1.1, n_frequencies=32, random_state=0, weight_entropy=0.001
+        1, typicality=rffpk.Typicality(eta=1e-30, m=1.1), n_frequencies=32, random_state=0,
+        weight_entropy=0.001,
     ),
     [np.random.default_rng(0).standard_normal((5, d)) for d in (1, 2)], [0], True,
 )  # fmt: skip

@@ -406,7 +406,7 @@ def test_distances_are_no_kernel(model, metric):
 @pytest.mark.parametrize("estimator", ALL)
 def test_booleans_are_those_of_python_and_numpy(estimator):
     parameters = estimator().get_params()
-    for name in {"center", "normalize", "normalize_rows", "possibilistic", "cache"} & {*parameters}:
+    for name in {"center", "normalize", "normalize_rows", "cache"} & {*parameters}:
         models = [estimator(random_state=0, **{name: kind(False)}) for kind in (bool, np.bool_)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)

@@ -82,7 +82,7 @@ def test_the_exponent_follows_from_the_effective_dimension_of_the_clusters(weigh
 
 def test_views_are_weighted_as_distances_are():
     model = rffpk.RFFMultiKernelPowerKMeans(
-        4, kernels="linear", possibilistic=False, random_state=0
+        4, kernels="linear", typicality=None, random_state=0
     ).fit([X[:, :1], X[:, 1:]])
     scale = np.sqrt(np.repeat(model.kernel_weights_, [1, 3]))
     apart = (X - model.cluster_centers_[model.labels_]) * scale

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 
 import rffpk
-from rffpk import Annealing, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk import Annealing, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans, Typicality
 from rffpk._anneal.decompositions import critical_exponent, typical_critical_exponent
 from rffpk._rows.missing import coverage_of, present_bits
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
@@ -67,8 +67,8 @@ def views(complete):
 
 
 def model_of(cls, n_clusters=K, allowed=True, **parameters):
-    if cls is MultiKernelPowerKMeans and "possibilistic" in parameters:
-        parameters = {n: v for n, v in parameters.items() if n not in ("possibilistic", "m")}
+    if cls is MultiKernelPowerKMeans:
+        parameters.pop("typicality", None)
     return cls(n_clusters, allow_missing_views=allowed, **{"random_state": 0} | parameters)
 
 
@@ -89,8 +89,8 @@ def assert_never_rises(model, least=1):
 @pytest.mark.parametrize("cls", CLASSES)
 def test_the_objective_never_rises(complete, cls, m, kind):
     xs = without(complete[0], lacking(N, 3, 0.4, kind))
-    typical = {"possibilistic": m is not None, "m": m or 2.0}
-    model = model_of(cls, weight_entropy=0.05, **typical, **GIVEN).fit(xs)
+    typicality = None if m is None else Typicality(m=m)
+    model = model_of(cls, weight_entropy=0.05, typicality=typicality, **GIVEN).fit(xs)
     assert_never_rises(model, 10)
     assert np.ptp(model.kernel_weights_) > 0.01  # they were learned
 
@@ -115,7 +115,9 @@ def test_the_objective_never_rises_on_random_masks(cls, n, widths, share, entrop
     xs = [random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1)) for d in widths]
     lacks = lacking(n, len(xs), share, seed=seed)
     lacks[:2] = False
-    model = model_of(cls, 2, weight_entropy=entropy, possibilistic=typical, **GIVEN)
+    model = model_of(
+        cls, 2, weight_entropy=entropy, typicality="auto" if typical else None, **GIVEN
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(without(xs, lacks), sample_weight=random.uniform(1, 2, n))
@@ -168,7 +170,7 @@ def test_the_objective_is_that_of_the_formula(views, kernels, possibilistic):
     model = model_of(
         RFFMultiKernelPowerKMeans,
         kernels=kernels,
-        possibilistic=possibilistic,
+        typicality="auto" if possibilistic else None,
         annealing=Annealing(end=-3.0),
     ).fit(views, sample_weight=p)
     has = ~np.stack([np.isnan(x[:, 0]) for x in views], axis=1)
@@ -188,8 +190,8 @@ def test_the_objective_is_that_of_the_formula(views, kernels, possibilistic):
     seen = d
     if possibilistic:
         eta = (has * alpha @ model.eta_)[:, None]
-        u, seen = oracles.typical_distances(d, eta, model.m)
-        assert_allclose(model.typicality(views), u, rtol=1e-6, atol=1e-9)
+        u, seen = oracles.typical_distances(d, eta, 2.0)
+        assert_allclose(model.predict_typicality(views), u, rtol=1e-6, atol=1e-9)
     penalty = model.lambda_ * (pi * alpha) @ np.log(alpha * pi.sum())
     expected = p @ oracles.power_mean(seen, -3.0) + penalty
     assert_allclose(model.objective_, expected, rtol=1e-8)
@@ -211,7 +213,7 @@ def test_random_features_and_exact_kernels_agree(views):
     options = {**GIVEN, "weight_entropy": 10.0, "tol": 1e-9, "n_init": 1}
     exact = model_of(MultiKernelPowerKMeans, kernels=["linear"] * 3, init=labels, **options)
     by_features = model_of(
-        RFFMultiKernelPowerKMeans, kernels="linear", init=centers, possibilistic=False, sample=None,
+        RFFMultiKernelPowerKMeans, kernels="linear", init=centers, typicality=None, sample=None,
         **options,
     )  # fmt: skip
     exact.fit(views)
@@ -323,7 +325,8 @@ def test_clusters_are_found(complete, cls, kind, dtype):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("parameters", [
     {"sample": 200}, {"kernels": "diffusion"}, {"kernels": ["linear", "rbf", "diffusion"]},
-    {"eta": "mean"}, {"eta": 0.5}, {"init": "random"}, {"init": "k-means"}, {"cache": True},
+    {"typicality": Typicality(eta="mean")}, {"typicality": "auto"}, {"init": "random"},
+    {"init": "k-means"}, {"cache": True},
 ])  # fmt: skip
 def test_parameters_of_random_features(views, complete, parameters):
     model = model_of(RFFMultiKernelPowerKMeans, **parameters).fit(views)
@@ -369,7 +372,7 @@ def test_a_view_of_no_weight_labels_the_rows_that_have_no_other():
     xs[1] = xs[1] + random.standard_normal((200, 1))
     lacks = lacking(200, 2, 0.3)
     for allowed in (xs, without(xs, lacks)):
-        model = model_of(RFFMultiKernelPowerKMeans, kernels="linear", possibilistic=False)
+        model = model_of(RFFMultiKernelPowerKMeans, kernels="linear", typicality=None)
         model.set_params(n_clusters=2).fit([x.astype(np.float32) for x in allowed])
         found = model.transform([xs[0].astype(np.float32), np.full((200, 1), np.nan, np.float32)])
         assert model.kernel_weights_[0] < 1e-8 and np.isfinite(found).all()
@@ -389,7 +392,7 @@ def test_weights_count_rows(views):
     p = np.random.default_rng(0).integers(0, 3, N)
     model = model_of(RFFMultiKernelPowerKMeans, kernels="linear", weight_entropy=10.0, sample=None)
     centers = np.random.default_rng(1).standard_normal((K, 21))
-    model.set_params(init=centers, n_init=1, eta=5.0, **GIVEN)
+    model.set_params(init=centers, n_init=1, typicality=Typicality(eta=5.0), **GIVEN)
     repeated = clone(model).fit([np.repeat(x, p, axis=0) for x in views])
     weighted = clone(model).fit(views, sample_weight=p)
     assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-6)
@@ -540,13 +543,6 @@ def test_weights_of_zero_do_not_count(complete):
 
 
 def test_what_needs_all_views(views):
-    refused(
-        RFFMultiKernelPowerKMeans,
-        views,
-        "eta='within' needs all views",
-        eta="within",
-        possibilistic=True,
-    )
     refused(MultiKernelPowerKMeans, views, "'spectral' needs all views", init="spectral")
     refused(MultiKernelPowerKMeans, views, "precomputed", kernels="precomputed")
 

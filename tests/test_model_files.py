@@ -34,7 +34,14 @@ from rffpk.tables import TablePreprocessor
 
 GOLDEN = Path(__file__).parent / "golden"
 DAMAGED = int(os.environ.get("RFFPK_FUZZ", "2000"))
-METHODS = ("predict", "transform", "predict_proba", "typicality", "score", "get_feature_names_out")
+METHODS = (
+    "predict",
+    "transform",
+    "predict_proba",
+    "predict_typicality",
+    "score",
+    "get_feature_names_out",
+)
 NEW = np.random.RandomState(1).randn(20, 4)
 BEGIN = len(b'01234567{"__metadata__":{"checksum":"')
 

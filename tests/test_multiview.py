@@ -13,12 +13,14 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
+import rffpk
 from rffpk import (
     Annealing,
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    Typicality,
     _reference,
 )
 from rffpk._anneal.decompositions import typical_critical_exponent
@@ -57,7 +59,7 @@ def split(model, centers):
 def test_one_view_without_typicality_is_the_single_view_estimator(views, backend, dtype, sample):
     X = views[0][0].astype(dtype)
     single = RFFKernelPowerKMeans(4, sample=sample, random_state=3).fit(X)
-    multi = ip_rff_mkpkm(4, possibilistic=False, sample=sample, random_state=3)
+    multi = ip_rff_mkpkm(4, typicality=None, sample=sample, random_state=3)
     multi.fit([X])
     assert_array_equal(multi.cluster_centers_, single.cluster_centers_)
     assert_array_equal(multi.labels_, single.labels_)
@@ -76,7 +78,7 @@ def test_results_and_methods_agree(views, backend, copies):
     assert model.cluster_centers_.shape == (4, copies * 128)
     assert len(model.feature_maps_) == copies and model.n_features_in_ == 5 * copies
     assert_array_equal(model.predict(xs), model.labels_)
-    memberships, u = model.predict_proba(xs), model.typicality(xs)
+    memberships, u = model.predict_proba(xs), model.predict_typicality(xs)
     assert_allclose(memberships.sum(axis=1), 1)
     assert u.shape == (600, 4) and ((u > 0) & (u < 1)).all()
     assert_array_equal(u.argmax(axis=1), model.labels_)
@@ -88,7 +90,7 @@ def test_results_and_methods_agree(views, backend, copies):
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_the_objective_never_rises(views, backend, m, possibilistic):
     model = ip_rff_mkpkm(
-        4, m=m, possibilistic=possibilistic, weight_entropy=0.05,
+        4, typicality=Typicality(m=m) if possibilistic else None, weight_entropy=0.05,
         annealing=Annealing(start=-2.0, factor=1.1, passes=3), **PLAIN,
     ).fit(views[0])  # fmt: skip
     records = [r for r in model.history_ if "s" in r]
@@ -103,7 +105,7 @@ def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
     xs, s = views[0], -4.0
     model = ip_rff_mkpkm(
         4,
-        m=m,
+        typicality=Typicality(m=m),
         annealing=Annealing(start=s, end=s),
         tol=1e-13,
         max_iter=3000,
@@ -115,7 +117,7 @@ def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
         model.fit(xs)
     phis, theta = features(model, xs), split(model, model.cluster_centers_)
     alpha, eta = model.kernel_weights_, np.tile(model.eta_, (4, 1))
-    u = model.typicality(xs)
+    u = model.predict_typicality(xs)
     state = (u, theta, alpha)
     for _ in range(3):
         *state, objective = printed.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
@@ -129,7 +131,12 @@ def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
 def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
     xs, s, m = views[0], -4.0, 2.0
     model = ip_rff_mkpkm(
-        4, m=m, annealing=Annealing(start=s, end=s), weight_entropy=0.2, max_iter=2, **PLAIN
+        4,
+        typicality=Typicality(m=m),
+        annealing=Annealing(start=s, end=s),
+        weight_entropy=0.2,
+        max_iter=2,
+        **PLAIN,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -181,7 +188,7 @@ def test_extreme_entropies_of_the_weights_do_not_overflow(views):
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_duplicated_rows_and_weights_of_two_change_nothing(views, possibilistic):
     xs = [x[:200] for x in views[0]]
-    base = ip_rff_mkpkm(4, possibilistic=possibilistic, n_init=1, **PLAIN).fit(xs)
+    base = ip_rff_mkpkm(4, typicality="auto" if possibilistic else None, n_init=1, **PLAIN).fit(xs)
     start = base.cluster_centers_ + 0.05 * np.random.default_rng(0).standard_normal((4, 384))
     model = clone(base).set_params(
         init=start, annealing=Annealing(start=-5.0), kernels=[("rbf", 0.1)] * 3
@@ -199,8 +206,8 @@ def test_duplicated_rows_and_weights_of_two_change_nothing(views, possibilistic)
 def test_noise_is_detected_by_its_typicality(views, eta):
     random = np.random.default_rng(1)
     far = [np.vstack([x, random.uniform(-30, 30, (60, x.shape[1]))]) for x in views[0][:2]]
-    model = ip_rff_mkpkm(4, eta=eta, **PLAIN).fit(far)
-    noise = model.typicality(far).max(axis=1) < 0.4
+    model = ip_rff_mkpkm(4, typicality=Typicality(eta=eta), **PLAIN).fit(far)
+    noise = model.predict_typicality(far).max(axis=1) < 0.4
     assert noise[600:].mean() > 0.9 > 0.2 > noise[:600].mean()
     assert (model.eta_ > 0).all() and model.eta_.shape == (2,)
 
@@ -218,7 +225,7 @@ def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, ne
     labels = model.fit(spoiled).labels_[:500]
     own_rows = model.labels_[:, None] == np.arange(5)
     assert adjusted_rand_score(y, labels) == 1
-    weights = own_rows * model.typicality(spoiled) ** 2
+    weights = own_rows * model.predict_typicality(spoiled) ** 2
     found = weights.T @ spoiled / weights.sum(axis=0)[:, None]
     for j in range(5):
         mean = found[labels[y == j][0]]
@@ -236,7 +243,7 @@ def test_the_median_of_distances_resists_outliers():
     spoiled[:100] += 1000
 
     def eta(rows, choice, weight=None):
-        model = ip_rff_mkpkm(2, eta=choice, kernels=[("rbf", 1e-6)], **PLAIN)
+        model = ip_rff_mkpkm(2, typicality=Typicality(eta=choice), kernels=[("rbf", 1e-6)], **PLAIN)
         return model.fit([rows], sample_weight=weight).eta_[0]
 
     assert eta(spoiled, "mean") > 100 * eta(X, "mean")
@@ -277,7 +284,7 @@ def test_stored_features_change_nothing_but_rounding(views, sample, possibilisti
     stored, computed = (
         ip_rff_mkpkm(
             4,
-            possibilistic=possibilistic,
+            typicality="auto" if possibilistic else None,
             cache=cache,
             sample=sample,
             n_init=1,
@@ -364,9 +371,9 @@ def test_views_that_are_not_those_of_the_fit(views):
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"m": 1.0}, "m == 1.0, must be > 1"),
-        ({"eta": 0.0}, "eta == 0.0, must be >= 1e-30"),
-        ({"eta": "mode"}, "eta == 'mode', must be one of"),
+        ({"typicality": Typicality(m=1.0)}, r"typicality\.m == 1.0, must be > 1"),
+        ({"typicality": Typicality(eta=0.0)}, r"typicality\.eta == 0.0, must be >= 1e-30"),
+        ({"typicality": Typicality(eta="within")}, r"typicality\.eta == 'within', must be one of"),
         ({"weight_entropy": 0.0}, "weight_entropy == 0.0, must be >= 1e-30"),
         ({"kernels": 3}, "kernels == 3, must be a name, or a list"),
         ({"kernels": []}, r"kernels == \[\], must be a name, or a list"),
@@ -375,7 +382,7 @@ def test_views_that_are_not_those_of_the_fit(views):
             {"kernels": "poly"},
             "kernel == 'poly' has no random features.*KernelPowerKMeans takes it",
         ),
-        ({"eta": 1e39}, "eta == 1e\\+39, must be <= 1e\\+30"),
+        ({"typicality": Typicality(eta=1e39)}, r"typicality\.eta == 1e\+39, must be <= 1e\+30"),
         ({"weight_entropy": 1e-320}, "weight_entropy == 1e-320, must be >= 1e-30"),
         ({"kernels": ["line", "rbf"]}, "kernel == 'line', must be one of"),
         ({"kernels": "precomputed"}, "kernel == 'precomputed' has no random features"),
@@ -383,7 +390,8 @@ def test_views_that_are_not_those_of_the_fit(views):
         ({"kernels": ["rbf"] * 3}, "kernels has 3 entries for 2 views"),
         ({"noise": 0.0}, "noise == 0.0, must be > 0"),
         ({"noise": "most"}, "noise == 'most', must be a number or 'auto' or None"),
-        ({"possibilistic": "yes"}, "possibilistic == 'yes'"),
+        ({"typicality": "yes"}, r"typicality == 'yes', must be one of \['auto'\] or a Typicality"),
+        ({"typicality": True}, "typicality == True, must be one of"),
     ],
 )
 def test_bad_parameters(views, parameters, message):
@@ -482,12 +490,14 @@ def test_many_rows_and_equal_rows_have_reference_distances():
     random = np.random.default_rng(0)
     X = random.standard_normal((21_000, 3))
     model = ip_rff_mkpkm(2, sample=1000, random_state=0).fit([X, X])
-    mean = ip_rff_mkpkm(2, eta="mean", sample=1000, random_state=0).fit([X, X])
+    mean = ip_rff_mkpkm(2, typicality=Typicality(eta="mean"), sample=1000, random_state=0).fit(
+        [X, X]
+    )
     assert_allclose(model.eta_, mean.eta_, rtol=0.3)
     assert (model.eta_ < mean.eta_).all()
     sparse = np.where(np.arange(400)[:, None] < 250, 0, random.standard_normal((400, 4)))
     model = ip_rff_mkpkm(2, **PLAIN).fit([X[:400], sparse])
-    mean = clone(model).set_params(eta="mean").fit([X[:400], sparse])
+    mean = clone(model).set_params(typicality=Typicality(eta="mean")).fit([X[:400], sparse])
     assert model.eta_[0] < mean.eta_[0] and model.eta_[1] == mean.eta_[1] < 1
 
 
@@ -506,9 +516,9 @@ def test_a_weight_of_a_reference_distance_counts_as_so_many_rows(views):
 def test_extreme_typicalities_give_no_floating_point_warnings(views, dtype, m, eta):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        model = ip_rff_mkpkm(4, m=m, eta=eta, random_state=0)
+        model = ip_rff_mkpkm(4, typicality=Typicality(m=m, eta=eta), random_state=0)
         model.fit([views[0][0].astype(dtype)])
-        u = model.typicality([views[0][0].astype(dtype)])
+        u = model.predict_typicality([views[0][0].astype(dtype)])
     assert ((u >= 0) & (u <= 1)).all()
 
 
@@ -520,8 +530,8 @@ def test_a_fitted_model_keeps_its_fuzzifier_and_forgets_old_columns(views):
     assert list(model.feature_names_in_) == list("abcde")
     model.fit(xs)
     assert not hasattr(model, "feature_names_in_")
-    u = model.typicality(xs)
-    assert_array_equal(model.set_params(m=3.0).typicality(xs), u)
+    u = model.predict_typicality(xs)
+    assert_array_equal(model.set_params(typicality=Typicality(m=3.0)).predict_typicality(xs), u)
 
 
 @pytest.mark.parametrize("copies", [1, 4, 12])
@@ -535,13 +545,13 @@ def test_the_disturbance_does_not_depend_on_the_number_of_views(views, copies):
     assert_allclose(np.sqrt(moved / 2.0), 0.02, rtol=0.4)
 
 
-# ---- views of columns, and reference distances within clusters -----------------------------------
+# ---- views of columns ----------------------------------------------------------------------------
 
 
 def test_a_linear_kernel_takes_the_columns_as_they_are(views, dtype):
     X = views[0][0].astype(dtype)
     plain = PowerKMeans(4, random_state=3).fit(X)
-    linear = RFFMultiKernelPowerKMeans(4, possibilistic=False, kernels="linear", random_state=3)
+    linear = RFFMultiKernelPowerKMeans(4, typicality=None, kernels="linear", random_state=3)
     linear.fit(X)
     assert_array_equal(linear.cluster_centers_, plain.cluster_centers_)
     assert_array_equal(linear.predict(X), plain.labels_)
@@ -551,7 +561,7 @@ def test_a_linear_kernel_takes_the_columns_as_they_are(views, dtype):
 def test_a_view_of_columns_beside_one_of_a_kernel(views):
     (first, second, _), y = views
     model = RFFMultiKernelPowerKMeans(
-        4, possibilistic=False, kernels=["linear", ("rbf", 0.01)], **PLAIN
+        4, typicality=None, kernels=["linear", ("rbf", 0.01)], **PLAIN
     ).fit([first, second])
     assert model.cluster_centers_.shape == (4, 5 + 128)
     assert adjusted_rand_score(y, model.labels_) > 0.95
@@ -562,28 +572,21 @@ def test_a_view_of_columns_beside_one_of_a_kernel(views):
     assert_allclose(model.transform([first, second]).ravel(), expected, rtol=1e-6)
 
 
-def test_references_within_clusters_are_those_of_repeated_rows_and_of_each_view(views):
-    xs, _ = views
-    model = ip_rff_mkpkm(4, eta="within", **PLAIN)
-    equal = model.fit(xs).eta_
-    assert equal.shape == (3,) and (equal > 0).all()
-    weighted = clone(model).fit(xs, sample_weight=np.full(600, 3.0)).eta_
-    assert_allclose(weighted, equal, rtol=1e-5)
-    constant = clone(model).fit([np.ones((30, 2)), np.ones((30, 1))])
-    assert np.isfinite(constant.eta_).all() and (constant.eta_ > 0).all()
+# ---- the parameter `typicality` ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-16, 1e16, 1e150])
-def test_references_within_clusters_follow_the_scale(scale):
-    X, _ = make_blobs(400, 2, centers=3, cluster_std=0.4, random_state=1)
-    X = np.vstack([X, np.random.RandomState(0).uniform(-12, 12, (100, 2))])
-    model = ip_rff_mkpkm(3, kernels="linear", eta="within", random_state=0)
-    scaled = clone(model).fit(scale * X).typicality(scale * X)
-    assert_allclose(scaled, model.fit(X).typicality(X), atol=1e-6)
+def test_the_word_auto_is_a_typicality_with_its_defaults(views):
+    fits = [ip_rff_mkpkm(4, typicality=t, **PLAIN).fit(views[0]) for t in ("auto", Typicality())]
+    assert_array_equal(fits[0].labels_, fits[1].labels_)
+    assert_array_equal(fits[0].eta_, fits[1].eta_)
+    assert fits[0].objective_ == fits[1].objective_
 
 
-def test_references_within_clusters_leave_out_equal_rows():
-    random = np.random.RandomState(0)
-    X = np.vstack([np.zeros((2200, 2)), *(random.randn(700, 2) + 9 * c for c in (1, 2, 3))])
-    model = ip_rff_mkpkm(4, kernels="linear", eta="within", random_state=0).fit(X)
-    assert (model.typicality(X)[2200:].max(axis=1) < 0.2).mean() < 0.1
+def test_members_of_typicality_are_parameters_and_are_in_model_files(views, tmp_path):
+    model = ip_rff_mkpkm(4, typicality=Typicality(), **PLAIN)
+    model = clone(model).set_params(typicality__m=1.5, typicality__eta=0.5).fit(views[0])
+    assert_array_equal(model.eta_, 0.5)
+    model.save(tmp_path / "model")
+    found = rffpk.load(tmp_path / "model")
+    assert found.typicality.get_params() == {"eta": 0.5, "m": 1.5}
+    assert_array_equal(found.predict_typicality(views[0]), model.predict_typicality(views[0]))

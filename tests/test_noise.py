@@ -340,7 +340,7 @@ def test_small_numbers_give_the_results_of_float32(small_sample, cls, parameters
 @pytest.mark.parametrize("noise", ["auto", 0.1])
 def test_the_score_of_the_fitted_rows_is_that_of_the_fit(cls, parameters, noise):
     if cls is RFFMultiKernelPowerKMeans:  # else centroids are no means of clusters
-        parameters = {**parameters, "possibilistic": False}
+        parameters = {**parameters, "typicality": None}
     for weight in (None, np.random.default_rng(1).integers(0, 4, len(X)).astype(float)):
         model = cls(4, noise=noise, random_state=0, **parameters).fit(X, sample_weight=weight)
         assert (model.labels_ == -1).any()

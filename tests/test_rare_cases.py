@@ -15,7 +15,7 @@ import rffpk
 from rffpk._anneal.convergence_warnings import Ending
 from rffpk._anneal.decompositions import exponent_of_kernels, typical_critical_exponent
 from rffpk._anneal.kernel_fit import _nearest_row
-from rffpk._anneal.objective import PowerMean, WeightedViews, _trimmed
+from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._anneal.seeding import k_means_plus_plus
 from rffpk._reference import TYPICALITY, fused_pass
 from rffpk._rows.passes import make_rows
@@ -69,19 +69,6 @@ def test_weights_of_kernels_are_the_positive_agreements_of_norm_one():
         assert_allclose(state.gamma, gamma)
 
 
-def test_equal_views_have_the_reference_distance_of_one():
-    model = ip_rff_mkpkm(3, eta="within", kernels="linear", random_state=0)
-    one = model.fit([X]).eta_
-    assert_allclose(model.fit([X, X]).eta_, np.repeat(one, 2), rtol=1e-6)
-
-
-def test_the_reference_within_a_normal_cluster_of_two_columns_is_its_mean():
-    """Squared distances are exponential there, with the mean 2: four times that holds 98 %."""
-    normal = np.random.default_rng(0).standard_normal((5000, 2))
-    eta, counted = _trimmed(rffpk.PowerKMeans(1, random_state=0), normal, None)
-    assert 1.85 < eta < 2.05 and 0.97 < counted.mean() < 0.99
-
-
 def test_equal_memberships_above_a_critical_exponent_are_named():
     ending = Ending(4, 4, s=-1.0, critical=0.0, parameter="annealing.end", merged=3, flat=True)
     assert ending.cause().endswith("to 1/k = 0.25; take a lower annealing.end.")
@@ -121,7 +108,7 @@ def test_the_reference_refuses_reference_distances_of_another_rule():
 
 
 def test_equal_rows_have_a_reference_distance_of_one():
-    model = ip_rff_mkpkm(1, eta="within", kernels="linear", random_state=0)
+    model = ip_rff_mkpkm(1, kernels="linear", random_state=0)
     assert_array_equal(model.fit([np.zeros((9, 2))]).eta_, 1.0)
 
 
@@ -131,9 +118,9 @@ def test_a_number_is_the_weight_of_each_row():
 
 
 def test_typicality_is_refused_where_there_is_none():
-    model = ip_rff_mkpkm(2, possibilistic=False, random_state=0).fit([X])
-    with pytest.raises(ValueError, match="typicality needs possibilistic=True"):
-        model.typicality([X])
+    model = ip_rff_mkpkm(2, typicality=None, random_state=0).fit([X])
+    with pytest.raises(ValueError, match="predict_typicality needs typicality"):
+        model.predict_typicality([X])
 
 
 @pytest.mark.parametrize("approximation", ["rff", "nystroem"])

@@ -164,7 +164,7 @@ def test_views_may_be_cut_into_different_blocks(rows, small_blocks):
 
 def test_new_rows_of_a_source(rows, small_blocks):
     model = ip_rff_mkpkm(K, kernels=["linear"], noise=0.01, random_state=0).fit(rows)
-    for method in ("predict", "predict_proba", "transform", "typicality"):
+    for method in ("predict", "predict_proba", "transform", "predict_typicality"):
         found = getattr(model, method)(source(rows, 1500))
         assert_array_equal(found, getattr(model, method)(rows))
     weight = np.arange(N) % 3

@@ -33,6 +33,7 @@ from rffpk import (
     MultiKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
     SimpleMKKM,
+    Typicality,
     load,
 )
 from rffpk._core import use_thread_work
@@ -48,8 +49,8 @@ MODELS = [
     *(cls(3, random_state=0) for cls in EVERY),
     ip_rff_mkpkm(3, kernels=["linear", "rbf", "linear"], random_state=0),
     ip_rff_mkpkm(3, kernels=["diffusion"] * 3, random_state=0),
-    ip_rff_mkpkm(3, eta="within", kernels="linear", random_state=0),
-    ip_rff_mkpkm(3, possibilistic=False, cache=False, random_state=0),
+    ip_rff_mkpkm(3, typicality=Typicality(eta="mean"), kernels="linear", random_state=0),
+    ip_rff_mkpkm(3, typicality=None, cache=False, random_state=0),
     MultiKernelPowerKMeans(3, kernels=["cosine", "laplacian", "rbf"], random_state=0),
     FAMKKM(3, approximation="rff", random_state=0),
     FAMKKM(3, approximation="nystroem", n_anchors=50, random_state=0),
@@ -249,7 +250,7 @@ def test_rows_may_lack_views_that_are_arrays(estimator):
 def test_a_critical_exponent_and_reference_distances_of_sparse_columns():
     """Those of arrays, with typicality and weights."""
     X, weight = topics(700, 60, 3)[0], np.random.default_rng(0).uniform(0.5, 2, 700)
-    for parameters in ({}, {"eta": "mean"}, {"possibilistic": False}):
+    for parameters in ({}, {"typicality": Typicality(eta="mean")}, {"typicality": None}):
         model = ip_rff_mkpkm(3, kernels="linear", random_state=0, **parameters)
         ours = clone(model).fit([X], sample_weight=weight)
         same = clone(model).fit([X.toarray()], sample_weight=weight)

@@ -123,7 +123,7 @@ def test_cuts_are_nested_and_begin_with_the_labels(cls):
         rffpk.PowerKMeans(6, random_state=0),
         rffpk.KernelKMeans(6, kernel="linear", random_state=0),
         rffpk.RFFMultiKernelPowerKMeans(
-            6, kernels="linear", views=[[0], [1, 2, 3]], possibilistic=False, random_state=0
+            6, kernels="linear", views=[[0], [1, 2, 3]], typicality=None, random_state=0
         ),
     ],
     ids=lambda model: type(model).__name__,

@@ -90,7 +90,8 @@ def convergence(data: Path, out: Path) -> str:
     for dataset, possibilistic in (("hw2", True), ("hw2", False), ("yale", False)):
         views, y = load(dataset, data)
         model = rffpk.RFFMultiKernelPowerKMeans(
-            len(np.unique(y)), possibilistic=possibilistic, max_iter=100, random_state=0,
+            len(np.unique(y)), max_iter=100, random_state=0,
+            typicality=rffpk.Typicality(eta="mean") if possibilistic else None,
             kernels=[("rbf", 0.5e-6)] * len(views), annealing="paper", n_init=1, tol=1e-7,
             **methods.IP,
         ).fit(views)  # fmt: skip

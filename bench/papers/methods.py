@@ -100,8 +100,8 @@ VIEWS: dict[str, Any] = FUSED | {
     "MVC-LFA": rffpk.MVCLFA,
     "CoregSC": rffpk.CoregSC,
     "CoregSC, centroid": partial(rffpk.CoregSC, scheme="centroid"),
-    "RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=False, kernels=None),
-    "IP-RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, possibilistic=True, kernels=None),
+    "RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, typicality=None, kernels=None),
+    "IP-RFF-MKPKM": partial(rffpk.RFFMultiKernelPowerKMeans, typicality="auto", kernels=None),
 }
 
 
@@ -299,7 +299,7 @@ def mkpk() -> list[Method]:
     ]  # fmt: skip
 
 
-IP = {"eta": "mean", "n_frequencies": "paper", "sampling": "iid"}
+IP = {"n_frequencies": "paper", "sampling": "iid"}
 
 
 def ip_rff_mkpkm() -> list[Method]:
@@ -311,11 +311,11 @@ def ip_rff_mkpkm() -> list[Method]:
             kernels=[("rbf", 0.5e-6)] * len(views), **parameters,
         )  # fmt: skip
 
-    def grid(possibilistic: bool) -> dict[str, Run]:
+    def grid(typicality: Any) -> dict[str, Run]:
         multi = rffpk.RFFMultiKernelPowerKMeans
         return {
             f"s0={s0:g} lambda={lam:g}": partial(
-                with_lambda, estimator=multi, lam=lam, possibilistic=possibilistic,
+                with_lambda, estimator=multi, lam=lam, typicality=typicality,
                 **IP | paper(multi, s0),
             )
             for s0 in S0
@@ -331,8 +331,8 @@ def ip_rff_mkpkm() -> list[Method]:
     }  # fmt: skip
 
     both = [
-        Method("RFF-MKPKM", "paper", grid(False)),
-        Method("IP-RFF-MKPKM", "paper", grid(True)),
+        Method("RFF-MKPKM", "paper", grid(None)),
+        Method("IP-RFF-MKPKM", "paper", grid(rffpk.Typicality(eta="mean"))),
         *with_defaults({name: VIEWS[name] for name in ("RFF-MKPKM", "IP-RFF-MKPKM")}),
     ]
     others = {name: VIEWS[name] for name in VIEWS if "RFF" not in name}

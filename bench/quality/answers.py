@@ -22,7 +22,7 @@ from sklearn.preprocessing import scale
 
 import rffpk
 
-ip_rff_mkpkm = partial(rffpk.RFFMultiKernelPowerKMeans, kernels=None, possibilistic=True)
+ip_rff_mkpkm = partial(rffpk.RFFMultiKernelPowerKMeans, kernels=None, typicality="auto")
 
 LEARNED = (
     "cluster_centers_", "dual_coef_", "embedding_", "kernel_weights_", "eta_", "eigenvalues_",
@@ -87,8 +87,15 @@ def fits() -> Iterator[tuple[str, str, Any, bool]]:
     for name in ("views", "views32", "small views", "wine"):
         yield "views", name, ip_rff_mkpkm(6, random_state=0), False
         yield "plain views", name, ip_rff_mkpkm(
-            6, possibilistic=False, weight_entropy=0.1, random_state=0), True  # fmt: skip
-        yield "noise", name, ip_rff_mkpkm(6, eta="mean", m=1.5, noise=0.1, random_state=0), False
+            6, typicality=None, weight_entropy=0.1, random_state=0), True  # fmt: skip
+        yield (
+            "noise",
+            name,
+            ip_rff_mkpkm(
+                6, typicality=rffpk.Typicality(eta="mean", m=1.5), noise=0.1, random_state=0
+            ),
+            False,
+        )
         yield "default views", name, rffpk.RFFMultiKernelPowerKMeans(6, random_state=0), False
     yield "sample", "views", ip_rff_mkpkm(
         6, sample=300, weight_entropy=0.05, random_state=0), True  # fmt: skip

@@ -156,9 +156,9 @@ DETERMINISTIC = ("Ward", "HDBSCAN")
 SMALL = ("SpectralClustering", "Ward", "HDBSCAN")
 FOURIER = "RFFMultiKernelPowerKMeans"
 VIEW_METHODS = {
-    f"{FOURIER}(kernels='auto')": True, f"{FOURIER}(kernels='auto', possibilistic=False)": False,
+    f"{FOURIER}(kernels='auto')": True, f"{FOURIER}(kernels='auto', typicality=None)": False,
     f"{FOURIER}(kernels='diffusion')": True, f"{FOURIER}(kernels='diffusion', "
-    "possibilistic=False)": False, FOURIER: True, f"{FOURIER}(possibilistic=False)": False,
+    "typicality=None)": False, FOURIER: True, f"{FOURIER}(typicality=None)": False,
 }  # fmt: skip
 OURS_OF_VIEWS = next(iter(VIEW_METHODS))
 
@@ -201,7 +201,9 @@ def fit_single(
 def fit_views(
     method: str, parameters: dict[str, Any], views: list[np.ndarray], k: int, text: bool, seed: int
 ) -> np.ndarray:
-    model = RFFMultiKernelPowerKMeans(k, possibilistic=VIEW_METHODS[method], random_state=seed)
+    model = RFFMultiKernelPowerKMeans(
+        k, typicality="auto" if VIEW_METHODS[method] else None, random_state=seed
+    )
     if "diffusion" not in method:
         model.set_params(kernels="auto" if "auto" in method else None)
         return model.fit([normalize(view) for view in views] if text else views).labels_

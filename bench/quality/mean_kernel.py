@@ -30,6 +30,7 @@ from rffpk import (
     AverageMKKM,
     MultiKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    Typicality,
     center_kernel,
     clustering_accuracy,
     normalize_kernel,
@@ -56,10 +57,10 @@ def k_means_side_by_side(xs: Arrays, Ks: Arrays, k: int, seed: int) -> np.ndarra
 
 METHODS: dict[str, Fit] = {
     "default": of_views(RFFMultiKernelPowerKMeans),
-    "random features": of_views(RFFMultiKernelPowerKMeans, kernels="rbf", possibilistic=True),
+    "random features": of_views(RFFMultiKernelPowerKMeans, kernels="rbf", typicality="auto"),
     "random, no typicality": of_views(RFFMultiKernelPowerKMeans, kernels="rbf"),
     "random, eta=mean": of_views(
-        RFFMultiKernelPowerKMeans, kernels="rbf", possibilistic=True, eta="mean"
+        RFFMultiKernelPowerKMeans, kernels="rbf", typicality=Typicality(eta="mean")
     ),
     "diffusion features": of_views(RFFMultiKernelPowerKMeans, kernels="diffusion"),
     "exact kernels": exact,

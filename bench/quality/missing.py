@@ -69,7 +69,7 @@ def random_features(views: Views, k: int, seed: int, **parameters: object) -> np
         allow_missing_views=True,
         random_state=seed,
         kernels=None,
-        possibilistic=True,
+        typicality="auto",
         **parameters,
     )
     return model.fit(views).labels_
@@ -96,7 +96,7 @@ def complete_rows(views: Views, k: int, seed: int) -> np.ndarray | None:
     if whole.sum() < 2 * k:
         return None
     model = RFFMultiKernelPowerKMeans(
-        k, allow_missing_views=True, random_state=seed, kernels=None, possibilistic=True
+        k, allow_missing_views=True, random_state=seed, kernels=None, typicality="auto"
     )
     return model.fit([view[whole] for view in views]).predict(views)
 

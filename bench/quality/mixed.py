@@ -194,7 +194,7 @@ def of_views(estimator: Any, **parameters: Any) -> Fit:
 
 def of_columns(parts: Parts, k: int, seed: int) -> np.ndarray:
     return RFFMultiKernelPowerKMeans(
-        k, random_state=seed, kernels=None, possibilistic=True
+        k, random_state=seed, kernels=None, typicality="auto"
     ).fit_predict(parts)
 
 

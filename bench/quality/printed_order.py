@@ -20,7 +20,7 @@ from tests.printed import ip_rff_mkpkm_step
 
 from bench import commands, tables
 from bench.internals import squared_distances, typicality
-from rffpk import Annealing, RFFMultiKernelPowerKMeans
+from rffpk import Annealing, RFFMultiKernelPowerKMeans, Typicality
 
 K, S, RUNS = 6, -6.0, 20
 
@@ -36,9 +36,8 @@ def compare(m: float, seed: int, ones: bool) -> tuple[float, float, float]:
     """Objectives of both results, and the largest relative rise."""
     xs = views(seed)
     ours = RFFMultiKernelPowerKMeans(
-        K, m=m, eta="mean", annealing=Annealing(start=S, end=S, passes=1), tol=1e-10,
-        max_iter=5000, sample=None, init="random", random_state=seed, kernels=None,
-        possibilistic=True,
+        K, typicality=Typicality(m=m, eta="mean"), annealing=Annealing(start=S, end=S, passes=1),
+        tol=1e-10, max_iter=5000, sample=None, init="random", random_state=seed, kernels=None,
     )  # fmt: skip
     start = ours.set_params(max_iter=1, tol=1.0).fit(xs).cluster_centers_
     ours.set_params(max_iter=5000, tol=1e-10, init=start).fit(xs)

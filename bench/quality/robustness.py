@@ -25,6 +25,7 @@ from rffpk import (
     FuzzyCMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    Typicality,
     clustering_accuracy,
 )
 
@@ -65,9 +66,9 @@ def kernel(X: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def typical(eta: str, m: float) -> Fit:
     def fit(X: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
         model = RFFMultiKernelPowerKMeans(
-            K, m=m, eta=eta, kernels=[("rbf", "median")], random_state=seed, possibilistic=True
+            K, typicality=Typicality(m=m, eta=eta), kernels=[("rbf", "median")], random_state=seed
         ).fit(X)
-        weights = model.predict_proba(X) * model.typicality(X) ** m
+        weights = model.predict_proba(X) * model.predict_typicality(X) ** m
         return model.labels_, weighted_means(X, weights)
 
     return fit

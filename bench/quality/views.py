@@ -28,7 +28,7 @@ def score(
     found = []
     for seed in range(seeds):
         model = RFFMultiKernelPowerKMeans(
-            len(np.unique(y)), random_state=seed, kernels=None, possibilistic=True, **parameters
+            len(np.unique(y)), random_state=seed, kernels=None, typicality="auto", **parameters
         )
         model.fit(views)
         nmi = normalized_mutual_info_score(y, model.labels_)
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=MULTI_VIEW, default=MULTI_VIEW)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    common = {"possibilistic": not args.plain}
+    common = {"typicality": "auto" if not args.plain else None}
     entropies = (f"{e:g}" for e in ENTROPIES)
     tables.print_heading("set", "views", "single views: mean, best", *entropies)
     for name in args.sets:

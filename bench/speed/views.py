@@ -65,11 +65,11 @@ def fit(n: int) -> tuple[float, float, float, int]:
     """Seconds, the peak megabytes before and after, and the passes of a fit with defaults."""
     warnings.simplefilter("ignore")
     xs, _ = make_views(n, (20, 50, 100))
-    RFFMultiKernelPowerKMeans(10, random_state=0, kernels=None, possibilistic=True).fit(
+    RFFMultiKernelPowerKMeans(10, random_state=0, kernels=None, typicality="auto").fit(
         [x[:2000] for x in xs]
     )
     before = timing.peak_memory()
-    model = RFFMultiKernelPowerKMeans(10, random_state=0, kernels=None, possibilistic=True)
+    model = RFFMultiKernelPowerKMeans(10, random_state=0, kernels=None, typicality="auto")
     took = timing.seconds(partial(model.fit, xs))
     return took, before, timing.peak_memory(), model.n_iter_
 

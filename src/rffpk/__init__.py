@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from rffpk.model_files import load as load
     from rffpk.model_files import save as save
     from rffpk.multiview import RFFMultiKernelPowerKMeans as RFFMultiKernelPowerKMeans
+    from rffpk.multiview import Typicality as Typicality
     from rffpk.power import PowerKMeans as PowerKMeans
     from rffpk.power import RFFKernelPowerKMeans as RFFKernelPowerKMeans
     from rffpk.profiles import describe as describe
@@ -82,7 +83,7 @@ _HOMES = {
         "xie_beni_index",
     ],
     "model_files": ["load", "save"],
-    "multiview": ["RFFMultiKernelPowerKMeans"],
+    "multiview": ["RFFMultiKernelPowerKMeans", "Typicality"],
     "power": ["PowerKMeans", "RFFKernelPowerKMeans"],
     "profiles": ["describe"],
     "selection": ["select_n_clusters"],

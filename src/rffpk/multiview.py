@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.annealing import OF_VIEWS
@@ -45,6 +45,60 @@ _Feature = Literal["diffusion", "linear"]  # an entry of `kernels` besides kerne
 _Kernel = tuple[Any, Any] | DiffusionMap | None
 
 _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
+
+
+@parameters
+class Typicality(BaseEstimator):
+    """How typical rows are of clusters: the parameter `typicality` of `RFFMultiKernelPowerKMeans`.
+
+    With the reference distance eta a row at squared distance d from a centroid has the typicality u
+    = 1 / (1 + (d / eta)^(1/(m-1))) for its cluster: one at the centroid, 1/2 at eta, and near zero
+    far away [1]_. With its defaults it is what the word "auto" stands for.
+
+    Parameters
+    ----------
+    eta : {"mean", "median"} or float, default="median"
+        Reference distances, fixed before annealing. "mean": the mean squared distance of a view's
+        rows from their mean feature, the paper's choice if all centroids are at that mean.
+        "median": the median of the squared distances from the median feature, on a sample, which
+        outliers do not inflate. A number from 1e-30 to 1e30: the same for all views.
+    m : float, default=2.0
+        Fuzzifier of the typicalities, 1 < m <= 6. The closer it is to one, the closer they are to 0
+        and 1.
+
+    References
+    ----------
+    .. [1] Chen et al.: Enhancing kernel power k-means: scalable and robust clustering with random
+       Fourier features and possibilistic method. Algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import RFFMultiKernelPowerKMeans, Typicality
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = RFFMultiKernelPowerKMeans(3, kernels="rbf", typicality=Typicality(m=1.5))
+    >>> model.fit(X).predict_typicality(X).shape
+    (150, 3)
+    """
+
+    eta: Eta | float = "median"
+    m: float = 2.0
+
+
+def _check_typicality(typicality: Any) -> None:
+    """The parameter `typicality`."""
+    if typicality is None:
+        return
+    if not isinstance(typicality, Typicality):
+        validation.check_choice(typicality, "typicality", ("auto",), "a Typicality or None")
+        return
+    validation.check_real(typicality.m, "typicality.m", 1, MAX_TYPICALITY_M, include="right")
+    if isinstance(typicality.eta, str):
+        validation.check_choice(
+            typicality.eta, "typicality.eta", get_args(Eta), also="a number > 0"
+        )
+    else:
+        validation.check_real(typicality.eta, "typicality.eta", *ETA_RANGE)
 
 
 @parameters
@@ -131,19 +185,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         farthest rows, with a share of the weight as near to this number as possible; those at the
         border that are equally far away are kept. "auto": the rows beyond a gap of the distances,
         if there is one. None: no row. Collections of Dask and missing views are refused.
-    possibilistic : bool, default=False
+    typicality : None, "auto" or Typicality, default=None
         Whether rows have typicalities, which resist noise and outliers but may take a small cluster
-        for noise. False: u_ij = 1, the method RFF-MKPKM.
-    m : float, default=2.0
-        Fuzzifier of the typicalities, 1 < m <= 6. The closer it is to one, the closer they are to 0
-        and 1.
-    eta : {"mean", "median", "within"} or float, default="median"
-        Reference distances, fixed before annealing. "mean": the mean squared distance of a view's
-        rows from their mean feature, the paper's choice if all centroids are at that mean.
-        "median": the median of the squared distances from the median feature, on a sample, which
-        outliers do not inflate. "within": 1.44 times the median squared distance of a cluster's
-        rows from its centroid, from two fits to a sample, so that the typicality falls within a
-        cluster. A number from 1e-30 to 1e30: the same for all views.
+        for noise. None: u_ij = 1, the method RFF-MKPKM. "auto": as a `Typicality` with its defaults
+        says, whose other values are for other reference distances eta_l and fuzzifiers m.
     weight_entropy : float, default=1.0
         Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
         smaller it is, the more weight goes to the views with small sums of squared distances.
@@ -213,7 +258,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the views, of sum one.
     eta_ : ndarray of shape (n_views,), or None
-        Reference distances; None if ``possibilistic=False``.
+        Reference distances; None if `typicality` is None.
     inertia_ : float
         Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l, without typicality:
         the weighted sum of squared distances of the rows, but noise, to the means of their
@@ -294,7 +339,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     Where rows lack views (see `allow_missing_views`) the terms of the objective are multiplied by
     the sums of the view weights of the rows, whose mean is one, so that it still falls at each
     step (``docs/math.md``, eq. 19.1); centroids are means over the rows that have the view. Starts
-    then run on all features, not on principal components, and ``eta="within"`` is refused.
+    then run on all features, not on principal components.
 
     References
     ----------
@@ -311,9 +356,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     (8,)
     """
 
-    possibilistic: bool = False
-    m: float = 2.0
-    eta: Eta | float = "median"
+    typicality: Auto | Typicality | None = None
     weight_entropy: float = 1.0
     kernels: Auto | fourier.Kernel | _Feature | list[Any] | tuple[Any, ...] | None = "auto"
     views: Any = None
@@ -329,8 +372,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.possibilistic, (bool, np.bool_)):
-            raise TypeError(f"possibilistic == {self.possibilistic!r}, must be True or False.")
+        _check_typicality(self.typicality)
         validation.check_bool(self.allow_missing_views, "allow_missing_views")
         validation.check_whitening(self.whitening)
         automatic = is_option(self.kernels, "auto")
@@ -341,11 +383,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             )
         fourier.check_n_frequencies(self.n_frequencies)
         check_cache(self.cache)
-        validation.check_real(self.m, "m", 1, MAX_TYPICALITY_M, include="right")
-        if isinstance(self.eta, str):
-            validation.check_choice(self.eta, "eta", get_args(Eta), also="a number > 0")
-        else:
-            validation.check_real(self.eta, "eta", *ETA_RANGE)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         for kernel in self._kernels_of_views(1):
             if isinstance(kernel, DiffusionMap):
@@ -444,14 +481,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
         entropy = float(self.weight_entropy)
-        if not self.possibilistic:
+        if self.typicality is None:
             return WeightedViews(entropy, coverage=rows.coverage)
-        of_columns = partial(
-            RFFMultiKernelPowerKMeans, context.k, kernels="linear", m=self.m, random_state=0,
-            n_jobs=self.n_jobs,
-        )  # fmt: skip
-        eta = reference_distances(rows, self.eta, context.k, of_columns)
-        return WeightedViews(entropy, eta, float(self.m), rows.coverage)
+        given = Typicality() if isinstance(self.typicality, str) else self.typicality
+        eta = reference_distances(rows, given.eta)
+        return WeightedViews(entropy, eta, float(given.m), rows.coverage)
 
     def _published(self, result: FitResult, context: FitContext) -> None:
         alpha, whole = result.rows.alpha, context.coverage is None
@@ -465,7 +499,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     # ---- prediction ------------------------------------------------------------------------------
 
     @by_partitions
-    def typicality(self, X: Any) -> Array:
+    def predict_typicality(self, X: Any) -> Array:
         """Typicality of the rows for each cluster.
 
         u_ij = 1 / (1 + (d_ij / eta)^(1/(m-1))) with the combined squared distances d_ij and the
@@ -488,7 +522,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         """
         check_is_fitted(self)
         if self.eta_ is None:
-            raise ValueError("typicality needs possibilistic=True.")
+            raise ValueError("predict_typicality needs typicality in the fit, but it was None.")
         found = visits(self, X, -math.inf, ("distances",))
         return joined(
             typicalities(rows, self._objective, outputs["distances"]) for rows, *_, outputs in found

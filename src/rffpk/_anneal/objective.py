@@ -7,37 +7,23 @@ sample or of all rows.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
-from rffpk._rows.passes import shifted_features, some_features, view_variances
+from rffpk._rows.passes import some_features, view_variances
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import rounding_error, view_penalty, view_weights
 from rffpk._utils.arrays import Array, Fourier
-from rffpk._utils.messages import without
 from rffpk._utils.sparse_rows import Columns, SparseRows, squared_distances
 from rffpk._utils.tiles import row_tiles
 
-Eta = Literal["mean", "median", "within"]
+Eta = Literal["mean", "median"]
 ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
 
 _MEDIAN_ROWS = 5000  # that the median of distances is taken from: its error is then about 1 %
-
-# The reference distance "within" is this multiple of the median squared distance of a cluster's
-# rows: in two dimensions those of a normal cluster are exponential, and this is their mean.
-_MEAN_OF_MEDIAN = 1 / math.log(2)
-_COUNTED = 4.0  # Rows within this multiple of it are counted: there 98 %.
-_TRIMMINGS = 100  # steps to such a distance, at most
-_EQUAL = 1e-12  # rows at most this part of the largest squared distance away are at a centroid
-_LEAST = 1e-300  # in place of a sum of zeros
-# Numbers of sparse columns that are written out, where 20 rows a cluster have as few.
-_NUMBERS = 1 << 23
 
 
 class PowerMean:
@@ -84,21 +70,11 @@ class WeightedViews(PowerMean):
 # ---- reference distances: how far rows are from a centroid whose typicality for it is one half ---
 
 
-def reference_distances(
-    rows: Rows, eta: Eta | float, k: int, model: Callable[..., Any]
-) -> NDArray[np.float64]:
-    """eta_l of each view for k clusters; see `RFFMultiKernelPowerKMeans`, which `model` makes for
-    one view of columns."""
+def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
+    """eta_l of each view; see `Typicality`."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
-    if eta == "within" and rows.present is not None:
-        raise ValueError(
-            "eta='within' needs all views of all rows: take 'median' or 'mean', or a number."
-        )
-    if eta == "within":
-        distances = _distances_within(rows.counted(), k, model)
-    else:
-        distances = view_variances(rows)
+    distances = view_variances(rows)
     if eta == "median":
         medians = _median_distances(rows.counted())  # zero if most rows of a view are equal
         distances = np.where(medians > 0, medians, distances)
@@ -106,14 +82,9 @@ def reference_distances(
     return np.where(distances > least, distances, 1.0)  # of equal rows: any number > 0
 
 
-def _some(rows: Rows, most: int) -> Rows:
-    """At most so many of the rows, evenly spaced."""
-    return rows.take(np.arange(0, rows.n, -(-rows.n // most)))
-
-
 def _median_distances(rows: Rows) -> NDArray[np.float64]:
     """Weighted medians, view by view, of the squared distances from the median features."""
-    some = _some(rows, _MEDIAN_ROWS)
+    some = rows.take(np.arange(0, rows.n, -(-rows.n // _MEDIAN_ROWS)))
     medians = []
     for view in range(len(rows.xs)):
         those = some.view(view)
@@ -131,48 +102,6 @@ def _distances_from_median(features: Columns, weight: Array | None) -> Array:
     features = features.astype(np.float64)
     features -= _median(features, weight)
     return np.asarray(np.einsum("if,if->i", features, features))
-
-
-def _distances_within(rows: Rows, k: int, model: Callable[..., Any]) -> NDArray[np.float64]:
-    """The reference distances "within": of the rows to the centroids of a first fit without
-    typicality, and then of a second one with these reference distances."""
-    most = max(_MEDIAN_ROWS, 20 * k)
-    if rows.has_sparse_columns:  # which are written out
-        most = max(min(most, _NUMBERS // len(rows.shift)), 20 * k)
-    some = _some(rows, most)
-    features = np.ascontiguousarray(some.scaled(shifted_features(some)), dtype=rows.dtype)
-    size = float(np.abs(features).max(initial=0))
-    if not 0 < size < math.inf:
-        return np.zeros(len(rows.xs))
-    features /= size
-    eta, _ = _trimmed(model(possibilistic=False), features, some.weight)
-    typical = model(eta=eta)
-    eta, counted = _trimmed(typical, features, some.weight)
-    residuals = features[counted] - typical.cluster_centers_[typical.labels_[counted]]
-    weight = None if some.weight is None else some.weight[counted]
-    costs = np.average(residuals.astype(np.float64) ** 2, axis=0, weights=weight)
-    parts = np.add.reduceat(costs, np.cumsum([0, *(len(c) for c in rows.shifts[:-1])]))
-    return np.asarray(eta * parts / max(float(parts.sum()), _LEAST) / rows.alpha * size * size)
-
-
-def _trimmed(model: Any, features: Array, weight: Array | None) -> tuple[float, Array]:
-    """The median squared distance of rows to their nearest centroid times _MEAN_OF_MEDIAN, of the
-    rows with at most _COUNTED times that, and which these are."""
-    with without(ConvergenceWarning):  # the fit itself will say so
-        nearest = model.fit(features, sample_weight=weight).transform(features).min(axis=1)
-    distances = nearest.astype(np.float64) ** 2
-    apart = distances > _EQUAL * distances.max()  # equal rows say nothing of a cluster's size
-    distances = np.where(apart, distances, math.inf)
-    counted, eta = apart, math.inf
-    if not apart.any():
-        return ETA_RANGE[0], np.ones(len(features), dtype=bool)
-    for _ in range(_TRIMMINGS):
-        part = None if weight is None else weight[counted]
-        last, eta = eta, _MEAN_OF_MEDIAN * float(_median(distances[counted, None], part)[0])
-        if eta == last or eta == 0:
-            break
-        counted = distances <= _COUNTED * eta
-    return min(max(eta, ETA_RANGE[0]), ETA_RANGE[1]), counted
 
 
 def _median(values: Array, weight: Array | None) -> Array:
