@@ -180,8 +180,7 @@ def test_distances_are_those_in_explicit_features(blobs):
         5,
         kernel="polynomial",
         gamma=0.01,
-        degree=2,
-        coef0=1,
+        kernel_params={"degree": 2, "coef0": 1},
         annealing=Annealing(end=-8.0),
         random_state=0,
     ).fit(X, sample_weight=weight)
@@ -537,8 +536,8 @@ def test_indefinite_kernels_give_a_warning(blobs):
         ({"kernel": "gauss"}, "kernel == 'gauss', must be one of"),
         ({"gamma": -1.0}, "gamma == -1.0, must be > 0"),
         ({"gamma": "big"}, "gamma == 'big', must be one of"),
-        ({"degree": -1}, "degree == -1, must be >= 0"),
-        ({"coef0": "x"}, "coef0 == 'x', must be a number"),
+        ({"kernel_params": {"degree": -1}}, "degree == -1, must be >= 0"),
+        ({"kernel_params": {"coef0": "x"}}, "coef0 == 'x', must be a number"),
         ({"kernel_params": 3}, "kernel_params == 3, must be a dict"),
         ({"init": "magic"}, "init == 'magic', must be one of"),
         ({"init": np.ones((3, 3))}, r"init has shape \(3, 3\), must be labels of shape \(300,\)"),
@@ -625,8 +624,9 @@ def test_weights_of_any_size_fit_into_float32(blobs, dtype, estimator, size):
 )
 def test_kernels_that_overflow_are_named(blobs, kernel, scale, dtype_):
     X = (blobs[0] * scale).astype(dtype_)
+    degree = {"degree": 8} if kernel in ("poly", "polynomial") else None
     with pytest.raises(ValueError, match="kernel 0 has values that are NaN or overflow float"):
-        KernelKMeans(3, kernel=kernel, gamma=1.0, degree=8, random_state=0).fit(X)
+        KernelKMeans(3, kernel=kernel, gamma=1.0, kernel_params=degree, random_state=0).fit(X)
 
 
 def test_a_kernel_that_is_nan_is_named(blobs):
@@ -651,7 +651,8 @@ def test_spectral_starts_do_not_depend_on_rows_without_weight_or_the_order_of_ro
 
 def test_indefinite_polynomial_kernels_give_a_warning(blobs):
     with pytest.warns(UserWarning, match="kernel 0 is indefinite"):
-        KernelKMeans(3, kernel="poly", coef0=-50, gamma=0.1, random_state=0).fit(blobs[0])
+        model = KernelKMeans(3, kernel="poly", gamma=0.1, random_state=0)
+        model.set_params(kernel_params={"coef0": -50}).fit(blobs[0])
 
 
 def test_automatic_starts_of_kernel_k_means_are_ten():

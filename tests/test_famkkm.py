@@ -609,7 +609,12 @@ def test_nystroem_with_other_kernels(views):
     assert linear.embedding_.shape == (240, 5)  # the rank, at any scale
     assert_same_kernel(linear, x @ x.T * 1e-14)
     poly = NystroemKernelKMeans(
-        4, kernel="polynomial", degree=2, gamma=0.5, coef0=2.0, n_anchors=240, random_state=0
+        4,
+        kernel="polynomial",
+        gamma=0.5,
+        kernel_params={"degree": 2, "coef0": 2.0},
+        n_anchors=240,
+        random_state=0,
     ).fit(x)
     assert_same_kernel(poly, (0.5 * x @ x.T + 2) ** 2)
     model = NystroemKernelKMeans(
@@ -624,8 +629,8 @@ def test_nystroem_with_other_kernels(views):
         ({"kernel": "precomputed"}, "precomputed"),
         ({"kernel": "gauss"}, "kernel"),
         ({"gamma": -1.0}, "gamma"),
-        ({"degree": "two"}, "degree"),
-        ({"coef0": np.nan}, "coef0"),
+        ({"kernel_params": {"degree": "two"}}, "degree"),
+        ({"kernel_params": {"coef0": np.nan}}, "coef0"),
         ({"kernel_params": [1]}, "kernel_params"),
         ({"n_anchors": 0}, "n_anchors"),
         ({"n_components": 0}, "n_components"),
@@ -633,7 +638,10 @@ def test_nystroem_with_other_kernels(views):
         ({"n_init": 0}, "n_init"),
         ({"n_clusters": 241}, "n_clusters"),
         ({"n_jobs": 0}, "n_jobs"),
-        ({"kernel": "sigmoid", "gamma": 1.0, "coef0": -1.0}, "kernel is not positive"),
+        (
+            {"kernel": "sigmoid", "gamma": 1.0, "kernel_params": {"coef0": -1.0}},
+            "kernel is not positive",
+        ),
     ],
 )
 def test_bad_parameters_of_nystroem_k_means_are_named(views, parameters, message):

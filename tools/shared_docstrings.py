@@ -313,13 +313,10 @@ gamma : {{"mean", "median", "scale"}}, float or None
 kernel : str or callable
     Kernel: a name of scikit-learn's pairwise kernels, "precomputed" (X is then the kernel matrix),
     or a function of two rows.
-degree : float
-    Degree >= 0 of the polynomial kernel.
-coef0 : float
-    Constant term of the polynomial and the sigmoid kernel.
 kernel_params : dict or None
-    Parameters of a callable. For a named kernel its entries come before `gamma`, `degree` and
-    `coef0`.
+    Parameters of a callable; of a named kernel "degree" (>= 0, by default 3) and "coef0" (the
+    constant term, by default 1) of "polynomial", "coef0" of "sigmoid", and "gamma", which comes
+    before the parameter `gamma`.
 kernels : None, list, "du2015" or "precomputed"
     A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one
     of those and its gamma or a dict of its parameters. One array becomes as many views as there are

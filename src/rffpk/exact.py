@@ -85,13 +85,10 @@ class KernelKMeans(Clusterer):
         exact; other means and medians are over the pairs of at most 1000 random rows. A few far
         rows may make a mean so large that the kernel is constant on the others, with a warning; not
         a median. If all rows are equal, gamma is 1. A number must be > 0.
-    degree : float, default=3
-        Degree >= 0 of the polynomial kernel.
-    coef0 : float, default=1
-        Constant term of the polynomial and the sigmoid kernel.
     kernel_params : dict or None, default=None
-        Parameters of a callable. For a named kernel its entries come before `gamma`, `degree` and
-        `coef0`.
+        Parameters of a callable; of a named kernel "degree" (>= 0, by default 3) and "coef0" (the
+        constant term, by default 1) of "polynomial", "coef0" of "sigmoid", and "gamma", which comes
+        before the parameter `gamma`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
         Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
         among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most
@@ -186,8 +183,6 @@ class KernelKMeans(Clusterer):
 
     kernel: PairwiseKernel | Precomputed | Callable[..., float] = "rbf"
     gamma: Gamma | float | None = "mean"
-    degree: float = 3
-    coef0: float = 1
     kernel_params: dict[str, Any] | None = None
     init: KernelInit | Numbers = "k-means++"
     max_iter: int = 300
@@ -265,13 +260,10 @@ class KernelPowerKMeans(KernelKMeans):
         exact; other means and medians are over the pairs of at most 1000 random rows. A few far
         rows may make a mean so large that the kernel is constant on the others, with a warning; not
         a median. If all rows are equal, gamma is 1. A number must be > 0.
-    degree : float, default=3
-        Degree >= 0 of the polynomial kernel.
-    coef0 : float, default=1
-        Constant term of the polynomial and the sigmoid kernel.
     kernel_params : dict or None, default=None
-        Parameters of a callable. For a named kernel its entries come before `gamma`, `degree` and
-        `coef0`.
+        Parameters of a callable; of a named kernel "degree" (>= 0, by default 3) and "coef0" (the
+        constant term, by default 1) of "polynomial", "coef0" of "sigmoid", and "gamma", which comes
+        before the parameter `gamma`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
         Initial centroids. "k-means++" (greedy, in the space of the kernel) and "random" choose them
         among the rows. "k-means" chooses as "k-means++" and goes on with passes of k-means, at most

@@ -214,10 +214,8 @@ def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None
 
 
 def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
-    """The kernel and its parameters, from `kernel`, `gamma`, `degree`, `coef0` and
-    `kernel_params`."""
-    named = () if callable(estimator.kernel) else _PARAMETERS
-    given = {name: getattr(estimator, name) for name in named}
+    """The kernel and its parameters, from `kernel`, `gamma` and `kernel_params`."""
+    given = {} if callable(estimator.kernel) else {"gamma": estimator.gamma}
     return estimator.kernel, given | (estimator.kernel_params or {})
 
 
