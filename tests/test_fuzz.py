@@ -1,9 +1,11 @@
-"""Random input for all estimators: a refusal that names the argument, or a finite, valid result.
+"""Random input for all estimators: a refusal that names the argument, or a finite, valid result,
+whatever paths the constants of the package choose.
 
 RFFPK_FUZZ=100000 sets the number of examples, which is small by default.
 """
 
 import os
+import sys
 import warnings
 from importlib.util import find_spec
 
@@ -21,6 +23,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 import rffpk
+from rffpk._anneal import (
+    decompositions,
+    feature_steps,
+    hamerly,
+    hard_plan,
+    local_passes,
+    objective,
+    search,
+    seeding,
+    swaps,
+)
+from rffpk._rows import directions, passes, sample, streams
+from rffpk._utils import linalg, narrow_rows, tiles, tree
+from rffpk.maps import fourier, neighbours, outliers, whitening
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))
 
@@ -405,3 +421,85 @@ def test_memberships_of_fuzzy_c_means_are_refused_by_name_or_valid(X, c, m, zero
     rounding = 1e-13 * ((wide - wide.mean(axis=0)) ** 2).sum()  # of squared distances
     rounding += X.size * c * np.finfo(float).tiny  # below which numbers have fewer digits
     assert np.all(np.diff(result.jm) <= 1e-9 * result.jm[:-1] + rounding)
+
+
+# Constants that choose among paths, and values with which small fits take both sides of each.
+SWITCHES = [
+    (sample, "_SAMPLE_ROWS", (30, 150)), (sample, "_ROWS_A_CLUSTER", (2, 9)),
+    (sample, "_GROWTH", (2,)), (hard_plan, "LEAST_ROWS", (1, 100)),
+    (hard_plan, "LEAST_WORK", (1, 50_000)), (hard_plan, "_COST", (0.0, 500.0)),
+    (search, "SOME", (2, 4)), (search, "MANY", (3, 5)), (seeding, "_SEED_ROWS", (30,)),
+    (seeding, "_SEED_NUMBERS", (64,)), (seeding, "_ROWS_A_CENTROID", (2,)),
+    (seeding, "_MERGED_NUMBERS", (100,)), (tree, "_MOST", (2, 5)), (tree, "_BLOCK", (2,)),
+    (directions, "_LEAST_WORK", (1,)), (directions, "_LEAST_COLUMNS", (16,)),
+    (hamerly, "MOST_ACTIVE", (0.1, 1.0)), (hamerly, "_BOUNDS", (7,)),
+    (hamerly, "_COPY_BYTES", (100,)),
+    (streams, "_BLOCK_BYTES", (64, 1000)), (swaps, "_ROWS", (20,)), (swaps, "_DISTANCES", (50,)),
+    (neighbours, "_MOST_ROWS", (30, 100)), (neighbours, "_LEAST_LANDMARKS", (20,)),
+    (neighbours, "_BLOCK_ROWS", (16,)), (neighbours, "_WORTH", (0.0,)),
+    (outliers, "_SEEN", (50,)), (outliers, "_TILE_NUMBERS", (50,)),
+    (outliers, "_LEAST_MEMBERS", (4,)), (whitening, "_UNIT_COMPONENTS", (2, 4)),
+    (whitening, "_ROWS", (30,)), (whitening, "_NUMBERS", (100,)),
+    (fourier, "STRUCTURED_FROM", (1,)), (fourier, "_ROWS", (30,)), (fourier, "_SPREAD_ROWS", (20,)),
+    (decompositions, "_FEATURE_ROWS", (20,)), (decompositions, "_NUMBERS", (100,)),
+    (decompositions, "_FEWEST", (2,)), (decompositions, "_MARGIN", (0.0,)),
+    (objective, "_MEDIAN_ROWS", (20,)), (objective, "_NUMBERS", (20,)), (linalg, "DENSE", (3,)),
+    (passes, "_EXACT_NUMBERS", (8,)), (feature_steps, "_EXPONENT_ROWS", (10,)),
+    (feature_steps, "_EXPONENT_DISTANCES", (20,)), (tiles, "ROW_NUMBERS", (40,)),
+    (narrow_rows, "_BLOCK", (16,)),
+]  # fmt: skip
+SWITCHED = {
+    rffpk.PowerKMeans: {"metric": ["euclidean", "cosine"], "noise": [None, 0.05, "auto"],
+                        "init": ["k-means++", "random", "k-means"]},
+    rffpk.FuzzyCMeans: {"metric": ["euclidean", "cosine"], "m": [1.5, 2.0]},
+    rffpk.RFFKernelPowerKMeans: {"kernel": ["rbf", "laplacian"], "n_frequencies": [16, 100],
+                                 "cache": ["auto", False]},
+    rffpk.DiffusionPowerKMeans: {"whitening": [None, 0.5], "n_landmarks": ["auto", 40]},
+}  # fmt: skip
+
+
+def switch(monkeypatch, random):
+    """Set a random share of the constants, in all modules that have them."""
+    share = random.choice([0.1, 0.3, 0.9])
+    monkeypatch.setattr(local_passes, "_NEAR", 2)  # fewer than "many" clusters
+    monkeypatch.setattr(local_passes, "_NEW", 1)
+    for module, name, values in SWITCHES:
+        value, new = getattr(module, name), values[random.integers(len(values))]
+        if random.random() < share:
+            ours = [m for key, m in sys.modules.items() if key.startswith("rffpk")]
+            for holder in ours:
+                if holder is module or (name[0] != "_" and vars(holder).get(name) is value):
+                    monkeypatch.setattr(holder, name, new)
+
+
+@pytest.mark.few(12)
+@pytest.mark.parametrize("seed", range(200))
+def test_the_paths_that_constants_choose_change_no_promise(seed, monkeypatch, tmp_path):
+    """Threads, weights of one, checkpoints and files change no bit, predictions are the labels,
+    which are those of the nearest centroids, and a source of separated rows has the same labels."""
+    random = np.random.default_rng(seed)
+    switch(monkeypatch, random)
+    cls = [*SWITCHED][random.integers(len(SWITCHED))]
+    options = {name: values[random.integers(len(values))] for name, values in SWITCHED[cls].items()}
+    k, d, apart = random.choice([2, 5, 9]), random.choice([1, 3, 33]), random.choice([1.0, 30.0])
+    y, centers = random.integers(k, size=300), random.permutation(k)[:, None] + np.zeros(d)
+    X = apart * centers[y] + random.standard_normal((300, d))
+    X = X.astype(random.choice(["f2", "f4", "f8"]))
+    model = cls(int(k), random_state=0, n_jobs=1, **options).fit(X)
+    path, labels, distances = tmp_path / "file", model.labels_, model.transform(X)
+    for again in (
+        clone(model).set_params(n_jobs=2).fit(X),
+        clone(model).fit(X, sample_weight=np.ones(300)),
+        clone(model).fit(X, checkpoint=path, checkpoint_seconds=0.0),
+    ):
+        assert_array_equal(again.labels_, labels)
+        assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+    assert_array_equal(model.predict(X), labels)
+    own = np.take_along_axis(distances, np.maximum(labels, 0)[:, None], axis=1)[:, 0]
+    nearest = distances.min(axis=1)
+    assert (own - nearest <= 1e-3 * nearest + 1e-6 * distances.max())[labels >= 0].all()
+    model.save(path)
+    assert_array_equal(rffpk.load(path).transform(X), distances)
+    if apart > 1 and "metric" not in options:
+        blocks = np.array_split(X, 4)
+        assert_array_equal(clone(model).fit(lambda: iter(blocks)).predict(X), labels)

@@ -88,6 +88,18 @@ def test_very_many_clusters_are_merged_in_blocks(n, equal, monkeypatch):
     assert len(sizes) > 10 and max(sizes) <= 64
 
 
+def test_blocks_of_clusters_without_rows_are_merged(monkeypatch):
+    """Where few rows are distinct, most centroids equal one that has all of their rows."""
+    monkeypatch.setattr(tree, "_MOST", 64)
+    monkeypatch.setattr(tree, "_BLOCK", 16)
+    points = np.zeros((200, 3))
+    points[:40] = 9 * np.random.RandomState(0).standard_normal((40, 3))
+    points[0], masses = 0, np.r_[np.ones(40), np.zeros(160)]
+    group = merged(points, masses, 40)
+    assert len({*group[:40]}) == 40
+    assert {*group[40:]} == {group[0]}
+
+
 def test_means_of_groups_are_weighted():
     points, group = np.arange(10.0).reshape(5, 2), np.array([1, 0, 1, 0, 2])
     masses = np.array([1.0, 0, 3, 0, 2])

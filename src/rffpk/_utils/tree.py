@@ -16,6 +16,11 @@ _ITERATIONS = 5  # that find a direction
 _LEAST = 1e-30  # of all masses: an empty cluster has this part, and merges at height zero
 
 
+def _positive(masses: Array) -> Array:
+    """The masses, the least part of all of them instead of none."""
+    return np.maximum(masses, _LEAST * masses.sum())
+
+
 def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
     """The linkage matrix (k-1, 4) of clusters with these squared distances (k, k) between their
     centroids and these masses (k,): the merged ones, the height (2 a b/(a + b))^(1/2) times the
@@ -24,7 +29,7 @@ def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
     By chains of nearest neighbours and the formula of Lance and Williams. O(k^2) time and memory.
     """
     k = len(masses)
-    p = np.maximum(masses, _LEAST * masses.sum())
+    p = _positive(masses)
     squares = 1 / p + 1 / p[:, None]
     np.divide(2 * gaps, squares, out=squares)
     np.fill_diagonal(squares, np.inf)
@@ -90,7 +95,7 @@ def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
     """The groups (k,) of k clusters with these centroids (k, F) when n of Ward's mergers are left.
     Of very many clusters those are merged first that are near each other in blocks, until 4096 are
     left. O(k^2 F) time, and O(k^2) memory for up to 4096 clusters."""
-    k = len(masses)
+    k, masses = len(masses), _positive(masses)
     if k <= _MOST:
         return groups(ward(gaps_of(points @ points.T), masses), n)
     blocks = _blocks(points, np.arange(k))
@@ -111,7 +116,7 @@ def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
 
 def means(points: Array, masses: Array, group: Array) -> Array:
     """The weighted means of the points of each group."""
-    p = np.maximum(masses, _LEAST * masses.sum())
+    p = _positive(masses)
     order = np.argsort(group, kind="stable")
     first = np.flatnonzero(np.r_[True, np.diff(group[order]) > 0])
     sums = np.add.reduceat(points[order] * p[order, None], first)
