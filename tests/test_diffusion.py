@@ -426,7 +426,7 @@ def test_few_rows_on_the_fringe_raise_no_warning(d):
 
 
 def test_rows_of_components_are_named_where_fewer_than_clusters_count():
-    """Nine rows in a corner of their own are no cluster, and are named however many are asked for."""
+    """Nine rows in a corner of their own are no cluster, and named however many are asked for."""
     X = np.vstack([groups([400], PLACES)[0], groups([9], [[40, 40]])[0]])
     for k in (2, 4):
         model = DiffusionPowerKMeans(k, whitening=None, random_state=0)

@@ -245,6 +245,17 @@ def test_clusters_that_touch_are_those_of_the_columns(n, d, apart):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.labels_)
 
 
+def test_sparse_clusters_that_touch_are_those_of_dense_rows():
+    X, y = touching(300, 3, 4)
+    X = np.where(np.abs(X) < 0.3, 0, X)
+    model = DiffusionPowerKMeans(3, random_state=0)
+    labels, dense = model.fit(X).labels_, model.feature_map_.choices_
+    assert_array_equal(model.fit(sparse.csr_array(X)).labels_, labels)
+    assert model.feature_map_.time_ == 0
+    assert model.feature_map_.choices_[-1]["agreement"] == dense[-1]["agreement"]
+    assert_array_equal(model.feature_map_.transform(sparse.csr_array(X)).toarray(), X)
+
+
 def test_shapes_are_those_of_a_graph():
     X, y = make_moons(600, noise=0.08, random_state=0)
     model = DiffusionPowerKMeans(2, random_state=0).fit(X)

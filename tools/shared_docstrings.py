@@ -298,10 +298,10 @@ whitening : "auto", None or float
     clusters, and each of them with once and twice the default number of neighbors, if `n_neighbors`
     is "auto". Of these a graph on the columns is taken that falls apart into as many large
     components, far apart, or else the one whose clusters agree most with those of the others; of
-    two, the first. `DiffusionPowerKMeans` clusters the columns themselves where the clusters that
-    they have are much like those of the graph, with few rows between any two: they tell better where
-    clusters that touch end. It does not if a parameter of the map is given, with sparse rows, or
-    where the graph has k components or small ones that count.
+    two, the first. `DiffusionPowerKMeans` clusters the columns themselves where their clusters are
+    much like those of the graph, with few rows between any two: columns tell better where clusters
+    that touch end. It does not if a parameter of the map is given, or where the graph has k
+    components or small ones that count.
 """)
 
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.

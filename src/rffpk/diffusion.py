@@ -20,7 +20,7 @@ from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.sparse_rows import Columns, SparseRows, squared_distances
 from rffpk._utils.validation import Auto, Level, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
@@ -146,10 +146,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
         with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
-        themselves where the clusters that they have are much like those of the graph, with few rows
-        between any two: they tell better where clusters that touch end. It does not if a parameter
-        of the map is given, with sparse rows, or where the graph has k components or small ones
-        that count.
+        themselves where their clusters are much like those of the graph, with few rows between any
+        two: columns tell better where clusters that touch end. It does not if a parameter of the
+        map is given, or where the graph has k components or small ones that count.
     cache : "auto", bool or int, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
@@ -383,7 +382,7 @@ def chosen_map(
     graph of all rows are what they may miss: small ones, and as many as there are clusters."""
     options, trials = _options(parameters), None
     if len(options) > 2 and context.k > 1:  # two options agree alike
-        or_columns = or_columns and _is_automatic(parameters, X, context.k)
+        or_columns = or_columns and _is_automatic(parameters, context.k)
         trials = _trials(estimator, parameters, options, X, weight, context, or_columns)
     best = 0 if trials is None else trials.best()
     mapped = fit_diffusion_map(
@@ -398,14 +397,13 @@ def chosen_map(
     return mapped
 
 
-def _is_automatic(parameters: Any, X: Columns, k: int) -> bool:
+def _is_automatic(parameters: Any, k: int) -> bool:
     """Whether nothing is asked of the map, so that none may be taken, and a sample shows all
     clusters."""
     free = parameters.n_components, parameters.n_landmarks, parameters.time
     return (
         len(_options(parameters)) == len(_WHITENINGS) * len(_TIMES)
         and all(isinstance(each, str) for each in free)
-        and isinstance(X, np.ndarray)
         and k <= _TRIED_CLUSTERS
     )
 
@@ -469,7 +467,7 @@ def _trials(
         counted = np.sort(random.choice(counted, _TRIED_ROWS, replace=False))
     x, p = X[counted], None if weight is None else weight[counted]
 
-    def clusters(features: Columns) -> Array:
+    def clusters(features: Any) -> Array:
         model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
             return model.fit(features, sample_weight=p).labels_
@@ -488,23 +486,23 @@ def _trials(
     decides = columns & np.array(apart)[columns].all() & columns.any()
     if not or_columns or decides.any():
         return Trials(agreements, decides, None, math.inf)
-    labels = clusters(x)
+    labels = clusters(x.matrix if isinstance(x, SparseRows) else x)
     own = np.array([adjusted_rand_index(labels, each) for each in partitions])
     return Trials(agreements, decides, own, density_between(x, labels, p))
 
 
-def density_between(X: Array, labels: Array, weight: Array | None) -> float:
+def density_between(X: Columns, labels: Array, weight: Array | None) -> float:
     """The largest density of the rows of two clusters half-way between their centroids, along the
     line that joins these, over the lower one of those at the centroids. For two equal Gaussians it
     is 2 exp(-a^2/8) at a distance of a standard deviations, in any number of columns; where k-means
     cuts a group in two it is about one."""
-    X = np.asarray(X, dtype=np.float64) - X.mean(axis=0, dtype=np.float64)
+    x = X.astype(np.float64)
     p = np.ones(len(X)) if weight is None else weight / weight.mean()
     labels = np.unique(labels, return_inverse=True)[1].ravel()  # of clusters with rows
     member = (labels[:, None] == np.arange(labels.max() + 1)) * p[:, None]
     masses = member.sum(axis=0)
-    centers = member.T @ X / masses[:, None]
-    squares = (X**2).sum(axis=1)[:, None] - 2 * X @ centers.T + (centers**2).sum(axis=1)
+    centers = (member / masses).T @ (x.matrix if isinstance(x, SparseRows) else x)
+    squares = np.column_stack([squared_distances(x, center) for center in centers])
     # from the centroid of a row's cluster without the row itself, which it draws near
     rest = np.maximum(1 - p / masses[labels], 1e-6)
     squares[np.arange(len(X)), labels] /= rest**2

@@ -152,8 +152,10 @@ def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
-def squared_distances(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64]:
+def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
     """||x_i - c||^2, (n,), in float64."""
+    if not isinstance(x, SparseRows):
+        return np.asarray(((x.astype(np.float64, copy=False) - center) ** 2).sum(axis=1))
     c, data = center.astype(np.float64), x.data.astype(np.float64)
     terms = x.astype(np.float64, copy=False).matrix.copy()
     terms.data = data * (data - 2 * c[x.indices])

@@ -81,10 +81,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
         with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
-        themselves where the clusters that they have are much like those of the graph, with few rows
-        between any two: they tell better where clusters that touch end. It does not if a parameter
-        of the map is given, with sparse rows, or where the graph has k components or small ones
-        that count.
+        themselves where their clusters are much like those of the graph, with few rows between any
+        two: columns tell better where clusters that touch end. It does not if a parameter of the
+        map is given, or where the graph has k components or small ones that count.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
         result in each call.
@@ -422,12 +421,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Returns
         -------
         features : ndarray of shape (n_samples, n_components_)
-            float32 for float32 input, else float64; finite however far a row is.
+            float32 for float32 input, else float64; finite however far a row is. A CSR array where
+            X is sparse and `time_` is 0.
         """
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
         if not self.time_:
-            return X.copy()  # which is dense then
+            return X.matrix.copy() if isinstance(X, SparseRows) else X.copy()
         with config.one_blas_thread():
             return self._features(X)
 
