@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, PYFUNCTYPE, c_char_p, c_void_p, py_object, pythonapi
@@ -29,6 +30,10 @@ _SVD = 6.0  # multiply-adds of a decomposition of singular values of (n, k), ove
 # ARPACK computes the vectors at its end in one call that holds the interpreter's lock.
 _RITZ_VECTORS = 50.0  # its multiply-adds, over n k^2
 _DENSE_FACTOR = 10  # up to n = so many k a full decomposition takes no longer than ARPACK
+
+# The seed of the vectors from which ARPACK goes on after a space that the matrix maps into itself,
+# where SciPy takes one (from 1.17 on).
+RANDOM: dict[str, int] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
 
 # Lanczos' method sees one vector of each eigenvalue, and others by rounding.
 _CHECK_STEPS = 10  # from another vector, which tell whether a larger eigenvalue is left
@@ -122,12 +127,13 @@ def _by_lanczos(
         return scaled(v) - vectors @ ((values - values.min()) * (vectors.T @ v))
 
     operator, others = (LinearOperator((n, n), matvec=f, dtype=np.float64) for f in (scaled, rest))
-    values, vectors = eigsh(operator, k=k, which="LA", v0=vector)
+    values, vectors = eigsh(operator, k=k, which="LA", v0=vector, **RANDOM)
     for _ in range(k):
         beyond = values.min() + _APART * np.abs(values).max()
         if ritz_values(rest, n, _CHECK_STEPS, seed=1)[-1] <= beyond:
             break
-        more, missed = eigsh(others, k=k, which="LA", v0=np.random.default_rng(1).normal(size=n))
+        other = np.random.default_rng(1).normal(size=n)
+        more, missed = eigsh(others, k=k, which="LA", v0=other, **RANDOM)
         values = np.r_[values, more[more > beyond]]
         best = np.argsort(-values, kind="stable")[:k]
         vectors = basis_of(np.hstack([vectors, missed[:, more > beyond]])[:, best])[0]

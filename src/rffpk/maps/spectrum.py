@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix, diags
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import eigh, fixed_signs
+from rffpk._utils.linalg import RANDOM, eigh, fixed_signs
 from rffpk._utils.sparse_rows import Columns
 from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
@@ -222,7 +222,9 @@ def _single_vector_lanczos(multiply: Multiply, k: int, n: int) -> tuple[Array, A
     operator = LinearOperator((n, n), matvec=multiply, matmat=multiply, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(n)
     try:
-        values, vectors = eigsh(operator, k=k, which="LA", tol=tol, maxiter=restarts, v0=start)
+        values, vectors = eigsh(
+            operator, k=k, which="LA", tol=tol, maxiter=restarts, v0=start, **RANDOM
+        )
     except ArpackError:
         return None
     values, vectors = values[::-1], vectors[:, ::-1]
