@@ -443,7 +443,7 @@ SWITCHES = [
     (fourier, "STRUCTURED_FROM", (1,)), (fourier, "_ROWS", (30,)), (fourier, "_SPREAD_ROWS", (20,)),
     (decompositions, "_FEATURE_ROWS", (20,)), (decompositions, "_NUMBERS", (100,)),
     (decompositions, "_FEWEST", (2,)), (decompositions, "_MARGIN", (0.0,)),
-    (objective, "_MEDIAN_ROWS", (20,)), (objective, "_NUMBERS", (20,)), (linalg, "DENSE", (3,)),
+    (objective, "_MEDIAN_ROWS", (20,)), (linalg, "DENSE", (3,)),
     (passes, "_EXACT_NUMBERS", (8,)), (feature_steps, "_EXPONENT_ROWS", (10,)),
     (feature_steps, "_EXPONENT_DISTANCES", (20,)), (tiles, "ROW_NUMBERS", (40,)),
     (narrow_rows, "_BLOCK", (16,)),
