@@ -284,7 +284,7 @@ def test_many_clusters_have_fewer_landmarks():
     assert [most for most, _ in few.values()] == [
         200_000, 200_000, 160_000, 40_000, 10_000, 2500, 25_000
     ]  # fmt: skip
-    assert [m for _, m in few.values()] == [1000, 1000, 1000, 1000, 1000, 2500, 25_000]
+    assert [m for _, m in few.values()] == [1000, 1000, 1000, 1000, 1600, 2500, 25_000]
     assert landmark_numbers("auto", 1_000_000, 10) == (200_000, 5000)
     assert landmark_numbers("auto", 100_000, 10, sparse=True) == (30_000, 1581)
     assert landmark_numbers(300, 1_000_000, 10) == (300, 300)

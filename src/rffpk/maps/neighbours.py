@@ -66,9 +66,10 @@ _SPARSE_TERM, _WORTH = 36, 1e10
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
 
-# A row far from all landmarks counts with so many of them: with fewer, those between two groups of
+# A row far from all landmarks sees so many of them: with fewer, those between two groups of
 # many landmarks in few columns see one of these alone (docs/trials.md).
-_AROUND, _FAR_ROWS = 256, 1 << 12  # so many rows at a time
+_AROUND, _PART_AROUND = 256, 20  # and with this part of them at most
+_FAR_ROWS = 1 << 12  # at a time
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,8 @@ class Neighbourhoods:
         """Means of the lines of a matrix for rows that are far from all landmarks. They may lie
         between several groups of these, so that more of them count, and the squared distance of a
         row to the nearest is its bandwidth."""
-        more, means = replace(self, r=_AROUND), np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
+        r = max(self.r, min(_AROUND, len(self.landmarks) // _PART_AROUND))
+        more, means = replace(self, r=r), np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
         for tile in row_tiles(len(X), 1, _FAR_ROWS):
             squares, index = more._nearest(X[tile])
             z = _gaussian(squares / squares.min(axis=1, keepdims=True), 1.0, True)
