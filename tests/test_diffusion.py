@@ -330,7 +330,7 @@ def test_memberships_show_rows_between_clusters(kind):
     """Those that no row has in reach are no part of the graph, and see both clusters."""
     random = np.random.default_rng(0)
     X = random.standard_normal((1000, 2)) + np.repeat([[0, 0], [12, 0]], 500, axis=0)
-    between = [6, 0] + random.standard_normal((6, 2)) / 2
+    between = [6, 0] + random.standard_normal((6, 2)) / 8
     rows = np.vstack([X, between])
     model = PowerKMeans(2, random_state=0)
     if kind == "features":
