@@ -20,7 +20,8 @@ from rffpk import (
 from rffpk._anneal import hard_plan
 from rffpk._anneal.feature_steps import count_distinct
 from rffpk._anneal.search import MANY
-from rffpk._anneal.seeding import _accepted, merged_centroids, seed_centroids
+from rffpk._anneal.seeding import merged_centroids, seed_centroids
+from rffpk._rows.draws import _accepted
 from rffpk._rows.passes import make_rows
 from rffpk._utils.sparse_rows import sparse_rows
 

@@ -284,7 +284,8 @@ n_landmarks : "auto" or int
     other. Otherwise the landmarks are centroids of a few passes of k-means on a sample of the rows.
     "auto": all distinct rows, if they are at most 200 000 (sparse rows: 30 000; k > 44 clusters:
     4e8 / k^2); otherwise 5 sqrt(m) centroids, at least 1000 and 5 k, with m the size of the sample,
-    in a clustering at most 220 000.
+    in a clustering at most 220 000. From 100 clusters on these are at least 8 k, and up to 40 k
+    where each has 25 rows.
 metric : {"euclidean", "cosine", "precomputed"}
     Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
     usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if their
@@ -301,7 +302,7 @@ whitening : "auto", None or float
     two, the first. `DiffusionPowerKMeans` clusters the columns themselves where their clusters are
     much like those of the graph, with few rows between any two: columns tell better where clusters
     that touch end. It does not if a parameter of the map is given, or where the graph has k
-    components or small ones that count.
+    components or small ones that count. From 100 clusters on None, where landmarks are centroids.
 """)
 
 # Exact kernels: of one view by `kernel` and its parameters, of several by `kernels`.

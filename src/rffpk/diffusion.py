@@ -29,7 +29,7 @@ from rffpk.maps.diffusion_map import (
     fit_diffusion_map,
     warn_of_components,
 )
-from rffpk.maps.neighbours import map_rows
+from rffpk.maps.neighbours import many_on_centroids, map_rows
 from rffpk.power import AnnealedClusterer, PowerKMeans, given_number
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
@@ -128,7 +128,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         the other. Otherwise the landmarks are centroids of a few passes of k-means on a sample of
         the rows. "auto": all distinct rows, if they are at most 200 000 (sparse rows: 30 000; k >
         44 clusters: 4e8 / k^2); otherwise 5 sqrt(m) centroids, at least 1000 and 5 k, with m the
-        size of the sample, in a clustering at most 220 000.
+        size of the sample, in a clustering at most 220 000. From 100 clusters on these are at least
+        8 k, and up to 40 k where each has 25 rows.
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function; at most 10^6.
@@ -148,7 +149,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
         themselves where their clusters are much like those of the graph, with few rows between any
         two: columns tell better where clusters that touch end. It does not if a parameter of the
-        map is given, or where the graph has k components or small ones that count.
+        map is given, or where the graph has k components or small ones that count. From 100
+        clusters on None, where landmarks are centroids.
     cache : "auto", bool or int, default="auto"
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
@@ -381,7 +383,10 @@ def chosen_map(
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
     graph of all rows are what they may miss: small ones, and as many as there are clusters."""
     options, trials = _options(parameters), None
-    if len(options) > 2 and context.k > 1:  # two options agree alike
+    is_many = many_on_centroids(
+        parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
+    )  # a sample has too few rows of each cluster
+    if len(options) > 2 and context.k > 1 and not is_many:  # two options agree alike
         or_columns = or_columns and _is_automatic(parameters, context.k)
         trials = _trials(estimator, parameters, options, X, weight, context, or_columns)
     best = 0 if trials is None else trials.best()

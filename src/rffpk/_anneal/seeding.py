@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal.hard_plan import hard_plan
 from rffpk._anneal.local_passes import Assignment, Need, step
 from rffpk._anneal.search import MANY
+from rffpk._rows.draws import Draws, as_rows
 from rffpk._rows.missing import present_views
-from rffpk._rows.passes import make_rows, one_pass
+from rffpk._rows.passes import one_pass
 from rffpk._rows.reservoir import uneven
 from rffpk._rows.rows import Rows
 from rffpk._utils import validation
@@ -114,8 +114,8 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
     if init == "random":
         return dense(seeds[random_rows(weight, rows.n, k, random)])
     if k >= MANY:
-        columns = _columns(features, rows.n_threads) if parts is None else parts.rows
-        return dense(seeds[_Draws(columns, seeds, weight, k, random).chosen])
+        columns = as_rows(features, rows.n_threads) if parts is None else parts.rows
+        return dense(seeds[Draws(columns, seeds, weight, k, random).chosen])
     p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
     if parts is not None:
         return parts[k_means_plus_plus(parts.distances, p, k, random)]
@@ -134,12 +134,6 @@ def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np
     weight = uneven(weight)
     p = None if weight is None else weight[index].astype(np.float64)
     return np.asarray(random.choice(index, k, replace=False, p=p if p is None else p / p.sum()))
-
-
-def _columns(features: Columns, n_threads: int) -> Rows:
-    """The rows with the features as columns."""
-    zeros = np.zeros(features.shape[1], dtype=features.dtype)
-    return make_rows([features], [None], None, n_threads, [zeros])
 
 
 def _products(x: Columns, index: Array) -> Array:
@@ -172,47 +166,6 @@ def k_means_plus_plus(
     return np.asarray(chosen)
 
 
-class _Draws:
-    """Indices of k rows, drawn as k-means++ without local trials draws them, and which of them are
-    nearest to the rows.
-
-    Half as many rows as are chosen already are drawn at once, in proportion to their costs. One is
-    accepted with the probability of its cost after those before it over that before the batch, so
-    that each has the distribution of a draw after those. O(n k F), in some tens of passes.
-    """
-
-    def __init__(
-        self, rows: Rows, seeds: Columns | Parts, weight: Array | None, k: int, random: Any
-    ) -> None:
-        p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
-        self.rows, self.seeds = rows, seeds
-        self.chosen = self._added = random.choice(len(p), 1, p=p / p.sum())
-        self.labels, self.nearest = np.zeros(len(p), np.int32), np.full(len(p), np.inf, rows.dtype)
-        while len(self.chosen) < k:
-            self.see_added()
-            cost = p * self.nearest
-            if not cost.any():  # fewer distinct rows than centroids
-                others = np.setdiff1d(np.flatnonzero(p), self.chosen)
-                added = random.choice(others, k - len(self.chosen), replace=False)
-            else:
-                count = min(max(1, len(self.chosen) // 2), k - len(self.chosen))
-                drawn = random.choice(len(p), count, p=cost / cost.sum())
-                accepted = _accepted(seeds[drawn], self.nearest[drawn], random.uniform(size=count))
-                added = drawn[accepted]
-            self.chosen, self._added = np.r_[self.chosen, added], added
-
-    def see_added(self) -> None:
-        """Compare the rows with those that were added last."""
-        added = self._added
-        seeds = dense(self.seeds[added])
-        _, found = one_pass(self.rows, seeds, -math.inf, want=("nearest", "labels"))
-        nearer = found["nearest"] < self.nearest
-        first = len(self.chosen) - len(added)
-        self.labels[nearer] = first + found["labels"][nearer]
-        self.nearest = np.minimum(self.nearest, found["nearest"])
-        self.nearest[added] = 0
-
-
 def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:
     """k centroids from more of them, which are drawn as by `seed_centroids`, moved by a few passes
     of k-means, and merged by Ward's method: small clusters have centroids of their own before, and
@@ -220,13 +173,13 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
     m = min(MERGED * k, rows.n // 2, _MERGED_NUMBERS // features.shape[1])
     if m <= k:
         return None
-    columns = replace(_columns(features, rows.n_threads), weight=rows.weight)
-    theta, labels = _moved(columns, _Draws(columns, features, rows.weight, m, random))
+    columns = replace(as_rows(features, rows.n_threads), weight=rows.weight)
+    theta, labels = _moved(columns, Draws(columns, features, rows.weight, m, random))
     masses = np.bincount(labels, rows.weight, m).astype(np.float64)
     return means(theta, masses, merged(theta, masses, k))
 
 
-def _moved(rows: Rows, drawn: _Draws) -> tuple[Array, Array]:
+def _moved(rows: Rows, drawn: Draws) -> tuple[Array, Array]:
     """The centroids that were drawn after a few passes over the rows, and the labels of these in
     the last."""
     theta = dense(drawn.seeds[drawn.chosen]).astype(np.float64)
@@ -243,14 +196,3 @@ def _moved(rows: Rows, drawn: _Draws) -> tuple[Array, Array]:
         sums, found = step(rows, theta, found, Need())
         theta = sums.centroids(theta, rows.dtype)
     return theta, found.labels
-
-
-def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
-    """A mask of the candidates, in their order, that are accepted."""
-    given = candidates.matrix if isinstance(candidates, SparseRows) else candidates
-    gaps = euclidean_distances(given, squared=True)
-    remaining, mask = least.copy(), np.zeros(len(candidates), dtype=bool)
-    for i in range(len(candidates)):
-        if uniform[i] * least[i] < remaining[i]:
-            mask[i], remaining = True, np.minimum(remaining, gaps[i])
-    return mask

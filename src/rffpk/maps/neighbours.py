@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
 from rffpk._core import MOST_NEIGHBOURS
+from rffpk._rows.draws import Draws, as_rows
 from rffpk._rows.passes import make_rows, one_pass, unshifted
 from rffpk._rows.reservoir import uneven
 from rffpk._utils import validation
@@ -33,6 +34,13 @@ _MOST_WORK = 4e8
 _LEAST_LANDMARKS = 1000
 _LANDMARKS_A_CLUSTER = 5
 _LANDMARKS_A_ROOT = 5
+# From so many clusters on small ones need landmarks of their own, which are drawn by k-means++: so
+# many for each cluster, and more of them while so many rows are left for each, and while distances
+# of all rows from all landmarks take so many multiply-adds at most.
+_MANY_CLUSTERS = 100
+_OF_MANY, _MOST_OF_MANY, _ROWS_OF_MANY = 8, 40, 25
+_MOST_PRODUCTS = 5e10
+_NARROW = 0.25  # Rows of clusters with few landmarks step to others so far away seldom.
 # Distinct rows are looked for among so many times as many as may be landmarks.
 _SOUGHT = 1.1
 
@@ -41,6 +49,7 @@ _NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
 # docs/trials.md: random rows as landmarks lose clusters in background noise, and more
 # than five passes of k-means gain nothing.
 _ROWS_A_LANDMARK, _PASSES = 20, 5
+_PASSES_OF_MANY = 2
 
 # Rows whose weights are summed, and how many of them at a time, for each landmark. Results of more
 # rows are no better (docs/trials.md).
@@ -56,6 +65,11 @@ _SPARSE_TERM, _WORTH = 36, 1e10
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
+
+# A row far from all landmarks sees so many of them: with fewer, those between two groups of
+# many landmarks in few columns see one of these alone (docs/trials.md).
+_AROUND, _PART_AROUND = 256, 20  # and with this part of them at most
+_FAR_ROWS = 1 << 12  # at a time
 
 
 @dataclass(frozen=True)
@@ -114,8 +128,9 @@ class Neighbourhoods:
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(z), len(self.landmarks)))
 
     def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
-        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype. Rows that equal a
-        landmark have its line of `own` instead."""
+        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype. Where landmarks
+        are all fitted rows, those that equal one have its line of `own` instead, and those beyond
+        the radii of all see more of them."""
         mapped = self.mapped(matrix, X)
         if mapped is not None:
             features = unshifted(X, mapped, self.n_threads)
@@ -125,11 +140,26 @@ class Neighbourhoods:
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
             squares, index = self._nearest(X[block])
             part = self._weighed(squares, index) @ matrix.astype(X.dtype, copy=False)
-            if own is not None:
+            if own is not None and self.radii is not None:  # landmarks are all fitted rows
                 equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
                 part[equal] = own[index[equal, nearest[equal]]]
+                far = (squares > self.radii[index]).all(axis=1)
+                if far.any():
+                    part[far] = self._means_around(X[block][far], matrix)
             features[block] = part
         return features
+
+    def _means_around(self, X: Columns, matrix: Array) -> Array:
+        """Means of the lines of a matrix for rows that are far from all landmarks. They may lie
+        between several groups of these, so that more of them count, and the squared distance of a
+        row to the nearest is its bandwidth."""
+        r = max(self.r, min(_AROUND, len(self.landmarks) // _PART_AROUND))
+        more, means = replace(self, r=r), np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
+        for tile in row_tiles(len(X), 1, _FAR_ROWS):
+            squares, index = more._nearest(X[tile])
+            z = _gaussian(squares / squares.min(axis=1, keepdims=True), 1.0, True)
+            means[tile] = more._matrix(z, index) @ matrix
+        return means
 
     def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
         """What makes the combinations in passes over X; None where those do not weigh so many
@@ -301,6 +331,7 @@ def centroid_landmarks(
     X: Columns,
     weight: Array | None,
     m: int,
+    k: int,
     count: NeighbourCount,
     spherical: bool,
     random: Any,
@@ -308,30 +339,45 @@ def centroid_landmarks(
 ) -> tuple[Neighbourhoods, Columns, Array, Array]:
     """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of 20 m
     rows, scaled to length one if `spherical`; these rows, their weights, and the nearest landmark
-    of each."""
+    of each. They are for k clusters."""
     index, p = drawn_rows(X, weight, _ROWS_A_LANDMARK * m, random)
-    some = X[index]
-    seeds, _ = _distinct(some, m + 1, random)
-    seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
-    landmarks = k_means(some, p, seeds, n_threads)
+    some, many = X[index], k >= _MANY_CLUSTERS
+    if many:
+        seeds = some[Draws(as_rows(some, n_threads), some, p, m, random).chosen]
+    else:
+        seeds, _ = _distinct(some, m + 1, random)
+        seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
+    landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
     found = Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads)
     squares, index = found._nearest(some)
     nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
     p_some = np.ones(len(some)) if p is None else p
-    return replace(found, bandwidth=_mean(squares, p)), some, p_some, nearest
+    bandwidth = _mean(squares, p) * (_NARROW if many else 1)
+    return replace(found, bandwidth=bandwidth), some, p_some, nearest
 
 
-def landmark_numbers(wanted: Any, n: int, k: int, sparse: bool = False) -> tuple[int, int]:
+def landmark_numbers(
+    wanted: Any, n: int, k: int, sparse: bool = False, d: int = 1
+) -> tuple[int, int]:
     """The number of distinct rows up to which all are landmarks, for k clusters, and that of the
-    landmarks of n rows where they are more; the same number if one is wanted in place of
-    "auto"."""
+    landmarks of n rows of d columns where they are more; the same number if one is wanted in place
+    of "auto"."""
     if not isinstance(wanted, str):
         return int(wanted), int(wanted)
     root = round(_LANDMARKS_A_ROOT * math.sqrt(n))
     m = max(_LEAST_LANDMARKS, _LANDMARKS_A_CLUSTER * k, root)
-    most = _MOST_SPARSE_ROWS if sparse else _MOST_ROWS
-    return max(min(most, int(_MOST_WORK / k**2)), m), m
+    most = min(_MOST_SPARSE_ROWS if sparse else _MOST_ROWS, int(_MOST_WORK / k**2))
+    if k >= _MANY_CLUSTERS:
+        more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
+        m = max(m, min(_OF_MANY * k, n // 2), more)
+    return max(most, m), m
+
+
+def many_on_centroids(wanted: Any, n: int, k: int, sparse: bool) -> bool:
+    """Whether so many clusters are sought that the landmarks of n rows, which are centroids, are
+    chosen by another rule."""
+    return k >= _MANY_CLUSTERS and n > landmark_numbers(wanted, n, k, sparse)[0]
 
 
 def map_rows(wanted: Any) -> int:

@@ -358,8 +358,9 @@ def diffusion(
     rows = distinct_where_few(X, weight, numbers, random)
     mass = node = None
     if rows is None:
-        landmarks = centroid_landmarks(X, weight, numbers[1], count, spherical, random, n_threads)
-        found, some, p, nearest = landmarks
+        found, some, p, nearest = centroid_landmarks(
+            X, weight, numbers[1], k, count, spherical, random, n_threads
+        )
         degrees, graph, n_rows = found.sums(X, weight, random)
         held, n_sampled = graph.diagonal(), len(nearest)
         valley = valley_of_rows(some, p, nearest, n_threads)
