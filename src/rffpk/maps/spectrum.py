@@ -223,7 +223,7 @@ def _single_vector_lanczos(multiply: Multiply, k: int, n: int) -> tuple[Array, A
     start = np.random.default_rng(0).standard_normal(n)
     try:
         values, vectors = eigsh(
-            operator, k=k, which="LA", tol=tol, maxiter=restarts, v0=start, **RANDOM, **RANDOM
+            operator, k=k, which="LA", tol=tol, maxiter=restarts, v0=start, **RANDOM
         )
     except ArpackError:
         return None
