@@ -80,7 +80,8 @@ def test_the_backend_is_chosen_by_name(monkeypatch):
 FIT = """
 import numpy as np, rffpk
 X = np.random.default_rng(0).standard_normal((1000, 6))
-model = rffpk.RFFKernelPowerKMeans(5, n_init=1, swaps=0, random_state=0).fit(X)
+annealing = rffpk.Annealing(swaps=0)
+model = rffpk.RFFKernelPowerKMeans(5, n_init=1, annealing=annealing, random_state=0).fit(X)
 print(rffpk.show_config()["isa"], repr(model.objective_), repr(model.inertia_))
 """
 
