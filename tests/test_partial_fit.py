@@ -306,6 +306,14 @@ def test_a_half_life_is_a_positive_number(model, half_life):
     assert not hasattr(model, "n_features_in_")
 
 
+def test_a_half_life_of_few_bits_is_its_number(model):
+    narrow = clone(model)
+    for batch in (rows_of(0), rows_of(1)):
+        model.partial_fit(batch, half_life=100.0)
+        narrow.partial_fit(batch, half_life=np.float16(100.0))
+    assert_array_equal(model.cluster_centers_, narrow.cluster_centers_)
+
+
 def test_names_of_columns_are_those_of_the_first_batch(model):
     frame = pd.DataFrame(rows_of(10), columns=[*"abcd"])
     for begin, end in ((0, 20), (20, 100), (100, 260)):

@@ -223,7 +223,7 @@ def partial_fit(
     model: Any = self
     model._check_parameters()
     if half_life is not None:
-        validation.check_real(half_life, "half_life", 0, include="neither", also="None")
+        half_life = validation.check_real(half_life, "half_life", 0, include="neither", also="None")
     if validation.is_graph(model):
         raise ValueError("partial_fit takes rows, not parts of a graph: metric == 'precomputed'.")
     if isinstance(X, Iterator):
