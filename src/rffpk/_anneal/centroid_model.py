@@ -35,7 +35,7 @@ M = TypeVar("M")
 Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what a pass gives
 
 # What a fit says of its rows, which are not those of a stream of batches.
-_OF_ROWS = (*("labels_", "inertia_", "objective_", "memberships_", "outlier_scores_"),)
+_OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "outlier_scores_")
 
 
 def first_rows(model: Any) -> int:
