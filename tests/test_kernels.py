@@ -199,9 +199,9 @@ def test_precomputed_kernels_are_taken_as_they_are(rows):
         (("rbf", "wide"), "gamma == 'wide', must be one of"),
         ((3, 1.0), r"kernels\[0\] == 3, must be one of"),
         (("rbf", 10**400), "gamma has numbers that float64 cannot hold"),
-        (("polynomial", {"degree": -3}), "degree == -3, must be >= 0"),
-        (("polynomial", {"degree": "two"}), "degree == 'two', must be a number"),
-        (("sigmoid", {"coef0": [1]}), r"coef0 == \[1\], must be a number"),
+        (("polynomial", {"degree": -3}), r"kernels\[0\]: degree == -3, must be >= 0"),
+        (("polynomial", {"degree": "two"}), r"kernels\[0\]: degree == 'two', must be a number"),
+        (("sigmoid", {"coef0": [1]}), r"kernels\[0\]: coef0 == \[1\], must be a number"),
     ],
 )
 def test_bad_specifications_are_named(given, message):

@@ -196,12 +196,12 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
     """A kernel of scikit-learn's pairwise kernels, a callable, or one of the names `more`."""
     if not callable(metric):
         _check_word(metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more), "a callable")
+        given = "kernel_params" if name == "kernel" else name
         if unknown := set(params) - set(_PARAMETERS):
-            raise ValueError(
-                f"{name} has parameters {sorted(unknown)}, must be among {list(_PARAMETERS)}."
-            )
-        validation.check_real(params.get("degree", 0), "degree", 0)
-        validation.check_real(params.get("coef0", 0), "coef0")
+            names = sorted(unknown, key=str)
+            raise ValueError(f"{given} has parameters {names}, must be among {list(_PARAMETERS)}.")
+        validation.check_real(params.get("degree", 0), f"{given}: degree", 0)
+        validation.check_real(params.get("coef0", 0), f"{given}: coef0")
     if params.get("gamma") is not None:
         check_gamma(params["gamma"], " or None")
 
