@@ -367,8 +367,8 @@ history_ : list of dict
     "paper": as the source paper says, ``Annealing(start=-1.0, factor=1.04, passes=5)`` with `init`
     "random" in place of its default.
 {_KERNEL_INIT} Centroids
-    that are given are kept: if `annealing` is "auto", or sets `end` alone, they are not annealed,
-    but moved at once by passes at the end of annealing.
+    that are given are kept: if `annealing` is "auto", or sets `end` and `swaps` alone, they are not
+    annealed, but moved at once by passes at the end of annealing.
 cache : "auto", bool or int
     Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block by
     block. "auto": stored if they take no more than a quarter of what the machine, or the container,

@@ -155,8 +155,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Whether the features of all rows are computed once and stored, in the dtype of X, instead of
         computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
         or the container, has available, or 16 MB. A number: if they take no more bytes than this.
-        Results are the same. Where
-        all rows are landmarks, or `n_neighbors` exceeds 64, they are always stored.
+        Results are the same. Where all rows are landmarks, or `n_neighbors` exceeds 64, they are
+        always stored.
 
     Attributes
     ----------
@@ -217,9 +217,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Names of the columns of X in `fit`; set only if all of them have names that are strings.
     membership_exponent_ : float
         Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
-        were assigned softly, else -(1 + d)/2, but -1.5 at least, with the effective
-        dimension d of the clusters: 1/lambda_max of the mean of zz' over the unit vectors z from
-        centroids to their rows.
+        were assigned softly, else -(1 + d)/2, but on diffusion features -1.5 at least, with the
+        effective dimension d of the clusters: 1/lambda_max of the mean of zz' over the unit vectors
+        z from centroids to their rows.
     linkage_ : ndarray of shape (n_clusters - 1, 4)
         Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
         the square of a height is what the merger adds to the k-means objective, in the space of the

@@ -271,8 +271,8 @@ class KernelPowerKMeans(KernelKMeans):
         scaled to length one, of the n_clusters leading eigenvectors of the centered kernel. An
         array holds integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at
         least once, or weights of the rows, shape (n_clusters, n_samples), which are scaled to sums
-        of one. Centroids that are given are kept: if `annealing` is "auto", or sets `end` alone,
-        they are not annealed, but moved at once by passes at the end of annealing.
+        of one. Centroids that are given are kept: if `annealing` is "auto", or sets `end` and
+        `swaps` alone, they are not annealed, but moved at once by passes at the end of annealing.
     max_iter : int, default=1000
         Largest number of passes of a start. ``init="k-means"`` may take as many before.
     tol : float, default=0.0001
@@ -462,8 +462,8 @@ class MultiKernelPowerKMeans(Clusterer):
         scaled to length one, of the n_clusters leading eigenvectors of the centered kernel. An
         array holds integer labels of the rows, shape (n_samples,), each of 0 to n_clusters - 1 at
         least once, or weights of the rows, shape (n_clusters, n_samples), which are scaled to sums
-        of one. Centroids that are given are kept: if `annealing` is "auto", or sets `end` alone,
-        they are not annealed, but moved at once by passes at the end of annealing.
+        of one. Centroids that are given are kept: if `annealing` is "auto", or sets `end` and
+        `swaps` alone, they are not annealed, but moved at once by passes at the end of annealing.
     allow_missing_views : bool, default=False
         Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a
         list of rows, the entry is None. A row's distance is taken over the views that it has, with

@@ -33,7 +33,8 @@ class Annealing(BaseEstimator):
 
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
     of `passes` passes, and ends at `end`. With all defaults it is what the word "auto" stands for.
-    ``model.set_params(annealing__start=-2.0)`` sets one of them, as grids do.
+    ``model.set_params(annealing__start=-2.0)``, and a grid, set the parameters of an `Annealing`
+    that the model has been given; one with ``annealing="auto"`` has none.
 
     Parameters
     ----------
@@ -70,7 +71,8 @@ class Annealing(BaseEstimator):
         rows too, and fewer failures end the search. "auto": 20, or 4 for each cluster if that is
         less, if the starts differ (`n_init` says when) and `end` is "hard", otherwise 0. A number >
         0 needs ``end="hard"`` and ``until="settled"``. With exact kernels centroids are swapped
-        only where starts run on principal components of one kernel.
+        only where starts run on principal components of one kernel, and "auto" is 0 if `n_init` is
+        a number, and in `MultiKernelPowerKMeans`.
 
     Examples
     --------
