@@ -28,7 +28,7 @@ def score(
     found = []
     for seed in range(seeds):
         model = RFFMultiKernelPowerKMeans(
-            len(np.unique(y)), random_state=seed, kernels=None, typicality="auto", **parameters
+            len(np.unique(y)), random_state=seed, kernels=None, **parameters
         )
         model.fit(views)
         nmi = normalized_mutual_info_score(y, model.labels_)
