@@ -153,8 +153,9 @@ history_ : list of dict
 {_STARTS} and "merged", from merged centroids,
 {_OF_STARTS}
 {_ANNEALING}
-    "paper": as the source paper says, ``Annealing(start=-5.0, factor=1.04, passes=3,
-    until="objective")`` with `sample` None and `init` "k-means" in place of their defaults.
+    "paper": as the paper of RFF-KPKM says, ``Annealing(start=-5.0, factor=1.04, passes=3,
+    until="objective")`` with `sample` None and `init` "k-means" in place of their defaults. It
+    names no `tol`: ``docs/papers`` has 1e-6, and with 1e-3 most fits end near the first exponent.
 sample : "auto", int or None
     Number of rows that the starts run on: a random sample without replacement, in which heavy rows
     are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers of the

@@ -82,9 +82,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         How the exponent s falls. "auto": as an `Annealing` with its defaults says, from the
         critical exponent, while the centroids converge at each stage, to passes of k-means; its
         other values are for other schedules, and for rows that stay assigned softly. None: not at
-        all, which is plain k-means from `init`. "paper": as the source paper says,
+        all, which is plain k-means from `init`. "paper": as the paper of RFF-KPKM says,
         ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")`` with `sample` None and
-        `init` "k-means" in place of their defaults.
+        `init` "k-means" in place of their defaults. It names no `tol`: ``docs/papers`` has 1e-6,
+        and with 1e-3 most fits end near the first exponent.
     sample : "auto", int or None, default="auto"
         Number of rows that the starts run on: a random sample without replacement, in which heavy
         rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers

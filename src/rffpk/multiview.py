@@ -154,7 +154,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         all, which is plain k-means from `init`. "paper": as the source paper says,
         ``Annealing(start=-5.0, factor=1.04, passes=2, until="objective")`` with `sample` None and
         `init` "k-means" in place of their defaults; its features are ``kernels=None,
-        n_frequencies="paper", sampling="iid"``.
+        n_frequencies="paper", sampling="iid"``. It names no `tol`: ``docs/papers`` has 1e-6, and
+        with 1e-3 most fits end near the first exponent.
     sample : "auto", int or None, default="auto"
         Number of rows that the starts run on: a random sample without replacement, in which heavy
         rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
