@@ -109,14 +109,14 @@ METHODS: dict[str, Method] = {
     "k-means++": lambda k, seed: KMeans(k, n_init=1, random_state=seed),
     "default": lambda k, seed: PowerKMeans(k, random_state=seed),
     "all rows": lambda k, seed: PowerKMeans(k, sample=None, random_state=seed),
-    "s0=-1, 1.04 every 5": lambda k, seed: PowerKMeans(
+    "from s=-1, 1.04 every 5": lambda k, seed: PowerKMeans(
         k,
         annealing=Annealing(start=-1.0, factor=1.04, passes=5),
         sample=None,
         n_init=1,
         random_state=seed,
     ),
-    "s0=-5, 1.04 every 3": lambda k, seed: PowerKMeans(
+    "from s=-5, 1.04 every 3": lambda k, seed: PowerKMeans(
         k,
         annealing=Annealing(start=-5.0, factor=1.04, passes=3),
         sample=None,
