@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal.hard_plan import hard_plan
-from rffpk._anneal.local_passes import Assignment, Need, step
+from rffpk._anneal.local_passes import Assignment, Need, add, step
 from rffpk._anneal.search import MANY
 from rffpk._rows.draws import Draws, as_rows
 from rffpk._rows.missing import present_views
 from rffpk._rows.passes import one_pass
 from rffpk._rows.reservoir import uneven
 from rffpk._rows.rows import Rows
+from rffpk._rows.sums import Sums
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
@@ -33,7 +34,7 @@ _ROWS_A_CENTROID = 20
 
 # Centroids that are merged are so many for each cluster, ...
 MERGED = 8
-_MERGED_PASSES = 3  # ... after so many passes, ...
+_MERGED_PASSES = 3  # ... after so many passes, one more with as many as clusters besides, ...
 _MERGED_NUMBERS = 1 << 25  # ... with so many numbers at most.
 
 
@@ -174,25 +175,61 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
     if m <= k:
         return None
     columns = replace(as_rows(features, rows.n_threads), weight=rows.weight)
-    theta, labels = _moved(columns, Draws(columns, features, rows.weight, m, random))
-    masses = np.bincount(labels, rows.weight, m).astype(np.float64)
+    theta, labels = _moved(columns, Draws(columns, features, rows.weight, m, random), k, random)
+    masses = np.bincount(labels, rows.weight, len(theta)).astype(np.float64)
     return means(theta, masses, merged(theta, masses, k))
 
 
-def _moved(rows: Rows, drawn: Draws) -> tuple[Array, Array]:
-    """The centroids that were drawn after a few passes over the rows, and the labels of these in
-    the last."""
-    theta = dense(drawn.seeds[drawn.chosen]).astype(np.float64)
-    if not hard_plan(rows, len(theta), learns_weights=False).near:
-        for _ in range(_MERGED_PASSES):
-            sums, outputs = one_pass(rows, theta, -math.inf, want=("labels",))
-            theta = sums.centroids(theta, rows.dtype)
-        return theta, outputs["labels"]
+def _moved(rows: Rows, drawn: Draws, k: int, random: Any) -> tuple[Array, Array]:
+    """The centroids that were drawn after a few passes over the rows, k more at rows that are far
+    from them, and the labels in a last pass."""
+    theta, visit = dense(drawn.seeds[drawn.chosen]).astype(np.float64), _visits(rows, drawn)
+    for _ in range(_MERGED_PASSES):
+        sums, labels, nearest = visit(theta, 0)
+        theta = sums.centroids(theta, rows.dtype)
+    far = _far_rows(rows.weight, labels, nearest, k, random)
+    theta = np.vstack([theta, dense(drawn.seeds[far])])
+    sums, labels, _ = visit(theta, len(far))
+    return sums.centroids(theta, rows.dtype), labels
+
+
+def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Array, Array]]:
+    """A pass at centroids of which so many are new: its sums, and the labels of the rows and their
+    squared distances from these centroids."""
+    if not hard_plan(rows, len(drawn.chosen), learns_weights=False).near:
+
+        def among_all(theta: Array, new: int) -> tuple[Sums, Array, Array]:
+            sums, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))
+            return sums, outputs["labels"], outputs["nearest"]
+
+        return among_all
     drawn.see_added()
-    origin = np.zeros((1, theta.shape[1]))
+    origin = np.zeros((1, len(rows.shift)))
     squares = float(one_pass(rows, origin, -math.inf)[0].Q.sum())
     found = Assignment(drawn.labels, squares, every=True, own=drawn.nearest)
-    for _ in range(_MERGED_PASSES):
-        sums, found = step(rows, theta, found, Need())
-        theta = sums.centroids(theta, rows.dtype)
-    return theta, found.labels
+
+    def among_near(theta: Array, new: int) -> tuple[Sums, Array, Array]:
+        nonlocal found
+        sums, found = step(rows, theta, add(found, new) if new else found, Need())
+        assert found.own is not None
+        return sums, found.labels, found.own
+
+    return among_near
+
+
+def _far_rows(
+    weight: Array | None, labels: Array, nearest: Array, k: int, random: Any
+) -> NDArray[np.intp]:
+    """At most k rows, drawn in proportion to the square of what the squared distance of each has
+    above the mean of its cluster: in many columns the first draws miss small clusters, as rows of
+    these are hardly farther from others than the rows of large ones. From means they are."""
+    p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
+    masses = np.bincount(labels, p)
+    mean = np.bincount(labels, p * nearest) / np.where(masses > 0, masses, 1)
+    excess = np.where(p > 0, np.maximum(nearest - mean[labels], 0), 0)
+    cost = p * (excess / max(float(excess.max()), np.finfo(float).tiny)) ** 2
+    if not cost.any():
+        return np.zeros(0, dtype=np.intp)
+    share = cost / cost.sum()
+    count = min(k, np.count_nonzero(share))
+    return np.asarray(random.choice(len(p), count, replace=False, p=share))
