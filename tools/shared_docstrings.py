@@ -143,8 +143,9 @@ n_init : "auto" or int
     "auto": three if the starts differ, otherwise one. If neither view weights nor typicality are
     part of the objective, starts that are not annealed begin at merged centroids from 20 clusters
     on, and from 100 clusters on "auto" is one of these: eight centroids for each cluster are drawn
-    as "k-means++" draws them, moved by a few passes, and merged by Ward's method. An array or a
-    callable as `init` is always one start.
+    as "k-means++" draws them and moved by a few passes, one more for each is drawn among the rows
+    that are far from them, and Ward's method merges all. An array or a callable as `init` is always
+    one start.
 history_ : list of dict
 {_PASS_RECORDS}
 {_STAGES} and

@@ -130,8 +130,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if the starts differ, otherwise one. If neither view weights nor typicality are part of the
         objective, starts that are not annealed begin at merged centroids from 20 clusters on, and
         from 100 clusters on "auto" is one of these: eight centroids for each cluster are drawn as
-        "k-means++" draws them, moved by a few passes, and merged by Ward's method. An array or a
-        callable as `init` is always one start.
+        "k-means++" draws them and moved by a few passes, one more for each is drawn among the rows
+        that are far from them, and Ward's method merges all. An array or a callable as `init` is
+        always one start.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
