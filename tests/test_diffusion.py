@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import Annealing, DiffusionMap, DiffusionPowerKMeans, PowerKMeans
 from rffpk._utils import config
+from rffpk.maps import spectrum
 from rffpk.maps.components import Components, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
@@ -684,7 +685,7 @@ def lattice(n):
     return np.eye(n) / 2 + (step + step.T) / 4
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "matrix",
     [
@@ -706,7 +707,9 @@ def lattice(n):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("k", [1, 20, 64])
-def test_leading_pairs_are_those_of_a_full_decomposition(matrix, k):
+@pytest.mark.parametrize("most", [0, 10_000], ids=["blocks", "arpack"])
+def test_leading_pairs_are_those_of_a_full_decomposition(matrix, k, most, monkeypatch):
+    monkeypatch.setattr("rffpk.maps.spectrum._SINGLE", (most, *spectrum._SINGLE[1:]))
     values, vectors = leading_pairs(matrix.__matmul__, k, len(matrix))
     assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:k], atol=1e-10)
     assert_allclose(matrix @ vectors, vectors * values, atol=1e-7)

@@ -125,6 +125,21 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
     assert cost(X[kept], found) < 1.1 * cost(X[kept], [X[y == j].mean(axis=0) for j in present])
 
 
+@pytest.mark.parametrize("least_work", [0, np.inf], ids=["near", "all"])
+def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, monkeypatch):
+    """There rows of other clusters are hardly farther from a row than those of its own."""
+    monkeypatch.setattr("rffpk._anneal.hard_plan.LEAST_WORK", least_work)
+    found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
+    for seed in range(5):
+        random = np.random.RandomState(seed)
+        centers = normalize(random.standard_normal((40, 384)))
+        X = (centers[y] + 0.0625 * random.standard_normal((len(y), 384))).astype(np.float32)
+        rows = make_rows([X], [None], None, 1, [np.zeros(384, dtype=np.float32)])
+        merged = merged_centroids(rows, X, 40, random)
+        found += len(np.unique(cdist(merged, centers).argmin(axis=1)))
+    assert found >= 195  # of 200; some 170 without the second draws
+
+
 def test_few_rows_are_not_merged():
     X = mixture(190, 60)
     rows = make_rows([X], [None], None, 1)
