@@ -24,7 +24,8 @@ stage_tests() {
 
 stage_exhaustive() {
     build
-    "$work/core/bin/python" -m pytest -n 2 -m "exhaustive or hypothesis" --hypothesis-profile=many
+    "$work/core/bin/python" -m pytest -n 2 -m "exhaustive or hypothesis" --hypothesis-profile=many \
+        -k "not aarch64"
 }
 
 stage_blas() {
@@ -136,7 +137,7 @@ stage_sanitizers() {
     LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
     # The checks of scikit-learn try the Python layer, and are slow here.
     test_core --capture=sys -k "not scikit_learn_conventions"
-    "$work/core/bin/python" -m pytest --capture=sys -m "" tests/test_tile_c.py
+    "$work/core/bin/python" -m pytest --capture=sys -m "" tests/test_tile_c.py -k native
 }
 
 stage_races() {

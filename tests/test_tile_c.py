@@ -40,7 +40,7 @@ def aarch64(variant):
 
 
 def output(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
