@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 from rffpk._anneal import centroid_model, search
 from rffpk._anneal.annealing import (
@@ -20,12 +20,11 @@ from rffpk._anneal.fit import FitResult, GivenInit, Init, Problem, check_search
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.noise import check_noise
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.validation import Auto, Level, is_option
+from rffpk._utils.validation import Auto
 from rffpk.maps import fourier
 from rffpk.maps.unit_rows import Metric, check_metric, metric_map
 
@@ -74,12 +73,6 @@ def _plan(given: SearchParameters, k: int, critical: float, objective: PowerMean
         alone = k >= search.MANY and given.n_init is None
         starts = search.from_merged_centroids(starts, alone)
     return search.Plan(starts, 0 if k == 1 else swaps, critical=critical)
-
-
-def given_number(self: Any) -> Any:
-    """The number of clusters that is given; 1 where it is to be found."""
-    sought = any(is_option(self.n_clusters, level) for level in get_args(Level))
-    return 1 if sought else self.n_clusters
 
 
 @parameters
@@ -264,14 +257,9 @@ class PowerKMeans(AnnealedClusterer):
     (5, 2)
     """
 
-    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     metric: Metric = "euclidean"
     whitening: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
-    n_clusters_: int = field(init=False)
-    selection_: NClustersSelection = field(init=False)
-
-    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True
@@ -503,17 +491,12 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     (64, 128)
     """
 
-    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     kernel: fourier.Kernel = "rbf"
     gamma: fourier.Gamma | float = "mean"
     n_frequencies: fourier.Frequencies | int = "auto"
     sampling: fourier.Sampling = "auto"
     cache: Cache = "auto"
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
-    n_clusters_: int = field(init=False)
-    selection_: NClustersSelection = field(init=False)
-
-    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True

@@ -206,7 +206,7 @@ class NystroemKernelKMeans(Clusterer):
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         with validation.unchanged_on_error(self), config.one_blas_thread():
-            rows, k = weighted_rows(self, X, sample_weight)
+            rows, k = weighted_rows(self, X, sample_weight, random, progress)
             (x,), weight = rows.xs, rows.weight
             check_sparse(x, spec.metric, "X")
             self.anchors_ = rows.drawn(min(self.n_anchors, rows.n_counted), random)

@@ -239,12 +239,15 @@ class SMKC(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not validation.is_option(self.n_anchors, "auto"):
-            validation.check_int(self.n_anchors, "n_anchors", self.n_clusters)
         if isinstance(self.anchors, str):
             validation.check_choice(
                 self.anchors, "anchors", get_args(Anchors), also="an array of rows"
             )
+
+    def _check_number(self, k: int) -> None:
+        super()._check_number(k)
+        if not validation.is_option(self.n_anchors, "auto"):
+            validation.check_int(self.n_anchors, "n_anchors", k)
 
     # ---- fitting ----------------------------------------------------------------------------
 
