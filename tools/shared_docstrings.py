@@ -34,8 +34,14 @@ y : Ignored
 """)
 
 COMMON = entries("""
-n_clusters : int
-    Number of clusters k, from 1 to n_samples.
+n_clusters : {"coarse", "auto", "fine"} or int
+    Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds in
+    the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels, numbers
+    that are better than one.
+n_clusters_ : int
+    Number of clusters.
+selection_ : NClustersSelection
+    Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
 n_jobs : int or None
     Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of the
     process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of these
@@ -525,29 +531,17 @@ eigenvalues_ : ndarray of shape (n_clusters,)
     Largest eigenvalues of the learned kernel, in falling order.
 """)
 
-# of those that find the number of clusters
-FOUND = entries("""
-n_clusters : {"coarse", "auto", "fine"} or int
-    Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds in
-    the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels, numbers
-    that are better than one.
-n_clusters_ : int
-    Number of clusters.
-selection_ : NClustersSelection
-    Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
-""")
-
 ESTIMATORS = {
     "RandomFourierFeatures": FEATURES,
     "DiffusionMap": DIFFUSION,
-    "PowerKMeans": POWER | FOUND | NOISE,
-    "RFFKernelPowerKMeans": RANDOM_FEATURES | FOUND | NOISE,
+    "PowerKMeans": POWER | NOISE,
+    "RFFKernelPowerKMeans": RANDOM_FEATURES | NOISE,
     "RFFMultiKernelPowerKMeans": without(
         RANDOM_FEATURES | VIEWS | NOISE, "annealing", "whitening", "cluster_centers_", "inertia_",
         "objective_",
     ),
     "DiffusionPowerKMeans": without(
-        POWER | DIFFUSION | STORED | FOUND | NOISE, "random_state", "cluster_centers_", "inertia_",
+        POWER | DIFFUSION | STORED | NOISE, "random_state", "cluster_centers_", "inertia_",
         "membership_exponent_",
     ),
     "FuzzyCMeans": without(

@@ -53,8 +53,10 @@ class KernelKMeans(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
+        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
+        numbers that are better than one.
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is
         always one start. All starts advance together, with one product of matrices in each pass.
@@ -154,6 +156,10 @@ class KernelKMeans(Clusterer):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
 
     Raises
     ------
@@ -221,8 +227,10 @@ class KernelPowerKMeans(KernelKMeans):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
+        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
+        numbers that are better than one.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is
         "auto" or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly
@@ -345,6 +353,10 @@ class KernelPowerKMeans(KernelKMeans):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
 
     Raises
     ------
@@ -406,8 +418,10 @@ class MultiKernelPowerKMeans(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
+        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
+        numbers that are better than one.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is
         "auto" or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly
@@ -541,6 +555,10 @@ class MultiKernelPowerKMeans(Clusterer):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
 
     Raises
     ------

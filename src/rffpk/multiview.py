@@ -118,8 +118,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
+        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
+        numbers that are better than one.
     n_init : "auto" or int, default="auto"
         Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is
         "auto" or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly
@@ -320,6 +322,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     outlier_scores_ : ndarray of shape (n_samples,)
         Scores from 0 to 1, which rise with the distance of a row from others; above 1/2 for noise.
         Set if `noise` is not None.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
 
     Raises
     ------

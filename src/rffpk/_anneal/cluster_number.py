@@ -66,7 +66,7 @@ _PASSES = 2  # of k-means
 _MANY, _RARE, _TOO_RARE, _MOST_RARE = 16, 0.02, 0.1, 0.5
 
 
-_CLEAR = 0.5  # of the sum of the clearest view
+_CLEAR = 0.7, 0.4  # of the largest sums of views with one cluster, and with more
 
 Say = Callable[[str], None]
 Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
@@ -192,10 +192,13 @@ def _look(
 
 
 def _finest(found: list[_OfRows]) -> _OfRows:
-    """Of several tables of the same rows that whose number is the largest, of those that say it
-    nearly as clearly as the clearest: a view with less information merges clusters."""
-    clear = _CLEAR * max(each.sums.max() for each in found)
-    return max(found, key=lambda each: (each.sums.max() >= clear, each.best, each.sums.max()))
+    """Of several tables of the same rows that whose number is the largest, of those that are clear:
+    a view that knows less merges clusters, and does not split them."""
+    most = [0.0, 0.0]  # of tables with one cluster, and with more
+    for each in found:
+        most[each.best > 1] = max(most[each.best > 1], each.sums.max())
+    least = max(clear * each for clear, each in zip(_CLEAR, most))
+    return max(found, key=lambda each: (each.sums.max() >= least, each.best, each.sums.max()))
 
 
 def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:

@@ -105,8 +105,10 @@ class RMKKM(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
+        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
+        numbers that are better than one.
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is
         always one start. All starts advance together, with one product of matrices in each pass.
@@ -204,6 +206,10 @@ class RMKKM(Clusterer):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
 
     Raises
     ------

@@ -59,8 +59,8 @@ class SMKC(KernelFusion):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to the number of anchors.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to the number of anchors; the words as in `PowerKMeans`.
     n_init : "auto" or int, default="auto"
         Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
         is kept. "auto": three.
@@ -165,6 +165,10 @@ class SMKC(KernelFusion):
         the square of a height is what the merger adds to the k-means objective, in the space of the
         centroids. The last column counts clusters. Computed when it is asked for, in
         O(n_clusters^2) time and memory.
+    n_clusters_ : int
+        Number of clusters.
+    selection_ : NClustersSelection
+        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
 
     Raises
     ------
