@@ -194,8 +194,8 @@ def test_views_of_sources_and_sparse_views_have_the_same_answer():
 def test_views_without_clusters_change_nothing(k):
     random = np.random.RandomState(k)
     rows, _ = blobs(k, 60)
-    noise, line = random.standard_normal((len(rows), 5)), random.uniform(size=(len(rows), 1))
-    views = [rows, 100 * noise, line]
+    noise, square = random.standard_normal((len(rows), 5)), random.uniform(size=(len(rows), 2))
+    views = [rows, 100 * noise, square]
     assert select_n_clusters(views, random_state=0).n_clusters == k
     assert select_n_clusters(views[1:], random_state=0).n_clusters == 1
 
