@@ -71,7 +71,7 @@ def select_n_clusters(
     """
     model = _model(X, metric, n_jobs)
     model._check_parameters()
-    random, n_threads = validation.check_random_state(random_state), config.n_threads(n_jobs)
+    random = validation.check_random_state(random_state)
     if validation.is_precomputed(model):
         xs = check_views(model, X, reset=True)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
@@ -80,7 +80,7 @@ def select_n_clusters(
         least = sys.maxsize if validation.is_graph(model) else 0
         sample = row_sample(model, X, sample_weight, "auto", least, random)
     with config.one_blas_thread():
-        find_number(model, sample, random, n_threads, None)
+        find_number(model, sample, random, None)
     return model.selection_
 
 

@@ -262,9 +262,7 @@ def prepare(
     context.noise = find_noise(model, sample)
     if context.noise is not None:
         sample = sample.without(context.noise.rows)
-    k = context.k = find_number(
-        model, sample, context.random, context.n_threads, context.history.progress
-    )
+    k = context.k = find_number(model, sample, context.random, context.history.progress)
     if getattr(model, "allow_missing_views", False):
         context.coverage = sample.coverage(k)
     model._feature_maps = maps = problem.maps(sample, context)
@@ -297,18 +295,21 @@ def prepare(
     )  # fmt: skip
 
 
-def find_number(
-    model: Any, sample: RowSample, random: Any, n_threads: int, progress: Progress | None
-) -> int:
+def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
     """The number of clusters, found where it is "auto"; sets it."""
     vars(model).pop("selection_", None)
     wanted = model.n_clusters
     if isinstance(wanted, str):
+        if getattr(model, "allow_missing_views", False):
+            raise ValueError(
+                f"n_clusters == {wanted!r} needs all views of all rows, must be a number if "
+                "allow_missing_views is True."
+            )
         from rffpk._anneal.cluster_number import select_number
 
         random = np.random.RandomState(random.randint(2**31 - 1))
         say = None if progress is None else progress.say
-        found = select_number(model, sample, random, n_threads, say)
+        found = select_number(model, sample, random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
     model.n_clusters_ = validation.check_n_clusters(wanted, sample.n, sample.counted)
     return int(model.n_clusters_)

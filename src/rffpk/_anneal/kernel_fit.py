@@ -246,9 +246,7 @@ def prepare(
         raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
     n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
     sample = sample_of_fit(model, xs, weight, context.random)
-    k = context.k = find_number(
-        model, sample, context.random, context.n_threads, context.history.progress
-    )
+    k = context.k = find_number(model, sample, context.random, context.history.progress)
     present = None
     if getattr(model, "allow_missing_views", False):
         context.coverage = coverage_of(xs, weight, k)

@@ -106,7 +106,7 @@ def weighted_rows(
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
     sample = sample_of_fit(model, xs, weight, random)
-    return rows, find_number(model, sample, random, config.n_threads(model.n_jobs), progress)
+    return rows, find_number(model, sample, random, progress)
 
 
 # ---- k-means on an embedding ---------------------------------------------------------------------
