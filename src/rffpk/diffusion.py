@@ -18,9 +18,9 @@ from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
+from rffpk._utils.columns import Columns, SparseRows, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
-from rffpk._utils.sparse_rows import Columns, SparseRows, squared_distances
 from rffpk._utils.validation import Auto, Level, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.fit import GivenInit, Init, Problem, check_search
+from rffpk._anneal.fit import (
+    GivenInit,
+    Init,
+    Metric,
+    Problem,
+    check_metric,
+    check_search,
+    metric_map,
+)
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
@@ -20,11 +28,10 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_constant
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, SparseRows, unit_rows
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.messages import warn
-from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto
-from rffpk.maps.unit_rows import Metric, check_metric, metric_map, unit_lines
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
@@ -210,7 +217,11 @@ class FuzzyCMeans(Clusterer):
             return None
         u = checked_memberships(init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
-        x = unit_lines(rows.xs[0]) if rows.unit_centroids else rows.xs[0].astype(np.float64)
+        x = (
+            unit_rows(rows.xs[0].astype("float64"))
+            if rows.unit_centroids
+            else rows.xs[0].astype(np.float64)
+        )
         return _centroids(x, weight * u)
 
     def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:

@@ -20,9 +20,9 @@ from rffpk._rows.store import Cache, check_cache
 from rffpk._rows.views import check_views
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, side_by_side
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import parameters
-from rffpk._utils.sparse_rows import Columns, side_by_side
 from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier

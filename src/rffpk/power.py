@@ -16,7 +16,16 @@ from rffpk._anneal.annealing import (
     check_annealing,
     search_parameters,
 )
-from rffpk._anneal.fit import FitResult, GivenInit, Init, Problem, check_search
+from rffpk._anneal.fit import (
+    FitResult,
+    GivenInit,
+    Init,
+    Metric,
+    Problem,
+    check_metric,
+    check_search,
+    metric_map,
+)
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.noise import check_noise
 from rffpk._anneal.objective import PowerMean
@@ -27,7 +36,6 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto, Level, is_option
 from rffpk.maps import fourier
-from rffpk.maps.unit_rows import Metric, check_metric, metric_map
 
 _AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.containers import are_times, gaps_in, kinds_of, refuse_times
 from rffpk._utils.estimator import Estimator
-from rffpk._utils.values import are_times, gaps_in, kinds_of, refuse_times
 
 _MOST = 50  # categories of a column that have columns of their own; the others share one
 _OTHERS = "(others)"

@@ -20,8 +20,8 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.store import Storage, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, SparseRows, centered_products, dense
 from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
-from rffpk._utils.sparse_rows import Columns, SparseRows, centered_products, dense
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
 # ... With an exact kernel or typicality decompositions for m rows cost O(m^3): fewer are taken.

@@ -26,7 +26,7 @@ from rffpk._anneal.noise import Noise
 from rffpk._rows.store import Storage
 from rffpk._rows.sums import Step, is_hard
 from rffpk._utils.arrays import Array
-from rffpk._utils.progress import Progress
+from rffpk._utils.messages import Progress
 from rffpk._utils.validation import is_option
 
 if TYPE_CHECKING:

@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._anneal.hard_plan import hard_plan
-from rffpk._anneal.local_passes import Assignment, Need, add, step
+from rffpk._anneal.hard_passes import Assignment, Need, add, hard_plan, step
 from rffpk._anneal.search import MANY
-from rffpk._rows.draws import Draws, as_rows
-from rffpk._rows.missing import present_views
+from rffpk._rows.draws import Draws, as_rows, uneven
 from rffpk._rows.passes import one_pass
-from rffpk._rows.reservoir import uneven
-from rffpk._rows.rows import Rows
+from rffpk._rows.rows import Rows, present_views
 from rffpk._rows.sums import Sums
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
+from rffpk._utils.columns import Columns, SparseRows, dense, squared_norms
 from rffpk._utils.tree import means, merged
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most so many

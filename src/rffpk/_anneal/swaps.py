@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal.feature_steps import FeatureRun, features_at
-from rffpk._anneal.local_passes import Need, add, remove, step
+from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
 from rffpk._anneal.search import MANY, Stage
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
@@ -128,7 +128,7 @@ class _Batches:
     def cost(self) -> float:
         """The hard objective."""
         run = self.run
-        if run.plan.near:
+        if hard_plan(run.rows, run.most, run.objective.learns_weights).near:
             if run.assigned is None or run.assigned.cost is None:
                 _, run.assigned = step(run.rows, run.theta, None, Need())
             self._nearest = run.assigned.own

@@ -26,7 +26,7 @@ from rffpk._rows.sums import (
 )
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
-from rffpk._utils.sparse_rows import Columns, each
+from rffpk._utils.columns import Columns, each
 
 
 def make_rows(

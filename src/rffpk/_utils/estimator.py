@@ -27,10 +27,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns
 from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
-from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.messages import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import Auto, is_graph, is_precomputed
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import (
     fixed_signs,
@@ -17,7 +18,6 @@ from rffpk._utils.linalg import (
     over_eigenvalues,
     procrustes,
 )
-from rffpk._utils.sparse_rows import Columns
 from rffpk.fusion.base import KernelFusion, WeightedRows, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
 from rffpk.fusion.spectral import Iteration, inverse_shares, remainder

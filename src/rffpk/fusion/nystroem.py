@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from rffpk._anneal.convergence_warnings import few_rows
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import eigh
-from rffpk._utils.progress import Progress, observed
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.messages import Progress, observed
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma

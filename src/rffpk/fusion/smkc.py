@@ -14,10 +14,10 @@ from sklearn.cluster import kmeans_plusplus
 
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Numbers
+from rffpk._utils.columns import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import basis_of, fixed_signs
 from rffpk._utils.messages import warn
-from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.tiles import by_blocks
 from rffpk._utils.validation import Auto
 from rffpk.fusion.base import KernelFusion, WeightedRows

@@ -10,13 +10,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._rows.missing import has_view
+from rffpk._rows.rows import has_view
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Map
+from rffpk._utils.columns import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk._utils.estimator import Estimator, parameters, reporting
-from rffpk._utils.messages import warn
-from rffpk._utils.progress import observed
-from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances, unit_rows
+from rffpk._utils.messages import observed, warn
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers

@@ -13,16 +13,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._rows.draws import uneven
 from rffpk._rows.passes import unshifted
-from rffpk._rows.reservoir import uneven
 from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Structure
+from rffpk._utils.columns import Columns, SparseRows, dense, pair_distances, squared_norms
 from rffpk._utils.estimator import Estimator, parameters, reporting
-from rffpk._utils.messages import warn
-from rffpk._utils.progress import observed
-from rffpk._utils.sparse_rows import Columns, SparseRows, dense, pair_distances, squared_norms
+from rffpk._utils.messages import observed, warn
 from rffpk._utils.validation import Auto
 
 Kernel = Literal["rbf", "laplacian", "cauchy"]
