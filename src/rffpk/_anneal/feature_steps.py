@@ -128,7 +128,7 @@ class FeatureRun:
         while not over:
             results, hopeless, _ = self._steps(stage, stage.most - steps, settles and plan.bounded)
             steps, last = steps + len(results), results[-1]
-            over = hopeless or steps == stage.most or last.shift <= stage.tol
+            over = hopeless or stage.is_over(steps, last.shift)
         self.settling = None
         return StageEnd(last, steps)
 

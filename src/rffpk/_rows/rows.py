@@ -163,9 +163,8 @@ class Rows:
         return theta * np.sqrt(np.repeat(self.alpha, self.widths))
 
     def effective_distances(self, distances: Array) -> Array:
-        """The squared distances of the objective: u^m d + (1-u)^m eta with typicality, else d."""
-        if self.eta is None:
-            return distances
+        """The squared distances of the objective with typicality: u^m d + (1-u)^m eta."""
+        assert self.eta is not None
         eta = self.combined(self.eta).astype(distances.dtype)
         u = typicality(distances, eta, self.m)
         return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
