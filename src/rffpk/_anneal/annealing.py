@@ -149,28 +149,16 @@ class SearchParameters:
     sample: Any
     max_iter: int
     tol: float
-
-    @property
-    def ends_hard(self) -> bool:
-        """Whether the exponent falls to the hard rule."""
-        return math.isinf(self.end)
-
-    @property
-    def _is_default(self) -> bool:
-        """Whether nothing says where annealing begins, how fast it proceeds, or when it stops."""
-        given = (self.start, self.factor, self.passes)
-        return given == (None, None, None) and self.until == "settled"
-
-    @property
-    def differs(self) -> bool:
-        """Whether the starts differ in kind."""
-        return self._is_default and is_option(self.init, "k-means++")
+    # whether nothing says where annealing begins, how fast it proceeds, or when it stops
+    is_default: bool
+    differs: bool  # whether the starts differ in kind
+    ends_hard: bool  # whether the exponent falls to the hard rule
 
     def schedule(self, critical: float) -> Schedule:
         """The schedule, which may depend on the critical exponent. Centroids that are given would
         be lost at exponents above the final one."""
         start = min(-0.5, critical) if self.start is None else self.start
-        if not isinstance(self.init, str) and self._is_default:
+        if not isinstance(self.init, str) and self.is_default:
             start = self.end
         fixed = self.factor is None and self.passes is not None
         return Schedule(
@@ -202,11 +190,16 @@ def search_parameters(model: Any) -> SearchParameters:
         given = Annealing(start=-math.inf)
     elif isinstance(given, str):
         given = Annealing()
+    start = None if isinstance(given.start, str) else float(given.start)
+    factor = None if isinstance(given.factor, str) else float(given.factor)
+    passes = None if isinstance(given.passes, str) else int(given.passes)
+    end = -math.inf if isinstance(given.end, str) else float(given.end)
+    is_default = (start, factor, passes, given.until) == (None, None, None, "settled")
     return SearchParameters(
-        start=None if isinstance(given.start, str) else float(given.start),
-        factor=None if isinstance(given.factor, str) else float(given.factor),
-        passes=None if isinstance(given.passes, str) else int(given.passes),
-        end=-math.inf if isinstance(given.end, str) else float(given.end),
+        start=start,
+        factor=factor,
+        passes=passes,
+        end=end,
         until=given.until,
         swaps=None if isinstance(given.swaps, str) else int(given.swaps),
         n_init=None if isinstance(model.n_init, str) else int(model.n_init),
@@ -214,6 +207,9 @@ def search_parameters(model: Any) -> SearchParameters:
         sample=sample,
         max_iter=int(model.max_iter),
         tol=float(model.tol),
+        is_default=is_default,
+        differs=is_default and is_option(init, "k-means++"),
+        ends_hard=math.isinf(end),
     )
 
 

@@ -121,7 +121,11 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
     squares = squared_norms(x)
 
     def distances(index: Array) -> Array:
-        return np.maximum(-2 * _products(x, index) + squares[index, None] + squares, 0)
+        if isinstance(x, SparseRows):
+            products = np.asarray((x.matrix @ x[index].toarray().T).T)
+        else:
+            products = x[index] @ x.T
+        return np.maximum(-2 * products + squares[index, None] + squares, 0)
 
     return dense(features[k_means_plus_plus(distances, p, k, random)])
 
@@ -132,13 +136,6 @@ def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np
     weight = uneven(weight)
     p = None if weight is None else weight[index].astype(np.float64)
     return np.asarray(random.choice(index, k, replace=False, p=p if p is None else p / p.sum()))
-
-
-def _products(x: Columns, index: Array) -> Array:
-    """The inner products of some rows with all, (m, n)."""
-    if isinstance(x, SparseRows):
-        return np.asarray((x.matrix @ x[index].toarray().T).T)
-    return np.asarray(x[index] @ x.T)
 
 
 def k_means_plus_plus(

@@ -67,7 +67,8 @@ class Rows:
     @property
     def sparse_columns(self) -> bool:
         """Whether the features are the columns of sparse rows, of one view."""
-        return len(self.xs) == 1 and self.has_sparse_columns
+        one = len(self.xs) == 1 and self.maps[0] is None
+        return one and isinstance(self.xs[0], SparseRows)
 
     @property
     def has_sparse_columns(self) -> bool:
