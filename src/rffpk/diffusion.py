@@ -148,12 +148,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Whether the features of all rows were stored.
     history_ : list of dict
         Records of passes and starts, in order; ``docs/api.md`` describes their keys.
-    memberships_, probabilities_ : ndarray of shape (n_samples, n_clusters) and (n_samples,)
-        Memberships, as by `predict_proba`, and that in the own cluster; set if `store_memberships`.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
     outlier_scores_ : ndarray of shape (n_samples,)
         From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
+    probabilities_
     linkage_
 
     Examples

@@ -114,10 +114,11 @@ class KernelKMeans(Clusterer):
         Whether the kernel matrices were stored.
     history_ : list of dict
         Records of passes and starts, in order; ``docs/api.md`` describes their keys.
-    memberships_, probabilities_ : ndarray of shape (n_samples, n_clusters) and (n_samples,)
-        Memberships, as by `predict_proba`, and that in the own cluster; set if `store_memberships`.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
+    probabilities_
     linkage_
 
     Examples
@@ -235,10 +236,11 @@ class KernelPowerKMeans(KernelKMeans):
         Whether the kernel matrices were stored.
     history_ : list of dict
         Records of passes and starts, in order; ``docs/api.md`` describes their keys.
-    memberships_, probabilities_ : ndarray of shape (n_samples, n_clusters) and (n_samples,)
-        Memberships, as by `predict_proba`, and that in the own cluster; set if `store_memberships`.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
+    probabilities_
     linkage_
 
     Examples
@@ -307,8 +309,8 @@ class MultiKernelPowerKMeans(Clusterer):
         The columns of each view, if X is one array: lists of indices or names, boolean masks, or
         slices. None: X is a list of views, or one view.
     weight_entropy : float, default=1.0
-        Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
-        smaller, the more weight goes to views with small squared distances.
+        Entropy weight lambda, over the sum of the sample weights, from 1e-30 to 1e30. The smaller,
+        the more weight goes to views with small squared distances.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
         How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
         k-means. "paper": ``Annealing(start=-1.0, factor=1.04, passes=5)``, with `init` "random" for
@@ -351,10 +353,11 @@ class MultiKernelPowerKMeans(Clusterer):
         Whether the kernel matrices were stored.
     history_ : list of dict
         Records of passes and starts, in order; ``docs/api.md`` describes their keys.
-    memberships_, probabilities_ : ndarray of shape (n_samples, n_clusters) and (n_samples,)
-        Memberships, as by `predict_proba`, and that in the own cluster; set if `store_memberships`.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
     linkage_
 
     Examples

@@ -98,10 +98,11 @@ class FuzzyCMeans(Clusterer):
         Number of rows that `partial_fit`, which sets it, keeps for the first centroids; then 0.
     history_ : list of dict
         Records of passes and starts, in order; ``docs/api.md`` describes their keys.
-    memberships_, probabilities_ : ndarray of shape (n_samples, n_clusters) and (n_samples,)
-        Memberships, as by `predict_proba`, and that in the own cluster; set if `store_memberships`.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
+    probabilities_
     linkage_
 
     Examples

@@ -106,8 +106,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
 
     over centroids theta_jl, weights alpha >= 0, of sum one, of L views, and typicalities u_ij in
-    [0, 1], while the exponent s of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus
-    infinity.
+    [0, 1], while the exponent s of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to -inf.
 
     With n rows, d_l columns of view l and D frequencies a view a pass costs O(n sum_l (d_l + k) D)
     time; memory beyond X is O(n), and O(n L D) if features are stored. That algorithm is
@@ -154,8 +153,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Whether rows have typicalities, which resist noise and outliers but may cost a small
         cluster. None: u_ij = 1 (RFF-MKPKM). "auto": a `Typicality` with its defaults.
     weight_entropy : float, default=1.0
-        Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
-        smaller, the more weight goes to views with small squared distances.
+        Entropy weight lambda, over the sum of the sample weights, from 1e-30 to 1e30. The smaller,
+        the more weight goes to views with small squared distances.
     kernels : str, list or None, default="auto"
         For each view, or for all, "rbf", "laplacian", "cauchy", a pair of one and its gamma,
         "diffusion", a `DiffusionMap`, or "linear" (the columns); one array becomes as many views.
@@ -209,12 +208,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Whether the features of all rows were stored.
     history_ : list of dict
         Records of passes and starts, in order; ``docs/api.md`` describes their keys.
-    memberships_, probabilities_ : ndarray of shape (n_samples, n_clusters) and (n_samples,)
-        Memberships, as by `predict_proba`, and that in the own cluster; set if `store_memberships`.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
     outlier_scores_ : ndarray of shape (n_samples,)
         From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
+    probabilities_
     linkage_
 
     Examples

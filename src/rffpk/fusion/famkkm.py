@@ -87,8 +87,8 @@ class FAMKKM(KernelFusion):
         None: exact matrices K_i, of n_samples^2 numbers. "rff": `RandomFourierFeatures`, for "rbf"
         and "laplacian". "nystroem": by anchors. Both are linear in n_samples, without "du2015".
     n_frequencies : {"auto", "paper"} or int, default="auto"
-        Number of frequencies of "rff", at least 1, for each view, as in `RandomFourierFeatures`.
-        "paper": ceil(4 log^3(2 k)).
+        Number of frequencies of "rff", at least 1, for each view, by the rules of
+        `RandomFourierFeatures`. "paper": ceil(4 log^3(2 k)).
     n_anchors : int, default=256
         Number of anchors of "nystroem", at least 1: random rows; all rows if that is less.
 
@@ -111,10 +111,11 @@ class FAMKKM(KernelFusion):
         Number of iterations.
     history_ : list of dict
         A record for each iteration; ``docs/api.md`` describes its keys.
-    memberships_, probabilities_ : ndarray of shape (n_samples, n_clusters) and (n_samples,)
-        Memberships, as by `predict_proba`, and that in the own cluster; set if `store_memberships`.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
     linkage_
 
     Examples

@@ -81,10 +81,11 @@ class MKKMMR(KernelFusion):
         Number of iterations.
     history_ : list of dict
         A record for each iteration; ``docs/api.md`` describes its keys.
-    memberships_, probabilities_ : ndarray of shape (n_samples, n_clusters) and (n_samples,)
-        Memberships, as by `predict_proba`, and that in the own cluster; set if `store_memberships`.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
     linkage_
 
     Examples
