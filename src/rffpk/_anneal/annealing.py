@@ -59,7 +59,7 @@ class Annealing(BaseEstimator):
         Number of failed trials in a row, at least 0, to move a centroid (from 100 clusters on a
         batch) that end the search after the starts. "auto": 20, or 4 for each cluster if that is
         less, if the starts differ and `end` is "hard", otherwise 0. A number > 0 needs
-        ``end="hard"``, ``until="settled"``, and of exact kernels one with automatic starts.
+        ``end="hard"`` and ``until="settled"``.
 
     Examples
     --------
