@@ -15,7 +15,6 @@ pytestmark = [
 ]
 
 
-
 def run(tool, *options, root=ROOT):
     return subprocess.run(
         [sys.executable, root / "tools" / tool, *options],

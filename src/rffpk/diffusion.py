@@ -72,7 +72,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
@@ -113,14 +113,14 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         of zeros stay. "precomputed": X is a graph of affinities, see above.
     whitening : "auto", None or float, default="auto"
         A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
-        of their standard deviations; with 8 or more rows get length one. None: columns. "auto": the
-        best of three of these, or the clusters of the columns themselves, by trials on 2000 rows
-        (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where landmarks
-        are centroids.
+        of their standard deviations; from 8 components on rows get length one. None: columns.
+        "auto": the best of three of these, or the clusters of the columns themselves, by trials on
+        2000 rows (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where
+        landmarks are centroids.
     cache : "auto", bool or int, default="auto"
-        Whether features are stored, in the dtype of X. "auto": if they fit into a quarter of the
-        available memory; a number: into so many bytes. True: else a MemoryError. Always where all
-        rows are landmarks or `n_neighbors` is above 64.
+        Whether features are stored, in the dtype of X. "auto": if they take at most a quarter of
+        the available memory; a number: at most so many bytes. True: always, or a MemoryError.
+        Always where all rows are landmarks or `n_neighbors` is above 64.
 
     Attributes
     ----------
@@ -128,10 +128,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Fitted feature map. Its `time_` is 0 where the columns are clustered themselves.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids in the space of the diffusion features, in the dtype of X.
-    n_clusters_ : int
-        Number of clusters.
-    selection_ : NClustersSelection
-        Good numbers of clusters, with scores and partitions; set if `n_clusters` is no number.
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise.
     inertia_, objective_ : float
@@ -143,7 +141,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
-        Number of rows that `partial_fit`, which sets it, keeps for the first centroids; then 0.
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
     cache_ : bool
         Whether the features of all rows were stored.
     history_ : list of dict

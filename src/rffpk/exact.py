@@ -68,7 +68,7 @@ class KernelKMeans(Clusterer):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernel : str or callable, default="rbf"
@@ -94,8 +94,9 @@ class KernelKMeans(Clusterer):
         most `tol` times the standard deviation of the features (the root of their total variance);
         0: when no label changes.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": if they fit into a quarter of
-        the available memory; a number: into so many bytes. True: else a MemoryError.
+        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
+        quarter of the available memory; a number: at most so many bytes. True: always, or a
+        MemoryError.
 
     Attributes
     ----------
@@ -187,7 +188,7 @@ class KernelPowerKMeans(KernelKMeans):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernel : str or callable, default="rbf"
@@ -212,8 +213,9 @@ class KernelPowerKMeans(KernelKMeans):
         Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
         most `tol` times the standard deviation of the features (the root of their total variance).
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": if they fit into a quarter of
-        the available memory; a number: into so many bytes. True: else a MemoryError.
+        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
+        quarter of the available memory; a number: at most so many bytes. True: always, or a
+        MemoryError.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
         How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
         k-means. "paper": ``Annealing(start=-1.0, factor=1.04, passes=5)``, with `init` "random" for
@@ -298,7 +300,7 @@ class MultiKernelPowerKMeans(Clusterer):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
@@ -329,8 +331,9 @@ class MultiKernelPowerKMeans(Clusterer):
         Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
         most `tol` times the standard deviation of the features (the root of their total variance).
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": if they fit into a quarter of
-        the available memory; a number: into so many bytes. True: else a MemoryError.
+        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
+        quarter of the available memory; a number: at most so many bytes. True: always, or a
+        MemoryError.
 
     Attributes
     ----------

@@ -50,13 +50,13 @@ class FuzzyCMeans(Clusterer):
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one. One if `init` is given.
+        Number of starts, at least 1; the best is kept. "auto": one, as for an `init` that is given.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     m : float, default=2.0
@@ -80,7 +80,7 @@ class FuzzyCMeans(Clusterer):
         one. Not with `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
-        their standard deviations; with 8 or more rows get length one. None: columns.
+        their standard deviations; from 8 components on rows get length one. None: columns.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class FuzzyCMeans(Clusterer):
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
-        Number of rows that `partial_fit`, which sets it, keeps for the first centroids; then 0.
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
     history_ : list of dict
         Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)

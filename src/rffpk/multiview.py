@@ -126,7 +126,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
@@ -166,8 +166,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         slices. None: X is a list of views, or one view.
     whitening : None or float, default=None
         A number from 0 to 1: "linear" views become at most 2 k principal components, divided by
-        this power of their standard deviations; with 8 or more rows get length one. None: columns,
-        or 0.5 with ``kernels="auto"``.
+        this power of their standard deviations; from 8 components on rows get length one. None:
+        columns, or 0.5 with ``kernels="auto"``.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
         k)) (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with a squared error
@@ -180,8 +180,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Whether rows may lack views: all columns of the view are NaN, or its entry in a list of rows
         is None. Distances are then over the other views (``docs/math.md``, section 19).
     cache : "auto", bool or int, default="auto"
-        Whether features are stored, in the dtype of X. "auto": if they fit into a quarter of the
-        available memory and save time; a number: into so many bytes. True: else a MemoryError.
+        Whether features are stored, in the dtype of X. "auto": if they save time and take a quarter
+        of available memory at most; a number: so many bytes. True: always, or a MemoryError.
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ class PowerKMeans(AnnealedClusterer):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
@@ -137,27 +137,25 @@ class PowerKMeans(AnnealedClusterer):
         one. Not with `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
-        their standard deviations; with 8 or more rows get length one. None: columns.
+        their standard deviations; from 8 components on rows get length one. None: columns.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
         Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
-    n_clusters_ : int
-        Number of clusters.
-    selection_ : NClustersSelection
-        Good numbers of clusters, with scores and partitions; set if `n_clusters` is no number.
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise.
     inertia_, objective_ : float
-        k-means objective of `labels_`; the minimised sum at `s_`. Both have the sample weights.
+        k-means objective of `labels_`; the minimised sum at `s_`. Both with the sample weights.
     s_, membership_exponent_ : float
         Last finite exponent of the best start (of the last, if that was plain k-means); default
         exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
-        Number of rows that `partial_fit`, which sets it, keeps for the first centroids; then 0.
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
     history_ : list of dict
         Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
@@ -230,7 +228,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
@@ -269,8 +267,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
         "iid".
     cache : "auto", bool or int, default="auto"
-        Whether features are stored, in the dtype of X. "auto": if they fit into a quarter of the
-        available memory and save time; a number: into so many bytes. True: else a MemoryError.
+        Whether features are stored, in the dtype of X. "auto": if they save time and take a quarter
+        of available memory at most; a number: so many bytes. True: always, or a MemoryError.
 
     Attributes
     ----------
@@ -278,10 +276,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Fitted feature map; `feature_map_.frequencies_` is Omega, of shape (n_features_in_, D).
     cluster_centers_ : ndarray of shape (n_clusters, 2 D)
         Centroids in feature space, in the dtype of X.
-    n_clusters_ : int
-        Number of clusters.
-    selection_ : NClustersSelection
-        Good numbers of clusters, with scores and partitions; set if `n_clusters` is no number.
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise.
     inertia_, objective_ : float
@@ -292,7 +288,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
-        Number of rows that `partial_fit`, which sets it, keeps for the first centroids; then 0.
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
     cache_ : bool
         Whether the features of all rows were stored.
     history_ : list of dict

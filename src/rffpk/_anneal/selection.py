@@ -24,7 +24,7 @@ class NClustersSelection:
         Evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three, and 0.3 for one.
     eigengaps, heights, modes : ndarray of float64, shape (n_considered,)
         Scores from 0 to 1: by gaps between eigenvalues of random walks on graphs of neighbors, by
-        heights of Ward's tree of many small clusters, by modes of the density that last over scales.
+        heights of Ward's tree of small clusters, and by modes of the density that last over scales.
     labels : ndarray of int32, shape (n_numbers, n_rows)
         For each of `numbers`, the clusters of the rows that were looked at, from 0 on.
     rows : ndarray of int64, shape (n_rows,)

@@ -59,7 +59,7 @@ class FAMKKM(KernelFusion):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
@@ -76,10 +76,8 @@ class FAMKKM(KernelFusion):
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
         Tolerance >= 0: iterations end when the objective changes by at most `tol` of itself.
-    lambda1 : float, default=1.0
-        Weight >= 0 of the agreement between H_i and G_i.
-    lambda2 : float, default=1.0
-        Weight >= 0 of the fusion of partitions.
+    lambda1, lambda2 : float, default=1.0
+        Weights >= 0 of the agreement between H_i and G_i, and of the fusion of partitions.
     fusion : {"both", "partition", "kernel"}, default="both"
         What is fused: kernels and partitions, eq. (11); H_i = G_i, the k leading eigenvectors of
         K_i, eq. (10); or the kernels alone, eq. (7), as by `MKKM`.
@@ -99,7 +97,8 @@ class FAMKKM(KernelFusion):
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F, float64, with orthonormal columns.
     kernel_weights_ : ndarray of shape (n_views,)
-        Weights gamma >= 0 of the kernels; their squares sum to one, with ``fusion="kernel"`` they.
+        Weights gamma >= 0 of the kernels; their squares, or with ``fusion="kernel"`` they, sum to
+        one.
     objective_ : float
         Eq. (11) at the last iteration, or (10) or (7) for the other fusions.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)

@@ -41,7 +41,7 @@ class AverageMKKM(KernelFusion):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
@@ -58,8 +58,7 @@ class AverageMKKM(KernelFusion):
         Number of random rows, at least n_clusters, to learn on; the others are embedded by what was
         learned (MKC-AE: Liang et al., NeurIPS 2022). None: all rows.
     kernel_weights : array-like of shape (n_views,) or None, default=None
-        Given weights alpha >= 0, not all zero, which are scaled to a sum of one. None: equal
-        weights.
+        Weights alpha >= 0, not all zero, which are scaled to a sum of one. None: equal weights.
 
     Attributes
     ----------
@@ -74,8 +73,7 @@ class AverageMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_ : float
-        Tr(K_alpha) - Tr(H'K_alpha H), the relaxed k-means objective, weighted by the sample
-        weights.
+        Tr(K_alpha) - Tr(H'K_alpha H), the relaxed objective, weighted by the sample weights.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     inertia_, s_, membership_exponent_ : float
@@ -137,7 +135,7 @@ class MKKM(KernelFusion):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None

@@ -53,7 +53,7 @@ class NystroemKernelKMeans(Clusterer):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernel : str or callable, default="rbf"
@@ -67,11 +67,9 @@ class NystroemKernelKMeans(Clusterer):
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
     n_anchors : int, default=256
-        Number of anchors, at least 1: random rows of weight above zero; all of these if that is
-        less.
+        Number of anchors, at least 1: random rows of weight above zero, at most all of these.
     n_components : int or None, default=None
-        Number of leading directions of the features that are kept, from 1 to `n_anchors`. None:
-        all.
+        Number of leading directions of the features, from 1 to `n_anchors`. None: all.
 
     Attributes
     ----------

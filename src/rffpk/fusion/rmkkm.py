@@ -120,7 +120,7 @@ class RMKKM(Clusterer):
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
@@ -144,8 +144,9 @@ class RMKKM(Clusterer):
         Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
         most `tol` times the standard deviation of the features (the root of their total variance).
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": if they fit into a quarter of
-        the available memory; a number: into so many bytes. True: else a MemoryError.
+        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
+        quarter of the available memory; a number: at most so many bytes. True: always, or a
+        MemoryError.
 
     Attributes
     ----------

@@ -81,12 +81,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         of zeros stay. "precomputed": X is a graph of affinities, see above.
     whitening : "auto", None or float, default="auto"
         A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
-        of their standard deviations; with 8 or more rows get length one. None: columns. "auto":
-        None, unless a clustering chooses (`DiffusionPowerKMeans`).
+        of their standard deviations; from 8 components on rows get length one. None: columns.
+        "auto": None, unless a clustering chooses (`DiffusionPowerKMeans`).
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024, not 0. None and -1: all allowed; -2: all except one.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
 
     Attributes
     ----------
